@@ -1,0 +1,204 @@
+#include "../core/chain_engine.hpp"
+#include "../core/parallel.hpp"
+#include "common.hpp"
+
+namespace crfkit {
+
+namespace {
+
+// Encoded sequences, kept alive by the arrays; crfkit.data.SequenceData checks them.
+struct Sequences {
+    Array<int64_t> starts, offsets;
+    Array<int32_t> attributes;
+    OptionalArray<double> values;
+    OptionalArray<int64_t> pair_offsets;
+    OptionalArray<int32_t> pair_attributes, labels;
+    OptionalArray<double> weights;
+
+    SequenceView view() const {
+        return {static_cast<int64_t>(starts.size()) - 1,
+                static_cast<int64_t>(offsets.size()) - 1,
+                starts.data(),
+                offsets.data(),
+                attributes.data(),
+                pointer(values),
+                pointer(pair_offsets),
+                pointer(pair_attributes),
+                pointer(labels),
+                pointer(weights)};
+    }
+};
+
+struct Field {
+    int64_t n_labels, n_attributes, n_pair_attributes;
+    OptionalArray<int64_t> state_offsets;
+    OptionalArray<int32_t> state_labels;
+    OptionalArray<int32_t> transition_codes;
+    int64_t n_transition;
+    OptionalArray<int64_t> pair_offsets;
+    OptionalArray<int32_t> pair_codes;
+
+    FieldView view() const {
+        FieldView v;
+        v.n_labels = n_labels;
+        v.n_attributes = n_attributes;
+        v.n_pair_attributes = n_pair_attributes;
+        v.state_offsets = pointer(state_offsets);
+        v.state_labels = pointer(state_labels);
+        v.n_state = state_labels ? static_cast<int64_t>(state_labels->size()) : n_attributes * n_labels;
+        v.transition_codes = pointer(transition_codes);
+        v.n_transition = n_transition;
+        v.pair_offsets = pointer(pair_offsets);
+        v.pair_codes = pointer(pair_codes);
+        v.n_pair = pair_codes ? static_cast<int64_t>(pair_codes->size()) : n_pair_attributes * n_labels * n_labels;
+        return v;
+    }
+};
+
+const ChainKernels& kernels_named(const std::string& name) {
+    const ChainKernels* kernels = find_kernels(name.c_str());
+    if (!kernels) throw nb::value_error(("no kernels named '" + name + "' run on this machine").c_str());
+    return *kernels;
+}
+
+void check_size(const FieldView& field, size_t n) {
+    if (static_cast<int64_t>(n) != field.size())
+        throw nb::value_error(("the field has " + std::to_string(field.size()) + " weights, but " +
+                               std::to_string(n) + " were given")
+                                  .c_str());
+}
+
+template <class Work>
+auto run(const Work& work) {
+    try {
+        return without_gil(work);
+    } catch (const Interrupted&) {
+        throw nb::python_error();  // KeyboardInterrupt, set by the poll
+    }
+}
+
+struct Objective {
+    Sequences data;
+    Field field;
+    ChainObjective objective;
+
+    Objective(Sequences d, Field f, int n_threads, const std::string& kernels)
+        : data(std::move(d)), field(std::move(f)), objective(data.view(), field.view(), kernels_named(kernels), n_threads) {}
+};
+
+struct Decoder {
+    Field field;
+    Array<double> weights;
+    const ChainKernels& kernels;
+    PreparedWeights prepared;
+
+    Decoder(Field f, Array<double> w, const std::string& name)
+        : field(std::move(f)), weights(std::move(w)), kernels(kernels_named(name)), prepared(field.view(), kernels) {
+        check_size(field.view(), weights.size());
+        prepared.set(weights.data());
+    }
+};
+
+}  // namespace
+
+void bind_chain(nb::module_& m) {
+    nb::class_<Sequences>(m, "Sequences")
+        .def(
+            "__init__",
+            [](Sequences* self, Array<int64_t> starts, Array<int64_t> offsets, Array<int32_t> attributes,
+               OptionalArray<double> values, OptionalArray<int64_t> pair_offsets,
+               OptionalArray<int32_t> pair_attributes, OptionalArray<int32_t> labels, OptionalArray<double> weights) {
+                new (self) Sequences{std::move(starts),          std::move(offsets),         std::move(attributes),
+                                     std::move(values),          std::move(pair_offsets),    std::move(pair_attributes),
+                                     std::move(labels),          std::move(weights)};
+            },
+            "starts"_a, "offsets"_a, "attributes"_a, "values"_a.none(), "pair_offsets"_a.none(),
+            "pair_attributes"_a.none(), "labels"_a.none(), "weights"_a.none());
+
+    nb::class_<Field>(m, "Field")
+        .def(
+            "__init__",
+            [](Field* self, int64_t n_labels, int64_t n_attributes, int64_t n_pair_attributes,
+               OptionalArray<int64_t> state_offsets, OptionalArray<int32_t> state_labels,
+               OptionalArray<int32_t> transition_codes, int64_t n_transition, OptionalArray<int64_t> pair_offsets,
+               OptionalArray<int32_t> pair_codes) {
+                new (self) Field{n_labels,
+                                 n_attributes,
+                                 n_pair_attributes,
+                                 std::move(state_offsets),
+                                 std::move(state_labels),
+                                 std::move(transition_codes),
+                                 n_transition,
+                                 std::move(pair_offsets),
+                                 std::move(pair_codes)};
+            },
+            "n_labels"_a, "n_attributes"_a, "n_pair_attributes"_a, "state_offsets"_a.none(), "state_labels"_a.none(),
+            "transition_codes"_a.none(), "n_transition"_a, "pair_offsets"_a.none(), "pair_codes"_a.none())
+        .def_prop_ro("size", [](const Field& f) { return f.view().size(); })
+        .def_prop_ro("n_dense", [](const Field& f) { return count_dense(f.view()); },
+                     "Leading attributes that the kernels hold as rows over all labels.");
+
+    nb::class_<Objective>(m, "Objective", "Negative log-likelihood of chains and its gradient.")
+        .def(nb::init<Sequences, Field, int, const std::string&>(), "data"_a, "field"_a, "n_threads"_a,
+             "kernels"_a = "auto")
+        .def(
+            "value_gradient",
+            [](Objective& self, const Array<double>& w,
+               nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> gradient) {
+                check_size(self.field.view(), w.size());
+                check_size(self.field.view(), gradient.size());
+                return run([&] { return self.objective.value_gradient(w.data(), gradient.data(), poll_signals); });
+            },
+            "w"_a, "gradient"_a, "Fills gradient, returns the value.");
+
+    nb::class_<Decoder>(m, "Decoder", "A field with its weights: marginals and best labels of sequences.")
+        .def(nb::init<Field, Array<double>, const std::string&>(), "field"_a, "weights"_a, "kernels"_a = "auto")
+        .def(
+            "marginals",
+            [](const Decoder& self, const Sequences& data, int n_threads, bool nodes, bool edges) {
+                const SequenceView view = data.view();
+                const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
+                const auto l = static_cast<size_t>(self.field.n_labels);
+                nb::capsule log_z_owner, node_owner, edge_owner;
+                double* log_z = allocate<double>(n, log_z_owner);
+                double* node = nodes ? allocate<double>(t * l, node_owner) : nullptr;
+                double* edge = edges ? allocate<double>(t * l * l, edge_owner) : nullptr;
+                run([&] {
+                    chain_marginals(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, log_z, node,
+                                    edge, poll_signals);
+                });
+                return nb::make_tuple(Numpy1<double>(log_z, {n}, log_z_owner),
+                                      nodes ? nb::cast(Numpy2<double>(node, {t, l}, node_owner)) : nb::none(),
+                                      edges ? nb::cast(Numpy3<double>(edge, {t, l, l}, edge_owner)) : nb::none());
+            },
+            "data"_a, "n_threads"_a, "nodes"_a = true, "edges"_a = false,
+            "(log Z per sequence, node marginals, edge marginals)")
+        .def(
+            "viterbi",
+            [](const Decoder& self, const Sequences& data, int n_threads) {
+                const SequenceView view = data.view();
+                const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
+                nb::capsule label_owner, score_owner;
+                auto* labels = allocate<int32_t>(t, label_owner);
+                auto* scores = allocate<double>(n, score_owner);
+                run([&] {
+                    chain_viterbi(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, labels, scores,
+                                  poll_signals);
+                });
+                return nb::make_tuple(Numpy1<int32_t>(labels, {t}, label_owner),
+                                      Numpy1<double>(scores, {n}, score_owner));
+            },
+            "data"_a, "n_threads"_a, "(best labels, their scores)");
+
+    m.def(
+        "available_kernels",
+        [] {
+            std::vector<std::string> names;
+            for (const char* name : {"avx512", "avx2", "generic"})
+                if (find_kernels(name)) names.emplace_back(name);
+            return names;
+        },
+        "Instruction sets that this machine runs, fastest first.");
+}
+
+}  // namespace crfkit

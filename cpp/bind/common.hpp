@@ -1,0 +1,72 @@
+// Conversions shared by the binding files.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace crfkit {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using OptionalArray = std::optional<Array<T>>;
+template <class T>
+using Numpy1 = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
+template <class T>
+using Numpy2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
+template <class T>
+using Numpy3 = nb::ndarray<nb::numpy, T, nb::ndim<3>, nb::c_contig>;
+
+template <class T>
+const T* pointer(const OptionalArray<T>& array) {
+    return array ? array->data() : nullptr;
+}
+
+// A NumPy array that owns the vector's memory.
+template <class T>
+Numpy1<T> to_numpy(std::vector<T>&& values) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Numpy1<T>(owned->data(), {owned->size()}, owner);
+}
+
+// An uninitialised array of n elements for the kernels to fill.
+template <class T>
+T* allocate(size_t n, nb::capsule& owner) {
+    T* data = new T[n > 0 ? n : 1];
+    owner = nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return data;
+}
+
+// Asks Python whether Ctrl-C was pressed; for kernels that run without the GIL.
+inline bool poll_signals() {
+    nb::gil_scoped_acquire acquire;
+    return PyErr_CheckSignals() != 0;
+}
+
+// Runs a kernel without the GIL. A pending KeyboardInterrupt comes out as itself.
+template <class Work>
+auto without_gil(const Work& work) {
+    nb::gil_scoped_release release;
+    return work();
+}
+
+void bind_strings(nb::module_& m);
+void bind_encoder(nb::module_& m);
+void bind_chain(nb::module_& m);
+
+}  // namespace crfkit

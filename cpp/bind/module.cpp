@@ -1,0 +1,8 @@
+#include "common.hpp"
+
+NB_MODULE(_core, m) {
+    m.doc() = "The compiled core of crfkit.";
+    crfkit::bind_strings(m);
+    crfkit::bind_encoder(m);
+    crfkit::bind_chain(m);
+}

@@ -1,0 +1,95 @@
+#include "strings.hpp"
+
+namespace crfkit {
+
+StringTable make_table(const StringIndex& source, const int64_t* order, size_t n) {
+    std::vector<uint64_t> offsets{0};
+    std::vector<uint8_t> bytes;
+    offsets.reserve(n + 1);
+    for (size_t k = 0; k < n; ++k) {
+        if (order[k] < 0 || static_cast<uint64_t>(order[k]) >= source.size)
+            throw std::out_of_range("string id out of range");
+        const std::string_view text = source.at(static_cast<uint64_t>(order[k]));
+        bytes.insert(bytes.end(), text.begin(), text.end());
+        offsets.push_back(bytes.size());
+    }
+    std::vector<uint64_t> slots = build_slots(offsets.data(), reinterpret_cast<const char*>(bytes.data()), n);
+    return {Array<uint64_t>(to_numpy(std::move(offsets))), Array<uint8_t>(to_numpy(std::move(bytes))),
+            Array<uint64_t>(to_numpy(std::move(slots)))};
+}
+
+namespace {
+
+StringTable from_strings(const std::vector<std::string>& strings) {
+    std::vector<uint64_t> offsets{0};
+    std::vector<uint8_t> bytes;
+    for (const auto& text : strings) {
+        bytes.insert(bytes.end(), text.begin(), text.end());
+        offsets.push_back(bytes.size());
+    }
+    std::vector<uint64_t> slots =
+        build_slots(offsets.data(), reinterpret_cast<const char*>(bytes.data()), strings.size());
+    return {Array<uint64_t>(to_numpy(std::move(offsets))), Array<uint8_t>(to_numpy(std::move(bytes))),
+            Array<uint64_t>(to_numpy(std::move(slots)))};
+}
+
+nb::object decode(std::string_view text) {
+    return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+}  // namespace
+
+void bind_strings(nb::module_& m) {
+    nb::class_<StringTable>(m, "StringTable", "Strings with ids 0, 1, …: a frozen hash table over three arrays.")
+        .def(
+            "__init__",
+            [](StringTable* self, Array<uint64_t> offsets, Array<uint8_t> bytes, Array<uint64_t> slots) {
+                if (offsets.size() == 0) throw nb::value_error("a string table needs at least one offset");
+                new (self) StringTable{std::move(offsets), std::move(bytes), std::move(slots)};
+                const std::string wrong = check_index(self->view(), self->bytes.size());
+                if (!wrong.empty()) {
+                    self->~StringTable();
+                    throw nb::value_error(wrong.c_str());
+                }
+            },
+            "offsets"_a, "bytes"_a, "slots"_a, "Checks that the arrays make a table.")
+        .def_static("from_strings", &from_strings, "strings"_a)
+        .def("__len__", [](const StringTable& t) { return t.offsets.size() - 1; })
+        .def(
+            "__getitem__",
+            [](const StringTable& t, int64_t id) {
+                if (id < 0 || static_cast<size_t>(id) + 1 >= t.offsets.size())
+                    throw nb::index_error("string id out of range");
+                return decode(t.view().at(static_cast<uint64_t>(id)));
+            },
+            "id"_a, nb::sig("def __getitem__(self, id: int) -> str"))
+        .def(
+            "find", [](const StringTable& t, std::string_view text) { return t.view().find(text); }, "text"_a,
+            "The id of text, or -1.")
+        .def(
+            "to_list",
+            [](const StringTable& t) {
+                nb::list result;
+                for (uint64_t id = 0; id < t.view().size; ++id) result.append(decode(t.view().at(id)));
+                return result;
+            },
+            nb::sig("def to_list(self) -> list[str]"))
+        .def(
+            "take",
+            [](const StringTable& t, const Array<int64_t>& order) {
+                return make_table(t.view(), order.data(), order.size());
+            },
+            "order"_a, "The table of these ids' strings, renumbered in this order.")
+        .def_ro("offsets", &StringTable::offsets, nb::rv_policy::reference)
+        .def_ro("bytes", &StringTable::bytes, nb::rv_policy::reference)
+        .def_ro("slots", &StringTable::slots, nb::rv_policy::reference);
+    m.def(
+        "checksum",
+        [](const Array<uint8_t>& bytes) {
+            return without_gil(
+                [&] { return hash_bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size()); });
+        },
+        "bytes"_a, "64-bit hash of the bytes.");
+}
+
+}  // namespace crfkit

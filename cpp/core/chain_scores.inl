@@ -1,0 +1,142 @@
+// Score map and its adjoint for one position: label rows in, label rows out.
+// Part of chain_kernels.inl.
+
+// Calls f.template run<B>(column) for blocks of B <= 6 vectors that cover `width` lanes.
+template <class F>
+CRFKIT_INLINE void over_blocks(int64_t width, F&& f) {
+    int64_t column = 0;
+    for (; width - column >= 6 * kLanes; column += 6 * kLanes) f.template run<6>(column);
+    switch ((width - column) / kLanes) {
+        case 5: f.template run<5>(column); break;
+        case 4: f.template run<4>(column); break;
+        case 3: f.template run<3>(column); break;
+        case 2: f.template run<2>(column); break;
+        case 1: f.template run<1>(column); break;
+        default: break;
+    }
+}
+
+CRFKIT_INLINE const double* weight_row(const ChainWeights& w, int64_t row) {
+    return row < w.n_inside ? w.rows + row * w.row_stride : w.tail + (row - w.n_inside) * w.row_stride;
+}
+
+// u[P] += sum of the weight rows at a position.
+struct SumRows {
+    const ChainWeights w;
+    const int32_t* rows;
+    const double* values;  // or null
+    int64_t n;
+    double* u;
+    template <int B>
+    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+        V total[B] = {};
+        if (values) {
+            for (int64_t k = 0; k < n; ++k) {
+                const double* row = weight_row(w, rows[k]) + column;
+                for (int b = 0; b < B; ++b) total[b] += splat(values[k]) * load(row + b * kLanes);
+            }
+        } else {
+            for (int64_t k = 0; k < n; ++k) {
+                const double* row = weight_row(w, rows[k]) + column;
+                for (int b = 0; b < B; ++b) total[b] += load(row + b * kLanes);
+            }
+        }
+        for (int b = 0; b < B; ++b) store(u + column + b * kLanes, total[b]);
+    }
+};
+
+// u[P] = sum of the weights of the attributes at t, per label. The padding holds anything.
+CRFKIT_INLINE void position_scores(const ChainPlan& data, const ChainWeights& w, int64_t t, double* u) {
+    const int64_t begin = data.row_offsets[t];
+    over_blocks(w.width, SumRows{w, data.rows + begin, data.row_values ? data.row_values + begin : nullptr,
+                                 data.row_offsets[t + 1] - begin, u});
+    if (!data.entry_offsets) return;
+    const int64_t end = data.entry_offsets[t + 1];
+    if (data.entry_values)
+        for (int64_t k = data.entry_offsets[t]; k < end; ++k)
+            u[data.entry_labels[k]] += data.entry_values[k] * w.single[data.entry_weights[k]];
+    else
+        for (int64_t k = data.entry_offsets[t]; k < end; ++k)
+            u[data.entry_labels[k]] += w.single[data.entry_weights[k]];
+}
+
+// gradient rows += residual[P].
+struct AddToRows {
+    double* gradient;
+    int64_t stride;
+    const int32_t* rows;
+    const double* values;  // or null
+    int64_t n;
+    const double* residual;
+    template <int B>
+    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+        V r[B];
+        for (int b = 0; b < B; ++b) r[b] = load(residual + column + b * kLanes);
+        for (int64_t k = 0; k < n; ++k) {
+            double* row = gradient + rows[k] * stride + column;
+            if (values)
+                for (int b = 0; b < B; ++b) store(row + b * kLanes, load(row + b * kLanes) + splat(values[k]) * r[b]);
+            else
+                for (int b = 0; b < B; ++b) store(row + b * kLanes, load(row + b * kLanes) + r[b]);
+        }
+    }
+};
+
+// Adds residual[P] (zero in the padding) to the gradient of every attribute at t.
+CRFKIT_INLINE void add_residual(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, int64_t t,
+                                const double* residual) {
+    const int64_t begin = data.row_offsets[t], end = data.row_offsets[t + 1];
+    int64_t shared = end;
+    while (shared > begin && data.rows[shared - 1] >= g.once_row) --shared;
+    const double* values = data.row_values;
+    over_blocks(w.width, AddToRows{g.rows, w.row_stride, data.rows + begin, values ? values + begin : nullptr,
+                                   shared - begin, residual});
+    for (int64_t k = shared; k < end; ++k) {  // the next row may be another thread's: exactly L stores
+        const double value = values ? values[k] : 1.0;
+        double* row = g.once + data.rows[k] * w.row_stride;
+        for (int64_t j = 0; j < w.n_labels; ++j) row[j] = value * residual[j];
+    }
+    if (!data.entry_offsets) return;
+    int64_t k = data.entry_offsets[t];
+    const int64_t last = data.entry_offsets[t + 1];
+    const auto term = [&](int64_t i) {
+        const double r = residual[data.entry_labels[i]];
+        return data.entry_values ? data.entry_values[i] * r : r;
+    };
+    for (; k < last && data.entry_weights[k] < g.once_weight; ++k) g.single[data.entry_weights[k]] += term(k);
+    for (; k < last; ++k) g.once[data.entry_weights[k]] = term(k);
+}
+
+// m[L][P] = transitions + the weights of the pair attributes at t.
+CRFKIT_INLINE void pair_scores(const ChainPlan& data, const ChainWeights& w, int64_t t, double* m) {
+    const int64_t n = w.n_labels, width = w.width;
+    for (int64_t i = 0; i < n * width; ++i) m[i] = w.transitions[i];
+    for (int64_t k = data.pair_offsets[t]; k < data.pair_offsets[t + 1]; ++k) {
+        const int64_t a = data.pair_attributes[k];
+        if (w.pair_offsets) {
+            for (int64_t f = w.pair_offsets[a]; f < w.pair_offsets[a + 1]; ++f)
+                m[w.pair_codes[f] / n * width + w.pair_codes[f] % n] += w.pair[f];
+        } else {
+            const double* row = w.pair + a * n * n;
+            for (int64_t i = 0; i < n; ++i)
+                for (int64_t j = 0; j < n; ++j) m[i * width + j] += row[i * n + j];
+        }
+    }
+}
+
+// Adds residual[L][P] to the gradient of every pair attribute at t.
+CRFKIT_INLINE void add_pair_residual(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, int64_t t,
+                                     const double* residual) {
+    const int64_t n = w.n_labels, width = w.width;
+    for (int64_t k = data.pair_offsets[t]; k < data.pair_offsets[t + 1]; ++k) {
+        const int64_t a = data.pair_attributes[k];
+        if (w.pair_offsets) {
+            for (int64_t f = w.pair_offsets[a]; f < w.pair_offsets[a + 1]; ++f)
+                g.pair[f] += residual[w.pair_codes[f] / n * width + w.pair_codes[f] % n];
+        } else {
+            double* row = g.pair + a * n * n;
+            for (int64_t i = 0; i < n; ++i)
+                for (int64_t j = 0; j < n; ++j) row[i * n + j] += residual[i * width + j];
+        }
+    }
+}

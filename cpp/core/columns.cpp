@@ -1,0 +1,119 @@
+#include "columns.hpp"
+
+#include <cstring>
+
+namespace crfkit {
+
+namespace {
+
+bool is_separator(char c) { return c == ' ' || c == '\t'; }
+
+// Length of the UTF-8 sequence at s (n bytes left), 0 if malformed, overlong, a surrogate or past U+10FFFF.
+size_t utf8_length(const unsigned char* s, size_t n) {
+    const auto follows = [&](size_t i) { return i < n && (s[i] & 0xc0) == 0x80; };
+    if (s[0] < 0x80) return 1;
+    if (s[0] >= 0xc2 && s[0] <= 0xdf) return follows(1) ? 2 : 0;
+    if (s[0] >= 0xe0 && s[0] <= 0xef) {
+        if (!follows(1) || !follows(2)) return 0;
+        if (s[0] == 0xe0 && s[1] < 0xa0) return 0;
+        if (s[0] == 0xed && s[1] > 0x9f) return 0;
+        return 3;
+    }
+    if (s[0] >= 0xf0 && s[0] <= 0xf4) {
+        if (!follows(1) || !follows(2) || !follows(3)) return 0;
+        if (s[0] == 0xf0 && s[1] < 0x90) return 0;
+        if (s[0] == 0xf4 && s[1] > 0x8f) return 0;
+        return 4;
+    }
+    return 0;
+}
+
+}  // namespace
+
+size_t find_invalid_utf8(std::string_view text) {
+    const auto* s = reinterpret_cast<const unsigned char*>(text.data());
+    size_t i = 0;
+    while (i < text.size()) {
+        uint64_t word;
+        if (i + 8 <= text.size() && (std::memcpy(&word, s + i, 8), (word & 0x8080808080808080ull) == 0)) {
+            i += 8;
+            continue;
+        }
+        const size_t length = utf8_length(s + i, text.size() - i);
+        if (length == 0) return i;
+        i += length;
+    }
+    return std::string_view::npos;
+}
+
+void ColumnParser::feed(std::string_view bytes, const Sink& sink) {
+    text_.append(bytes);
+    for (;;) {
+        const size_t end = text_.find('\n', parsed_);
+        if (end == std::string::npos) break;
+        take_line(parsed_, end, sink);
+        parsed_ = end + 1;
+    }
+    // Drop what was handed out; the spans of the sequence under way move with the text.
+    if (sequence_end_ > 0) {
+        text_.erase(0, sequence_end_);
+        for (auto& span : cells_) span.begin -= sequence_end_;
+        for (auto& span : lines_) span.begin -= sequence_end_;
+        parsed_ -= sequence_end_;
+        sequence_end_ = 0;
+    }
+}
+
+void ColumnParser::finish(const Sink& sink) {
+    if (parsed_ < text_.size()) {
+        take_line(parsed_, text_.size(), sink);
+        parsed_ = text_.size();
+    }
+    emit(sink);
+}
+
+void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
+    ++line_;
+    if (line_ == 1 && text_.compare(begin, 3, "\xef\xbb\xbf") == 0) begin += 3;
+    if (end > begin && text_[end - 1] == '\r') --end;
+    const std::string_view line(text_.data() + begin, end - begin);
+    if (const size_t bad = find_invalid_utf8(line); bad != std::string_view::npos)
+        throw InputError{line_, "not UTF-8 at byte " + std::to_string(bad + 1) + " of the line; convert the file to UTF-8"};
+    int64_t n = 0;
+    for (size_t i = 0; i < line.size();) {
+        if (is_separator(line[i])) {
+            ++i;
+            continue;
+        }
+        size_t stop = i;
+        while (stop < line.size() && !is_separator(line[stop])) ++stop;
+        cells_.push_back({begin + i, stop - i});
+        ++n;
+        i = stop;
+    }
+    if (n == 0) {
+        emit(sink);
+        sequence_end_ = end;
+        return;
+    }
+    if (n_columns_ == 0) n_columns_ = n;
+    if (n != n_columns_)
+        throw InputError{line_, std::to_string(n) + " column(s), but the lines before have " + std::to_string(n_columns_)};
+    lines_.push_back({begin, end - begin});
+}
+
+void ColumnParser::emit(const Sink& sink) {
+    if (lines_.empty()) return;
+    const auto view = [&](const std::vector<Span>& spans, std::vector<std::string_view>& views) {
+        views.clear();
+        for (const auto& span : spans) views.emplace_back(text_.data() + span.begin, span.size);
+    };
+    view(cells_, cell_views_);
+    view(lines_, line_views_);
+    const auto length = static_cast<int64_t>(lines_.size());
+    cells_.clear();
+    lines_.clear();
+    sink({cell_views_.data(), length, n_columns_}, line_views_, line_ - length);
+}
+
+}  // namespace crfkit

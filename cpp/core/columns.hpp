@@ -1,0 +1,52 @@
+// Column files (CoNLL, CRF++), parsed as a stream: a token per line, its columns separated by tabs
+// or spaces, a blank line after each sequence. '#' is an ordinary token; there are no comments.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "template.hpp"
+
+namespace crfkit {
+
+struct InputError {
+    int64_t line;
+    std::string message;
+};
+
+// The offset of the first byte of `text` that is not UTF-8, or npos.
+size_t find_invalid_utf8(std::string_view text);
+
+class ColumnParser {
+public:
+    // Called with each whole sequence, its raw lines (without line ends) and the number of its first
+    // line; the views live until the call returns.
+    using Sink = std::function<void(const Columns&, const std::vector<std::string_view>& lines, int64_t first_line)>;
+
+    // Takes the next bytes of the file; throws InputError.
+    void feed(std::string_view bytes, const Sink& sink);
+    // Takes the end of the file: the last line and sequence need no newline.
+    void finish(const Sink& sink);
+    int64_t n_columns() const { return n_columns_; }
+    int64_t line() const { return line_; }
+
+private:
+    struct Span {
+        size_t begin, size;
+    };
+    void take_line(size_t begin, size_t end, const Sink& sink);
+    void emit(const Sink& sink);
+
+    std::string text_;         // the current sequence and what follows it
+    size_t parsed_ = 0;        // text_ before this offset has been split into lines
+    size_t sequence_end_ = 0;  // text_ before this offset has been handed out
+    std::vector<Span> cells_, lines_;
+    std::vector<std::string_view> cell_views_, line_views_;
+    int64_t n_columns_ = 0;
+    int64_t line_ = 0;
+};
+
+}  // namespace crfkit

@@ -1,0 +1,119 @@
+#include "sequences.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace crfkit {
+
+void encode_columns(const Template& rules, const Columns& x, Vocabulary& attributes, Vocabulary& pair_attributes,
+                    Encoded& out) {
+    std::string name;
+    for (int64_t t = 0; t < x.length; ++t) {
+        for (const auto& line : rules.unigrams) {
+            expand(line, x, t, name);
+            if (const int32_t id = attributes.id(name); id >= 0) out.attributes.push_back(id);
+        }
+        out.offsets.push_back(static_cast<int64_t>(out.attributes.size()));
+        // No label pair ends at the first position.
+        for (size_t k = 0; t > 0 && k < rules.bigrams.size(); ++k) {
+            expand(rules.bigrams[k], x, t, name);
+            if (const int32_t id = pair_attributes.id(name); id >= 0) out.pair_attributes.push_back(id);
+        }
+        out.pair_offsets.push_back(static_cast<int64_t>(out.pair_attributes.size()));
+    }
+    out.end_sequence();
+}
+
+namespace {
+
+// The different codes that each id occurs with, ascending; code(t) < 0 is passed over. By counting
+// sort of the codes on their ids.
+template <class Code, class Emit>
+void distinct_codes(int64_t n_positions, const int64_t* offsets, const int32_t* ids, int64_t n_ids, int64_t n_codes,
+                    Code code, Emit emit) {
+    std::vector<int64_t> first(static_cast<size_t>(n_ids) + 1, 0);
+    const int64_t n = offsets[n_positions];
+    for (int64_t k = 0; k < n; ++k) ++first[static_cast<size_t>(ids[k]) + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<int32_t> sorted(static_cast<size_t>(n));  // codes of id at [first[id], first[id + 1])
+    std::vector<int64_t> next(first.begin(), first.end() - 1);
+    for (int64_t t = 0; t < n_positions; ++t) {
+        const auto c = static_cast<int32_t>(code(t));
+        for (int64_t k = offsets[t]; k < offsets[t + 1]; ++k)
+            sorted[static_cast<size_t>(next[static_cast<size_t>(ids[k])]++)] = c;
+    }
+    std::vector<int64_t> seen_by(static_cast<size_t>(n_codes), -1);
+    std::vector<int32_t> codes;
+    for (int64_t id = 0; id < n_ids; ++id) {
+        codes.clear();
+        for (int64_t k = first[static_cast<size_t>(id)]; k < first[static_cast<size_t>(id) + 1]; ++k) {
+            const int32_t c = sorted[static_cast<size_t>(k)];
+            if (c < 0 || seen_by[static_cast<size_t>(c)] == id) continue;
+            seen_by[static_cast<size_t>(c)] = id;
+            codes.push_back(c);
+        }
+        std::sort(codes.begin(), codes.end());
+        emit(id, codes);
+    }
+}
+
+auto appender(int64_t n_ids, std::vector<int64_t>& offsets, std::vector<int32_t>& codes) {
+    offsets.assign(1, 0);
+    offsets.reserve(static_cast<size_t>(n_ids) + 1);
+    codes.clear();
+    return [&](int64_t, const std::vector<int32_t>& found) {
+        codes.insert(codes.end(), found.begin(), found.end());
+        offsets.push_back(static_cast<int64_t>(codes.size()));
+    };
+}
+
+}  // namespace
+
+std::vector<int32_t> count_labels(const SequenceView& data, int64_t n_attributes, int64_t n_labels) {
+    std::vector<int32_t> counts(static_cast<size_t>(n_attributes), 0);
+    distinct_codes(
+        data.n_positions, data.offsets, data.attributes, n_attributes, n_labels,
+        [&](int64_t t) { return data.labels[t]; },
+        [&](int64_t id, const std::vector<int32_t>& found) {
+            counts[static_cast<size_t>(id)] = static_cast<int32_t>(found.size());
+        });
+    return counts;
+}
+
+void observed_pairs(const SequenceView& data, int64_t n_attributes, int64_t n_labels, std::vector<int64_t>& offsets,
+                    std::vector<int32_t>& labels) {
+    distinct_codes(
+        data.n_positions, data.offsets, data.attributes, n_attributes, n_labels,
+        [&](int64_t t) { return data.labels[t]; }, appender(n_attributes, offsets, labels));
+}
+
+void observed_triples(const SequenceView& data, int64_t n_pair_attributes, int64_t n_labels,
+                      std::vector<int64_t>& offsets, std::vector<int32_t>& codes) {
+    distinct_codes(
+        data.n_positions, data.pair_offsets, data.pair_attributes, n_pair_attributes, n_labels * n_labels,
+        [&](int64_t t) { return t > 0 ? data.labels[t - 1] * n_labels + data.labels[t] : -1; },
+        appender(n_pair_attributes, offsets, codes));
+}
+
+int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* values, const int32_t* rank) {
+    std::vector<std::pair<int32_t, double>> entries;
+    int64_t kept = 0, begin = 0;
+    for (int64_t t = 0; t < n_positions; ++t) {
+        const int64_t end = offsets[t + 1];
+        entries.clear();
+        for (int64_t k = begin; k < end; ++k)
+            if (rank[ids[k]] >= 0) entries.emplace_back(rank[ids[k]], values ? values[k] : 1.0);
+        std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (const auto& [id, value] : entries) {
+            ids[kept] = id;
+            if (values) values[kept] = value;
+            ++kept;
+        }
+        begin = end;
+        offsets[t + 1] = kept;
+    }
+    return kept;
+}
+
+}  // namespace crfkit

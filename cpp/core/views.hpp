@@ -1,0 +1,35 @@
+// What the kernels read: plain structs over memory that somebody else owns.
+#pragma once
+
+#include <cstdint>
+
+namespace crfkit {
+
+// Encoded sequences; src/crfkit/data/sequences.py documents the layout.
+struct SequenceView {
+    int64_t n_sequences = 0, n_positions = 0;
+    const int64_t* starts = nullptr;           // [n_sequences + 1] positions
+    const int64_t* offsets = nullptr;          // [n_positions + 1] into attributes
+    const int32_t* attributes = nullptr;       // ids
+    const double* values = nullptr;            // one per attribute, or null: all 1
+    const int64_t* pair_offsets = nullptr;     // [n_positions + 1] into pair_attributes, or null: none
+    const int32_t* pair_attributes = nullptr;  // ids; of the pair (t - 1, t) at position t
+    const int32_t* labels = nullptr;           // [n_positions], or null
+    const double* weights = nullptr;           // [n_sequences], or null: all 1
+};
+
+// Which weights a chain has and where they stand: state block, transition block, pair block.
+struct FieldView {
+    int64_t n_labels = 0, n_attributes = 0, n_pair_attributes = 0;
+    const int64_t* state_offsets = nullptr;  // [n_attributes + 1], or null: attribute a has all labels, at a * L
+    const int32_t* state_labels = nullptr;
+    int64_t n_state = 0;
+    const int32_t* transition_codes = nullptr;  // i * L + j of each transition weight; null: all, in order
+    int64_t n_transition = 0;
+    const int64_t* pair_offsets = nullptr;      // [n_pair_attributes + 1], or null: all L * L pairs each
+    const int32_t* pair_codes = nullptr;
+    int64_t n_pair = 0;
+    int64_t size() const { return n_state + n_transition + n_pair; }
+};
+
+}  // namespace crfkit
