@@ -1,0 +1,208 @@
+"""From inputs to encoded sequences. Training learns a vocabulary; tagging looks attributes up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import _core
+from crfkit.data.sequences import Ids, Ints, SequenceData, check_labels, encode_labels
+from crfkit.errors import DataError
+from crfkit.features.attributes import column_name, is_matrix, stack_matrices
+from crfkit.features.template import Template
+from crfkit.readers.columns import read_chunks
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The attributes of a model and how inputs become attributes."""
+
+    kind: str  # "template", "items" (lists of strings, dicts) or "matrix"
+    template: Template | None
+    attributes: _core.StringTable
+    pair_attributes: _core.StringTable
+    n_features: int | None = None  # columns of a matrix, or feature columns of a column file
+
+    def encode(self, X: Iterable[Any]) -> SequenceData:
+        """Encodes sequences; unknown attributes are dropped."""
+        if self.kind == "matrix":
+            return self._encode_matrices(X)
+        encoder = self.encoder()
+        _add_sequences(encoder, X, self.kind)
+        return _sorted(SequenceData, encoder.take())
+
+    def encoder(self, labelled: bool = False, keep_lines: bool = False) -> _core.Encoder:
+        """A native encoder over the frozen tables."""
+        text = self.template.text if self.template else None
+        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines)
+
+    def _encode_matrices(self, X: Iterable[Any]) -> SequenceData:
+        starts, matrix = stack_matrices(X, self.n_features)
+        rank = np.array([self.attributes.find(column_name(j)) for j in range(matrix.shape[1])], dtype=np.int32)
+        return _sorted(SequenceData, _matrix_arrays(starts, matrix), rank)
+
+
+@dataclass(frozen=True)
+class TaggedCorpus:
+    """A training set: the vocabulary learned from it, the encoded sequences, the labels' names."""
+
+    vocabulary: Vocabulary
+    data: SequenceData
+    classes: NDArray[Any]
+
+
+def learn(X: Iterable[Any], y: Iterable[Iterable[Any]], template: Template | None, min_frequency: int) -> TaggedCorpus:
+    """Encodes training sequences and learns their attributes, dropping those seen less than min_frequency times."""
+    X = X if isinstance(X, (Sequence, np.ndarray)) else list(X)
+    if len(X) == 0:
+        raise DataError("there are no sequences to learn from")
+    if template is None and is_matrix(X[0]):
+        starts, matrix = stack_matrices(X, None)
+        arrays = _matrix_arrays(starts, matrix)
+        names = _core.StringTable.from_strings([column_name(j) for j in range(matrix.shape[1])])
+        return _finish("matrix", None, arrays, *_labels(y, starts), min_frequency, (names, None), matrix.shape[1])
+    kind = "template" if template else "items"
+    encoder = _core.Encoder(template.text if template else None)
+    _add_sequences(encoder, X, kind)
+    arrays = encoder.take()
+    return _finish(kind, template, arrays, *_labels(y, arrays[0]), min_frequency, encoder)
+
+
+def learn_file(source: str | Path | BinaryIO, template: Template, min_frequency: int) -> TaggedCorpus:
+    """The same from a column file, streamed; its last column is the label."""
+    encoder = _core.Encoder(template.text, labelled=True)
+    for _ in feed_columns(encoder, source):
+        pass
+    *arrays, labels = encoder.take()
+    if len(arrays[0]) < 2:
+        raise DataError("the file has no sequences", _name(source))
+    order = sorted(range(len(encoder.label_names)), key=encoder.label_names.__getitem__)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    classes = np.array(sorted(encoder.label_names))
+    n_features = encoder.n_columns - 1
+    return _finish("template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features)
+
+
+def feed_columns(encoder: _core.Encoder, source: str | Path | BinaryIO) -> Iterator[None]:
+    """Feeds a column file to an encoder, chunk by chunk; the caller may take what is ready after each."""
+    try:
+        for block in read_chunks(source):
+            encoder.feed(block)
+            yield
+        encoder.feed(b"", end=True)
+        yield
+    except _core.LineError as error:
+        line, message = error.args
+        raise DataError(message, _name(source), line) from None
+
+
+def _name(source: str | Path | BinaryIO) -> str:
+    return str(getattr(source, "name", source))
+
+
+def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
+    lengths = np.diff(starts)
+    y = [row if isinstance(row, (list, tuple, np.ndarray)) else list(row) for row in y]
+    seen = set(check_labels(y, lengths))
+    try:
+        names = sorted(seen)  # type: ignore[type-var]
+    except TypeError:
+        raise DataError(f"labels must be of one type, not {sorted({type(v).__name__ for v in seen})}") from None
+    if any(name != name for name in names):
+        raise DataError("a label is NaN")
+    return np.array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
+
+
+def _add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
+    add = encoder.add_rows if kind == "template" else encoder.add_items
+    try:
+        for sequence in X:
+            add(sequence)
+    except _core.BadInput as error:
+        raise DataError(str(error)) from None
+    except TypeError:
+        raise DataError(f"X must be a list of sequences, not {type(X).__name__}") from None
+
+
+def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
+    ones = bool(np.all(matrix.data == 1.0))
+    return (
+        starts,
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int32),
+        None if ones else matrix.data.astype(np.float64),
+        None,
+        None,
+        None,
+    )
+
+
+def _sorted(make: type[SequenceData], arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
+    """Encoded arrays with ids ascending within each position, renumbered by rank where given."""
+    starts, offsets, ids, values, pair_offsets, pair_ids, labels = arrays
+    ids, values = _renumber(offsets, ids, values, rank)
+    if pair_offsets is not None:
+        pair_ids, _ = _renumber(pair_offsets, pair_ids, None, None)
+    return make(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
+
+
+def _renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[Ids, Any]:
+    if rank is None:
+        rank = np.arange(ids.max(initial=-1) + 1, dtype=np.int32)
+    n = _core.renumber(offsets, ids, values, rank)
+    return ids[:n], values[:n] if values is not None else None
+
+
+def _finish(
+    kind: str,
+    template: Template | None,
+    arrays: Sequence[Any],
+    classes: NDArray[Any],
+    labels: Ids,
+    min_frequency: int,
+    names: _core.Encoder | tuple[_core.StringTable, None],
+    n_features: int | None = None,
+) -> TaggedCorpus:
+    """Cuts rare attributes, numbers the rest in the kernels' favourite order and freezes everything."""
+    starts, offsets, ids, values, pair_offsets, pair_ids, _ = arrays
+    if len(labels) == 0:
+        raise DataError("all sequences are empty")
+    if len(classes) < 2:
+        raise DataError(f"every position has the label {classes[0]!r}; at least two different labels are needed")
+    if len(classes) > 65535:
+        raise DataError(f"{len(classes)} different labels; at most 65535 are supported")
+    n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])
+    distinct = _core.count_labels(offsets, ids, labels, n, len(classes))
+    order, rank = _ranking(ids, n, min_frequency, distinct > -(-len(classes) // 8))
+    attributes = names.table(order) if isinstance(names, _core.Encoder) else names[0].take(order)
+    ids, values = _renumber(offsets, ids, values, rank)
+    pair_attributes = _core.StringTable.from_strings([])
+    if pair_offsets is not None and isinstance(names, _core.Encoder):
+        n = names.sizes[1]
+        order, rank = _ranking(pair_ids, n, min_frequency, np.zeros(n, dtype=bool))
+        pair_attributes = names.table(order, pairs=True)
+        pair_ids, _ = _renumber(pair_offsets, pair_ids, None, rank)
+    data = SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
+    return TaggedCorpus(Vocabulary(kind, template, attributes, pair_attributes, n_features), data, classes)
+
+
+def _ranking(ids: Ids, n: int, min_frequency: int, wide: NDArray[np.bool_]) -> tuple[Ints, Ids]:
+    """(kept ids in their new order, new id per old id or −1).
+
+    Wide attributes (seen with many labels) first, since the kernels keep those as rows; then by frequency, so that
+    what is used most lies together and what occurs once comes last; then by first occurrence.
+    """
+    counts = np.bincount(ids, minlength=n)
+    order = np.lexsort((-counts, ~wide))
+    order = order[counts[order] >= min_frequency]
+    rank = np.full(n, -1, dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return order.astype(np.int64), rank
+
+

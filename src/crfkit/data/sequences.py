@@ -1,0 +1,142 @@
+"""Encoded sequences: frozen, flat arrays that the compiled core reads in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crfkit import _core
+from crfkit.errors import DataError
+
+Ints = NDArray[np.int64]
+Ids = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceData:
+    """N sequences of T positions in all, in compressed-row form.
+
+    Sequence n holds positions ``starts[n] : starts[n+1]``; position t has the attributes
+    ``attributes[offsets[t] : offsets[t+1]]`` (ids, ascending) with ``values`` (None: all 1). Pair attributes, where
+    there are any, belong to the label pair (t−1, t) and are laid out alike. Arrays are made read-only.
+    """
+
+    starts: Ints  # [N+1]
+    offsets: Ints  # [T+1]
+    attributes: Ids
+    values: Floats | None = None
+    pair_offsets: Ints | None = None  # [T+1]
+    pair_attributes: Ids | None = None
+    labels: Ids | None = None  # [T]
+    weights: Floats | None = None  # [N]
+
+    def __post_init__(self) -> None:
+        types = {"starts": np.int64, "offsets": np.int64, "pair_offsets": np.int64}
+        types |= {"values": np.float64, "weights": np.float64}
+        for item in fields(self):
+            array = getattr(self, item.name)
+            if array is not None:
+                array = np.ascontiguousarray(array, dtype=types.get(item.name, np.int32))
+                array.flags.writeable = False
+                object.__setattr__(self, item.name, array)
+        self._check()
+
+    def _check(self) -> None:
+        _check_offsets("starts", self.starts, self.n_positions)
+        _check_offsets("offsets", self.offsets, len(self.attributes))
+        if (self.pair_offsets is None) != (self.pair_attributes is None):
+            raise DataError("pair_offsets and pair_attributes go together")
+        if self.pair_offsets is not None and self.pair_attributes is not None:
+            _check_length("pair_offsets", self.pair_offsets, self.n_positions + 1)
+            _check_offsets("pair_offsets", self.pair_offsets, len(self.pair_attributes))
+        if self.values is not None:
+            _check_length("values", self.values, len(self.attributes))
+            _check_finite("values", self.values)
+        if self.labels is not None:
+            _check_length("labels", self.labels, self.n_positions)
+        if self.weights is not None:
+            _check_length("weights", self.weights, len(self))
+            _check_finite("weights", self.weights)
+            if np.any(self.weights < 0):
+                raise DataError(f"sequence {int(np.argmax(self.weights < 0))} has a negative weight")
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def n_positions(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.starts)
+
+    @cached_property
+    def native(self) -> _core.Sequences:
+        return _core.Sequences(*(getattr(self, item.name) for item in fields(self)))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    def split(self, flat: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
+        """The rows of a per-position array that belong to each sequence."""
+        for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
+            yield flat[begin:end]
+
+    def with_labels(self, labels: Ids) -> SequenceData:
+        return replace(self, labels=labels)
+
+    def with_weights(self, weights: ArrayLike | None) -> SequenceData:
+        """The same sequences, each counted so many times."""
+        if weights is None:
+            return self
+        array = np.asarray(weights, dtype=np.float64)
+        if array.ndim != 1 or len(array) != len(self):
+            raise DataError(f"sample_weight has shape {array.shape}, but there are {len(self)} sequences")
+        return replace(self, weights=array)
+
+
+def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object, int]) -> Ids:
+    """Label ids of all positions; `y` must fit the sequences' lengths and hold only labels of `ids`."""
+    flat = check_labels(y, lengths)
+    try:
+        return np.fromiter(map(ids.__getitem__, flat), dtype=np.int32, count=len(flat))
+    except KeyError as missing:
+        raise DataError(f"the label {missing.args[0]!r} is not among {sorted(map(str, ids))}") from None
+
+
+def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
+    """The labels of all positions in one list."""
+    flat: list[object] = []
+    n = 0
+    for n, labels in enumerate(y, start=1):
+        if isinstance(labels, str):
+            raise DataError(f"sequence {n - 1}: the labels are the string {labels!r}; expected a list of labels")
+        before = len(flat)
+        flat.extend(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+        if n <= len(lengths) and len(flat) - before != lengths[n - 1]:
+            raise DataError(f"sequence {n - 1} has {lengths[n - 1]} items but {len(flat) - before} labels")
+    if n != len(lengths):
+        raise DataError(f"there are {len(lengths)} sequences but {n} label sequences")
+    return flat
+
+
+def _check_length(name: str, array: NDArray[np.generic], expected: int) -> None:
+    if array.ndim != 1 or len(array) != expected:
+        raise DataError(f"{name} has shape {array.shape}; expected ({expected},)")
+
+
+def _check_offsets(name: str, offsets: Ints, end: int) -> None:
+    if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != end or np.any(np.diff(offsets) < 0):
+        raise DataError(f"{name} must ascend from 0 to {end}")
+
+
+def _check_finite(name: str, array: Floats) -> None:
+    if not np.isfinite(array).all():
+        where = int(np.argmin(np.isfinite(array)))
+        raise DataError(f"{name}[{where}] is {array[where]}; values must be finite")

@@ -1,0 +1,47 @@
+"""What a sequence of inputs may look like, other than columns for a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from crfkit.errors import DataError
+
+
+def is_matrix(sequence: Any) -> bool:
+    """Whether a sequence is given as a matrix [positions, features] rather than as a list of items."""
+    return scipy.sparse.issparse(sequence) or (isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biuf")
+
+
+def column_name(j: int) -> str:
+    """The attribute that stands for column j of a feature matrix."""
+    return f"x{j}"
+
+
+def stack_matrices(X: Iterable[Any], n_features: int | None) -> tuple[NDArray[np.int64], scipy.sparse.csr_matrix]:
+    """(starts, all positions as one sparse matrix); every sequence must have the same number of columns."""
+    starts, parts = [0], []
+    for n, sequence in enumerate(X):
+        if not is_matrix(sequence):
+            raise DataError(f"sequence {n} is {type(sequence).__name__}, but the ones before are matrices")
+        if sequence.ndim != 2:
+            raise DataError(f"sequence {n} has shape {sequence.shape}; expected (positions, features)")
+        if n_features is None:
+            n_features = int(sequence.shape[1])
+        if sequence.shape[1] != n_features:
+            raise DataError(f"sequence {n} has {sequence.shape[1]} features; expected {n_features}")
+        part = scipy.sparse.csr_matrix(sequence, dtype=np.float64)
+        if not np.isfinite(part.data).all():
+            k = int(np.argmin(np.isfinite(part.data)))
+            t = int(np.searchsorted(part.indptr, k, side="right")) - 1
+            raise DataError(f"sequence {n}, position {t}: feature {part.indices[k]} is {part.data[k]}")
+        part.sort_indices()
+        parts.append(part)
+        starts.append(starts[-1] + part.shape[0])
+    if not parts:
+        return np.zeros(1, dtype=np.int64), scipy.sparse.csr_matrix((0, n_features or 0))
+    return np.array(starts, dtype=np.int64), scipy.sparse.vstack(parts, format="csr")

@@ -1,0 +1,75 @@
+"""CRF++ feature templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from crfkit import _core
+from crfkit.errors import TemplateError
+
+
+@dataclass(frozen=True)
+class Template:
+    """A CRF++ template.
+
+    Lines that start with U give every label a weight, lines that start with B every pair of successive labels;
+    ``%x[row,column]`` is replaced by the cell `row` lines away. A bare ``B`` is the plain transition between labels.
+    Lines that start with # are comments.
+
+    >>> Template("U00:%x[-1,0]/%x[0,0]\\nB").expand([["a"], ["b"]])
+    [(['U00:_B-1/a'], []), (['U00:a/b'], [])]
+    """
+
+    text: str
+    path: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            _core.template_summary(self.text)
+        except _core.LineError as error:
+            line, message = error.args
+            raise TemplateError(message, self.path or "template", line) from None
+
+    @classmethod
+    def read(cls, path: str | Path) -> Template:
+        """Reads a template file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise TemplateError(f"cannot read the template: {error.strerror}", path) from error
+        except UnicodeDecodeError as error:
+            raise TemplateError(f"the template is not UTF-8 (byte {error.start})", path) from None
+        return cls(text, str(path))
+
+    @classmethod
+    def make(cls, source: Template | str | Path) -> Template:
+        """From a Template, a path, or (where there is a newline or a macro) the text itself."""
+        if isinstance(source, Template):
+            return source
+        if isinstance(source, str) and ("\n" in source or "%x[" in source):
+            return cls(source)
+        return cls.read(source)
+
+    @property
+    def unigrams(self) -> list[str]:
+        return _core.template_summary(self.text)[0]
+
+    @property
+    def bigrams(self) -> list[str]:
+        """B lines other than a bare B."""
+        return _core.template_summary(self.text)[1]
+
+    @property
+    def transitions(self) -> bool:
+        """Whether there is a bare B."""
+        return _core.template_summary(self.text)[2]
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the macros need."""
+        return _core.template_summary(self.text)[3]
+
+    def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:
+        """Per position, its unigram and its bigram attributes."""
+        return _core.expand_template(self.text, rows)

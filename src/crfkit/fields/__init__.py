@@ -1,0 +1,5 @@
+"""Fields: structure and weights, no algorithm."""
+
+from crfkit.fields.chain import ChainField
+
+__all__ = ["ChainField"]

@@ -1,0 +1,5 @@
+"""Inference: log-partition functions, marginals, decoding."""
+
+from crfkit.inference.chain import ChainInference
+
+__all__ = ["ChainInference"]

@@ -1,0 +1,62 @@
+"""Exact inference on chains: forward–backward and Viterbi, in the compiled core."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.data.sequences import Floats, Ids, SequenceData
+from crfkit.fields.chain import ChainField
+
+
+def count_threads(n_threads: int | None) -> int:
+    """How many threads to use: as given, or as many as this process may run on."""
+    if n_threads is not None:
+        return max(1, n_threads)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True, eq=False)
+class ChainInference:
+    """A field with its weights."""
+
+    field: ChainField
+    w: Floats
+    n_threads: int | None = None
+    kernels: str = "auto"
+
+    @cached_property
+    def _decoder(self) -> _core.Decoder:
+        return _core.Decoder(self.field.native, self.w, self.kernels)
+
+    def log_partition(self, data: SequenceData) -> Floats:
+        """log Z of each sequence."""
+        return self._decoder.marginals(data.native, self._threads, nodes=False)[0]
+
+    def node_marginals(self, data: SequenceData) -> Floats:
+        """p(y_t = j | x), [T, L]."""
+        return self._decoder.marginals(data.native, self._threads)[1]
+
+    def edge_marginals(self, data: SequenceData) -> Floats:
+        """p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
+        return self._decoder.marginals(data.native, self._threads, nodes=False, edges=True)[2]
+
+    def decode(self, data: SequenceData) -> tuple[Ids, Floats]:
+        """(the most probable labels [T], their score per sequence [N])."""
+        return self._decoder.viterbi(data.native, self._threads)
+
+    def errors(self, data: SequenceData) -> tuple[float, float]:
+        """(share of positions, share of sequences) that decoding labels wrongly."""
+        if data.labels is None or data.n_positions == 0:
+            return 0.0, 0.0
+        wrong = self.decode(data)[0] != data.labels
+        per_sequence = np.add.reduceat(wrong, data.starts[:-1][data.lengths > 0])
+        return float(wrong.mean()), float((per_sequence > 0).sum() / len(data))
+
+    @property
+    def _threads(self) -> int:
+        return count_threads(self.n_threads)

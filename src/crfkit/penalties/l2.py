@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from crfkit.arrays import add_scaled
+from crfkit.errors import ParameterError
+from crfkit.protocols import Penalty, SmoothPenalty, Vector
+
+
+@dataclass(frozen=True)
+class L2:
+    """``strength/2 · ‖w‖²``.
+
+    Other tools write the same penalty differently; each has its own constructor:
+
+    >>> L2.from_crfpp(C=2.0)
+    L2(strength=0.5)
+    >>> L2.from_crfsuite(c2=1.0)
+    L2(strength=2.0)
+    """
+
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.strength) and self.strength >= 0):
+            raise ParameterError(f"the strength of L2 must be a finite number >= 0, not {self.strength!r}")
+
+    @classmethod
+    def from_crfpp(cls, C: float) -> L2:
+        """CRF++'s ``‖w‖²/(2C)``."""
+        if not C > 0:
+            raise ParameterError(f"C must be > 0, not {C!r}")
+        return cls(1.0 / C)
+
+    @classmethod
+    def from_crfsuite(cls, c2: float) -> L2:
+        """CRFsuite's ``c2·‖w‖²``."""
+        return cls(2.0 * c2)
+
+    @classmethod
+    def from_wapiti(cls, rho2: float) -> L2:
+        """Wapiti's ``rho2/2·‖w‖²``."""
+        return cls(rho2)
+
+    @classmethod
+    def from_sigma(cls, sigma: float) -> L2:
+        """A Gaussian prior of standard deviation sigma: ``‖w‖²/(2σ²)``."""
+        if not sigma > 0:
+            raise ParameterError(f"sigma must be > 0, not {sigma!r}")
+        return cls(1.0 / sigma**2)
+
+    @property
+    def name(self) -> str:
+        return f"L2({self.strength:g})"
+
+    def value(self, w: Vector) -> float:
+        return 0.5 * self.strength * float(w @ w)
+
+    def add_gradient(self, w: Vector, gradient: Vector) -> None:
+        add_scaled(gradient, self.strength, w)
+
+    def split(self) -> tuple[SmoothPenalty | None, Penalty | None]:
+        return self, None

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crfkit.protocols import Penalty, SmoothPenalty, Vector
+
+
+@dataclass(frozen=True)
+class NoPenalty:
+    """Zero. The maximum-likelihood estimate may then lie at infinity."""
+
+    @property
+    def name(self) -> str:
+        return "no penalty"
+
+    def value(self, w: Vector) -> float:
+        return 0.0
+
+    def split(self) -> tuple[SmoothPenalty | None, Penalty | None]:
+        return None, None

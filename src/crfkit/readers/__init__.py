@@ -1,0 +1,5 @@
+"""Readers of the file formats people have."""
+
+from crfkit.readers.columns import read_columns
+
+__all__ = ["read_columns"]

@@ -1,0 +1,80 @@
+"""What a solver returns: a value, never printed text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Status(Enum):
+    """Why a solver stopped; the value is the cause and the remedy."""
+
+    CONVERGED = "converged: the stopping rule is satisfied"
+    MAX_ITERATIONS = "not converged: the iteration limit was reached; raise max_iterations or the tolerance"
+    LINE_SEARCH_FAILED = (
+        "not converged: no step along the search direction decreases the objective; it is flat to rounding "
+        "(loosen the tolerance) or its gradient is wrong"
+    )
+    NON_FINITE = (
+        "not converged: the objective or its gradient is not finite at the start; check the data for extreme values "
+        "and the start vector"
+    )
+    INTERRUPTED = "not converged: interrupted; the weights are those of the last whole iteration"
+    STOPPED_BY_CALLBACK = "stopped by a callback"
+
+    @property
+    def converged(self) -> bool:
+        return self is Status.CONVERGED
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """One iteration. `extra` holds what callbacks returned (e.g. token_error, sequence_error)."""
+
+    iteration: int
+    value: float  # of the whole objective, loss + penalty
+    optimality: float  # norm of the gradient (smooth) or of the least sub-gradient, at the point of this row
+    evaluations: int  # of value and gradient, in total
+    seconds: float  # in total, without the time spent in callbacks
+    nonzeros: int  # weights that are not zero; all of them under a smooth penalty
+    extra: Mapping[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "extra"}
+        return row | dict(self.extra)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of `minimize`. `optimality` and `value` are those of `w`, the point returned."""
+
+    w: Any
+    value: float
+    optimality: float
+    status: Status
+    trace: tuple[TraceRow, ...]
+    state: Mapping[str, Any]  # serialisable; lets a later run go on
+    objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
+
+    @property
+    def iterations(self) -> int:
+        return self.trace[-1].iteration if self.trace else 0
+
+    @property
+    def evaluations(self) -> int:
+        return self.trace[-1].evaluations if self.trace else 0
+
+    @property
+    def seconds(self) -> float:
+        return self.trace[-1].seconds if self.trace else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.status} ({self.objective} = {self.value:.6g}, ‖gradient‖ = {self.optimality:.3g}; "
+            f"{self.iterations} iterations, {self.evaluations} evaluations, {self.seconds:.2f} s)"
+        )

@@ -1,0 +1,94 @@
+"""Limited-memory curvature pairs, in the compact form of Byrd, Nocedal & Schnabel (1994), Theorem 2.2.
+
+With S = [s_i], Y = [y_i], R the upper triangle of SᵀY, D its diagonal and H₀ = γI,
+
+    H = γI + [S, γY] · [[R⁻ᵀ(D + γYᵀY)R⁻¹, −R⁻ᵀ], [−R⁻¹, 0]] · [Sᵀ; γYᵀ].
+
+The pairs lie in one array, so H·g is one product with it (all inner products with g) and one with its
+transpose (the combination): half the memory traffic of the two-loop recursion. The small matrices cost
+no further passes, since s_i·y and y_i·y are differences of successive inner products with g.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from crfkit.arrays import add_scaled
+from crfkit.protocols import Vector
+
+
+class CurvaturePairs:
+    """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.clear()
+
+    def clear(self) -> None:
+        m = self.capacity
+        self._basis: Vector = None  # [2m, n]: s of slot k in row k, y in row m + k
+        self._slots: list[int] = []  # oldest first
+        self._pending: int | None = None  # slot whose products with the older pairs are not known yet
+        self._sy = np.zeros((m, m))  # s_i·y_j, by slot
+        self._yy = np.zeros((m, m))
+        self._products = np.zeros(2 * m)  # basis @ g of the last direction
+        self._gamma = 1.0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def direction(self, g: Vector) -> Vector:
+        """−H·g. The next `add` must be of a step from the point whose gradient g is."""
+        if not self._slots:
+            return -1.0 * g
+        m, used, gamma = self.capacity, np.array(self._slots), self._gamma
+        products = np.asarray(self._basis @ g)
+        self._complete(products)
+        a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
+        sy, yy = self._sy[np.ix_(used, used)], self._yy[np.ix_(used, used)]
+        r = np.triu(sy)
+        ra = np.linalg.solve(r, a)
+        c = np.zeros(2 * m)
+        c[used] = np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
+        c[m + used] = -gamma * ra
+        xp = array_namespace(g)
+        d = xp.asarray(-c, dtype=g.dtype, device=device(g)) @ self._basis
+        add_scaled(d, -gamma, g)
+        return d
+
+    def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
+        """Takes the pair of a step; not if its curvature is not safely positive."""
+        m = self.capacity
+        if self._basis is None:
+            xp = array_namespace(x)
+            self._basis = xp.zeros((2 * m, x.shape[0]), dtype=x.dtype, device=device(x))
+        if len(self) == m:
+            slot = self._slots.pop(0)
+        else:
+            slot = next(k for k in range(m) if k not in self._slots)
+        s, y = self._basis[slot], self._basis[m + slot]
+        s[...] = x_new
+        s -= x
+        y[...] = g_new
+        y -= g
+        sy, ss, yy = float(s @ y), float(s @ s), float(y @ y)
+        if not sy > 1e-10 * (ss * yy) ** 0.5:
+            return False  # the slot is free again; what lies in it is not used
+        self._slots.append(slot)
+        self._pending = slot
+        self._sy[slot, slot], self._yy[slot, slot] = sy, yy
+        self._gamma = sy / yy
+        return True
+
+    def _complete(self, products: Any) -> None:
+        """Fills in s_i·y and y_i·y of the newest pair for the older i: y = g⁺ − g."""
+        if self._pending is not None:
+            new, m = self._pending, self.capacity
+            for i in self._slots[:-1]:
+                self._sy[i, new] = products[i] - self._products[i]
+                self._yy[i, new] = self._yy[new, i] = products[m + i] - self._products[m + i]
+            self._pending = None
+        self._products = products

@@ -1,0 +1,82 @@
+"""Stopping rules, as parts: each looks at the trace and the current point and says whether to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from crfkit.arrays import norm
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.result import TraceRow
+
+
+class StoppingRule(Protocol):
+    def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
+        """Whether to stop at w, the point of the last row."""
+        ...
+
+
+def _check(name: str, value: float) -> None:
+    if not value >= 0:
+        raise ParameterError(f"{name} must be >= 0, not {value!r}")
+
+
+@dataclass(frozen=True)
+class GradientNorm:
+    """``‖g‖ ≤ eps·max(1, ‖w‖)``: a statement about the point itself."""
+
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        _check("eps", self.eps)
+
+    def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
+        return trace[-1].optimality <= self.eps * max(1.0, norm(w))
+
+
+@dataclass(frozen=True)
+class SuccessiveChanges:
+    """CRF++'s rule: `times` successive relative changes of the objective below eta."""
+
+    eta: float = 1e-4
+    times: int = 3
+
+    def __post_init__(self) -> None:
+        _check("eta", self.eta)
+        _check("times", self.times - 1)
+
+    def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
+        if len(trace) <= self.times:
+            return False
+        values = [row.value for row in trace[-self.times - 1 :]]
+        return all(abs(old - new) < self.eta * abs(old) for old, new in zip(values, values[1:], strict=False))
+
+
+@dataclass(frozen=True)
+class PeriodDecrease:
+    """CRFsuite's rule: the relative decrease of the objective over `period` iterations is below delta."""
+
+    delta: float = 1e-5
+    period: int = 10
+
+    def __post_init__(self) -> None:
+        _check("delta", self.delta)
+        _check("period", self.period - 1)
+
+    def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
+        if len(trace) <= self.period:
+            return False
+        new = trace[-1].value
+        return trace[-1 - self.period].value - new < self.delta * abs(new)
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Satisfied when one of the rules is."""
+
+    rules: tuple[StoppingRule, ...]
+
+    def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
+        return any(rule.satisfied(trace, w) for rule in self.rules)
