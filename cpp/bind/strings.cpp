@@ -37,6 +37,13 @@ nb::object decode(std::string_view text) {
     return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
+// A read-only NumPy view of one of the arrays.
+template <class T>
+auto member(nb::handle self, Array<T> StringTable::*array) {
+    const Array<T>& values = nb::cast<const StringTable&>(self).*array;
+    return Numpy1<const T>(values.data(), {values.size()}, self);
+}
+
 }  // namespace
 
 void bind_strings(nb::module_& m) {
@@ -80,9 +87,9 @@ void bind_strings(nb::module_& m) {
                 return make_table(t.view(), order.data(), order.size());
             },
             "order"_a, "The table of these ids' strings, renumbered in this order.")
-        .def_ro("offsets", &StringTable::offsets, nb::rv_policy::reference)
-        .def_ro("bytes", &StringTable::bytes, nb::rv_policy::reference)
-        .def_ro("slots", &StringTable::slots, nb::rv_policy::reference);
+        .def_prop_ro("offsets", [](nb::handle self) { return member(self, &StringTable::offsets); })
+        .def_prop_ro("bytes", [](nb::handle self) { return member(self, &StringTable::bytes); })
+        .def_prop_ro("slots", [](nb::handle self) { return member(self, &StringTable::slots); });
     m.def(
         "checksum",
         [](const Array<uint8_t>& bytes) {

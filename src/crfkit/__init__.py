@@ -1,0 +1,44 @@
+"""Conditional random fields: train, tag, evaluate.
+
+>>> import crfkit
+>>> crfkit.ChainCRF(penalty=crfkit.L2(0.5)).penalty
+L2(strength=0.5)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+# Loaded when first asked for: the command line and tagging do not need scikit-learn.
+_HOME = {
+    "ChainCRF": "crfkit.estimators.chain",
+    "ChainModel": "crfkit.estimators.chain_model",
+    "L2": "crfkit.penalties",
+    "NoPenalty": "crfkit.penalties",
+    "Template": "crfkit.features",
+    "evaluate": "crfkit.metrics",
+    "read_columns": "crfkit.readers",
+}
+
+if TYPE_CHECKING:
+    from crfkit.estimators.chain import ChainCRF as ChainCRF
+    from crfkit.estimators.chain_model import ChainModel as ChainModel
+    from crfkit.features import Template as Template
+    from crfkit.metrics import evaluate as evaluate
+    from crfkit.penalties import L2 as L2
+    from crfkit.penalties import NoPenalty as NoPenalty
+    from crfkit.readers import read_columns as read_columns
+
+__version__ = version("crfkit")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,1 @@
+"""Estimators: what most people use."""

@@ -1,0 +1,179 @@
+"""A trained chain: vocabulary, labels, field and weights; tags, gives marginals, is saved and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import _core, modelfile
+from crfkit.data.encode import Vocabulary, _sorted, feed_columns
+from crfkit.data.sequences import Floats, SequenceData
+from crfkit.errors import CrfkitError, DataError, ModelFileError
+from crfkit.features.template import Template
+from crfkit.fields.chain import ChainField
+from crfkit.inference.chain import ChainInference
+
+
+@dataclass(frozen=True, eq=False)
+class ChainModel:
+    """What tagging needs, and nothing of scikit-learn."""
+
+    vocabulary: Vocabulary
+    classes: NDArray[Any]
+    field: ChainField
+    w: Floats
+    training: Mapping[str, Any] = field(default_factory=dict)  # how it was made: penalty, objective, status …
+    n_threads: int | None = None
+
+    @cached_property
+    def inference(self) -> ChainInference:
+        return ChainInference(self.field, self.w, self.n_threads)
+
+    @cached_property
+    def class_list(self) -> list[Any]:
+        return self.classes.tolist()
+
+    def encode(self, X: Iterable[Any]) -> SequenceData:
+        return self.vocabulary.encode(X)
+
+    def decode(self, data: SequenceData) -> list[list[Any]]:
+        names = self.class_list
+        best, _ = self.inference.decode(data)
+        return [[names[j] for j in row] for row in data.split(best)]
+
+    def tag_columns(self, source: str | Path | BinaryIO, marginals: str | None = None) -> Iterator[bytes]:
+        """The lines of a column file with the predicted label appended, in chunks as they are ready.
+
+        marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
+        """
+        encoder = self.vocabulary.encoder(keep_lines=True)
+        for _ in feed_columns(encoder, source):
+            data = _sorted(SequenceData, encoder.take())
+            if encoder.n_columns and self.vocabulary.n_features and encoder.n_columns < self.vocabulary.n_features:
+                raise DataError(
+                    f"{encoder.n_columns} column(s), but the model was trained on {self.vocabulary.n_features} "
+                    "feature columns",
+                    str(getattr(source, "name", source)),
+                )
+            if len(data):
+                yield encoder.lines_with(self._appended(data, marginals))
+
+    def tag_labelled(self, source: str | Path | BinaryIO) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
+        """(gold, predicted) label sequences of a labelled column file, in chunks."""
+        encoder = self.vocabulary.encoder(labelled=True)
+        for _ in feed_columns(encoder, source):
+            *arrays, labels = encoder.take()
+            data = _sorted(SequenceData, (*arrays, labels))
+            if len(data):
+                names = encoder.label_names
+                yield [[names[j] for j in row] for row in data.split(labels)], self.decode(data)
+
+    def _appended(self, data: SequenceData, marginals: str | None) -> list[str]:
+        names = [str(name) for name in self.class_list]
+        best = self.inference.decode(data)[0]
+        if marginals is None:
+            return [names[j] for j in best.tolist()]
+        node = self.inference.node_marginals(data)
+        if marginals == "best":
+            chosen = node[np.arange(len(best)), best]
+            return [f"{names[j]}\t{p:.6f}" for j, p in zip(best.tolist(), chosen.tolist(), strict=True)]
+        return [
+            "\t".join([names[j], *(f"{name}={p:.6f}" for name, p in zip(names, row, strict=True))])
+            for j, row in zip(best.tolist(), node.tolist(), strict=True)
+        ]
+
+    # --- the file
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """(metadata, tensors)."""
+        v, f = self.vocabulary, self.field
+        metadata = {
+            "labels": self.class_list,
+            "inputs": v.kind,
+            "template": v.template.text if v.template else None,
+            "n_features": v.n_features,
+            "n_transition": f.n_transition,
+            "training": dict(self.training),
+        }
+        tensors: dict[str, Any] = {"weights": self.w}
+        for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
+            for part in ("offsets", "bytes", "slots"):
+                tensors[f"{name}.{part}"] = getattr(table, part)
+        for name in ("state_offsets", "state_labels", "transition_codes", "pair_offsets", "pair_codes"):
+            if getattr(f, name) is not None:
+                tensors[f"field.{name}"] = getattr(f, name)
+        return metadata, tensors
+
+    @classmethod
+    def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> ChainModel:
+        """Puts a model together again, checking that its parts belong together."""
+        if contents.kind != "chain":
+            raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
+        labels = contents.entry("labels", list)
+        if len(labels) < 2 or len(set(map(repr, labels))) != len(labels) or len({type(x) for x in labels}) != 1:
+            raise ModelFileError("the labels are not two or more different values of one type")
+        text = contents.entry("template", str, type(None))
+        kind = contents.entry("inputs", str)
+        if kind not in ("template", "items", "matrix") or (kind == "template") != (text is not None):
+            raise ModelFileError(f"inputs of kind '{kind}' contradict the template")
+        try:
+            tables = [_table(contents, name) for name in ("attributes", "pair_attributes")]
+            vocabulary = Vocabulary(
+                kind, Template(text) if text is not None else None, *tables, contents.entry("n_features", int, type(None))
+            )
+            field = ChainField(
+                len(labels),
+                len(tables[0]),
+                len(tables[1]),
+                contents.tensor("field.state_offsets", np.int64, optional=True),
+                contents.tensor("field.state_labels", np.int32, optional=True),
+                contents.tensor("field.transition_codes", np.int32, optional=True),
+                contents.entry("n_transition", int),
+                contents.tensor("field.pair_offsets", np.int64, optional=True),
+                contents.tensor("field.pair_codes", np.int32, optional=True),
+            )
+        except (DataError, ValueError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(f"inconsistent model: {error}") from None
+        w = contents.tensor("weights", np.float64)
+        if len(w) != field.size:
+            raise ModelFileError(f"the model has {len(w)} weights, but its field needs {field.size}")
+        if not np.isfinite(w @ w):
+            raise ModelFileError("a weight is not a finite number")
+        training = contents.metadata.get("training")
+        return cls(vocabulary, np.array(labels), field, w, training if isinstance(training, dict) else {}, n_threads)
+
+    def save(self, path: str | Path) -> None:
+        modelfile.write(path, "chain", *self.parts())
+
+    @classmethod
+    def load(cls, path: str | Path, n_threads: int | None = None) -> ChainModel:
+        contents = modelfile.read(path)
+        try:
+            return cls.from_parts(contents, n_threads)
+        except CrfkitError as error:
+            raise ModelFileError(f"{path}: {error}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        metadata, tensors = self.parts()
+        arrays = {name: np.array(array) for name, array in tensors.items()}
+        return _unpickle, (metadata, arrays, self.n_threads)
+
+
+def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:
+    return ChainModel.from_parts(modelfile.Contents("chain", metadata, tensors), n_threads)
+
+
+def _table(contents: modelfile.Contents, name: str) -> _core.StringTable:
+    return _core.StringTable(
+        contents.tensor(f"{name}.offsets", np.uint64),
+        contents.tensor(f"{name}.bytes", np.uint8),
+        contents.tensor(f"{name}.slots", np.uint64),
+    )

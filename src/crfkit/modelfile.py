@@ -1,0 +1,162 @@
+"""Model files: a safetensors container with versioned metadata, memory-mapped on load, written atomically.
+
+The metadata entry "crfkit" holds JSON: format version, kind of model, its options, and a checksum per tensor. Everything
+is checked before use: header against file size, tensors against the header, checksums against contents.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from crfkit import _core
+from crfkit.errors import ModelFileError
+
+FORMAT_VERSION = 1
+_MAX_HEADER = 100_000_000
+_DTYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U64": np.uint64, "U8": np.uint8}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a model file holds. Tensors are read-only views of the mapped file."""
+
+    kind: str
+    metadata: Mapping[str, Any]
+    tensors: Mapping[str, NDArray[Any]]
+
+    def tensor(self, name: str, dtype: type, optional: bool = False) -> Any:
+        array = self.tensors.get(name)
+        if array is None:
+            if optional:
+                return None
+            raise ModelFileError(f"the model has no tensor '{name}'")
+        if array.dtype != dtype or array.ndim != 1:
+            raise ModelFileError(f"the tensor '{name}' is {array.ndim}-dimensional {array.dtype}; expected a vector of "
+                                 f"{np.dtype(dtype)}")
+        return array
+
+    def entry(self, name: str, *types: type) -> Any:
+        value = self.metadata.get(name)
+        if not isinstance(value, types):
+            raise ModelFileError(f"the metadata entry '{name}' is {value!r}")
+        return value
+
+
+def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+    """Writes a model file; until it is complete, what was at `path` stays."""
+    path = Path(path)
+    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    sums = {name: _checksum(array) for name, array in tensors.items()}
+    header = {"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}
+    temporary: str | None = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        safetensors.numpy.save_file(tensors, temporary, {"crfkit": json.dumps(header, ensure_ascii=False)})
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def check_writable(path: str | Path) -> None:
+    """Raises now if `path` could not be written later."""
+    path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"cannot write {path}: it is a directory")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def read(path: str | Path) -> Contents:
+    """Maps a model file and checks it."""
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            buffer: Any = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        return _parse(buffer)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+
+
+def _parse(buffer: Any) -> Contents:
+    if len(buffer) < 8:
+        raise ModelFileError("not a crfkit model (too short)")
+    length = int.from_bytes(buffer[:8], "little")
+    if length > min(_MAX_HEADER, len(buffer) - 8):
+        raise ModelFileError("not a crfkit model, or truncated: its header does not fit the file")
+    try:
+        header = json.loads(bytes(buffer[8 : 8 + length]).decode("utf-8"))
+        metadata = json.loads(header.pop("__metadata__")["crfkit"])
+        if not isinstance(metadata, dict):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ModelFileError("not a crfkit model (no crfkit metadata in its header)") from None
+    if metadata.get("version") != FORMAT_VERSION:
+        raise ModelFileError(
+            f"model format {metadata.get('version')!r}; this version of crfkit reads format {FORMAT_VERSION}. "
+            "Upgrade crfkit, or train the model again"
+        )
+    data = np.frombuffer(buffer, dtype=np.uint8, offset=8 + length)
+    tensors = _tensors(header, data)
+    checksums = metadata.get("checksums")
+    if not isinstance(checksums, dict) or checksums.keys() != tensors.keys():
+        raise ModelFileError("altered: the checksums do not name the tensors of the file")
+    for name, array in tensors.items():
+        if checksums[name] != _checksum(array):
+            raise ModelFileError(f"altered or damaged: the checksum of '{name}' does not match")
+    return Contents(str(metadata.get("kind")), metadata, tensors)
+
+
+def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+    tensors, spans = {}, []
+    for name, entry in header.items():
+        try:
+            dtype = np.dtype(_DTYPES[entry["dtype"]])
+            shape = [int(n) for n in entry["shape"]]
+            begin, end = (int(n) for n in entry["data_offsets"])
+        except (KeyError, TypeError, ValueError):
+            raise ModelFileError(f"the header entry of '{name}' is malformed") from None
+        count = 1
+        for n in shape:
+            count *= n
+        if min(shape, default=0) < 0 or not 0 <= begin <= end or end - begin != count * dtype.itemsize:
+            raise ModelFileError(f"the header entry of '{name}' contradicts itself")
+        if end > len(data):
+            raise ModelFileError(f"truncated: '{name}' ends at byte {end}, but there are {len(data)}")
+        spans.append((begin, end))
+        tensors[name] = data[begin:end].view(dtype).reshape(shape)
+    position = 0
+    for begin, end in sorted(spans):
+        if begin != position:
+            raise ModelFileError("tensors overlap or leave gaps")
+        position = end
+    if position != len(data):
+        raise ModelFileError(f"{len(data) - position} bytes follow the last tensor")
+    return tensors
+
+
+def _checksum(array: NDArray[Any]) -> str:
+    return f"{_core.checksum(array.reshape(-1).view(np.uint8)):016x}"
