@@ -1,0 +1,3 @@
+from crfkit.cli.main import main
+
+main()

@@ -1,0 +1,77 @@
+"""`crfkit demo`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TEMPLATE = """# words around the token, shapes, and pairs of them
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+U10:%x[-1,1]/%x[0,1]
+U11:%x[0,1]/%x[1,1]
+# transitions between labels
+B
+"""
+
+
+def demo(
+    sentences: Annotated[int, typer.Option("--sentences", min=10, help="Training sentences to generate.")] = 2000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the generator.")] = 0,
+    keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the files in this folder.")] = None,
+) -> None:
+    """Train, tag and score on a corpus that crfkit generates: people, places, firms and dates."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        _run(folder, sentences, seed)
+    if keep:
+        typer.echo(f"\nfiles are in {keep}")
+
+
+def _run(folder: Path, sentences: int, seed: int) -> None:
+    from crfkit.cli.evaluate import report
+    from crfkit.cli.inspect import report as describe
+    from crfkit.cli.progress import progress_callback
+    from crfkit.estimators.chain import ChainCRF
+    from crfkit.metrics import Evaluation
+    from crfkit.synthetic import entity_corpus, write_columns
+
+    train, test, model = folder / "train.txt", folder / "test.txt", folder / "model.crf"
+    (folder / "template").write_text(TEMPLATE, encoding="utf-8")
+    write_columns(str(train), entity_corpus(sentences, seed))
+    held_out = entity_corpus(500, seed + 1)
+    write_columns(str(test), held_out)
+
+    typer.echo(f"$ crfkit train {train.name} --template template --model {model.name}")
+    begin = time.perf_counter()
+    crf = ChainCRF(folder / "template", all_possible_states=True, all_possible_transitions=True)
+    with progress_callback(crf.max_iterations, quiet=not sys.stderr.isatty()) as showing:
+        crf.fit_file(train, callbacks=showing)
+    crf.save(model)
+    typer.echo(f"{len(crf.coef_)} weights, {crf.result_}")
+    typer.echo(f"trained in {time.perf_counter() - begin:.2f} s")
+
+    typer.echo(f"\n$ crfkit tag {model.name} {test.name} --marginals | head -n 12")
+    block = next(crf.model_.tag_columns(test, "best")).decode()
+    typer.echo("\n".join(block.splitlines()[:12]))
+
+    typer.echo(f"\n$ crfkit eval {model.name} {test.name}")
+    result = Evaluation()
+    for gold, predicted in crf.model_.tag_labelled(test):
+        for a, b in zip(gold, predicted, strict=True):
+            result.add(a, b)
+    typer.echo(report(result))
+
+    typer.echo(f"\n$ crfkit inspect {model.name} --top 3")
+    typer.echo(describe(crf.model_, 3))

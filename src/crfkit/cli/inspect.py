@@ -1,0 +1,62 @@
+"""`crfkit inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from crfkit.estimators.chain_model import ChainModel
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    top: Annotated[int, typer.Option("--top", "-n", metavar="N", min=0, help="How many of the strongest weights.")] = 15,
+) -> None:
+    """Show what a model has learned: labels, sizes, the strongest weights and transitions."""
+    from crfkit.estimators.chain_model import ChainModel
+
+    typer.echo(report(ChainModel.load(model), top))
+
+
+def report(model: ChainModel, top: int) -> str:
+    labels = [str(label) for label in model.class_list]
+    field, vocabulary, training = model.field, model.vocabulary, model.training
+    lines = [
+        f"{len(labels)} labels: {' '.join(labels)}",
+        f"{field.size} weights: {field.n_state} state, {field.n_transition} transition, {field.n_pair} pair",
+        f"{len(vocabulary.attributes)} attributes, {len(vocabulary.pair_attributes)} pair attributes, "
+        f"inputs: {vocabulary.kind}",
+    ]
+    if training:
+        lines.append(
+            f"trained: {training.get('objective')} = {training.get('value')} "
+            f"({training.get('status')}, {training.get('iterations')} iterations)"
+        )
+    a, j = field.state_names()
+    blocks = {
+        "state": lambda k: f"{vocabulary.attributes[int(a[k])]}  →  {labels[j[k]]}",
+    }
+    i, to = field.transition_names()
+    blocks["transition"] = lambda k: f"{labels[i[k]]}  →  {labels[to[k]]}"
+    b, source, target = field.pair_names()
+    blocks["pair"] = lambda k: f"{vocabulary.pair_attributes[int(b[k])]}  {labels[source[k]]}  →  {labels[target[k]]}"
+    for name, describe in blocks.items():
+        lines += _strongest(name, model.w[field.layout[name]], top, describe)
+    return "\n".join(lines)
+
+
+def _strongest(name, w, top, describe):  # type: ignore[no-untyped-def]
+    import numpy as np
+
+    if len(w) == 0 or top == 0:
+        return []
+    lines = []
+    count = min(top, len(w))
+    for title, key in (("largest", -w), ("smallest", w)):
+        part = np.argpartition(key, count - 1)[:count]
+        lines.append(f"\n{title} {name} weights")
+        lines += [f"  {w[k]:10.4f}  {describe(k)}" for k in part[np.argsort(key[part], kind="stable")]]
+    return lines

@@ -1,0 +1,74 @@
+"""Progress of training: a live line on a terminal, plain lines otherwise, JSON lines in a log file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from crfkit.errors import DataError
+from crfkit.solvers.loop import Callback, Iteration
+
+
+def describe(iteration: Iteration) -> str:
+    row = iteration.row
+    extra = "".join(f"  {name.replace('_', ' ')} {value:.4f}" for name, value in row.extra.items())
+    return (
+        f"iteration {row.iteration:4d}  objective {row.value:14.4f}  ‖gradient‖ {row.optimality:10.4g}  "
+        f"{row.seconds:7.2f} s{extra}"
+    )
+
+
+def plain_lines(iteration: Iteration) -> None:
+    print(describe(iteration), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def live_line(max_iterations: int) -> Iterator[Callback]:
+    """A progress bar that ends early when training converges."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("training"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("training", total=None, text="")
+
+        def show(iteration: Iteration) -> None:
+            text = f"iteration {iteration.row.iteration} of at most {max_iterations}  objective {iteration.row.value:.4f}"
+            progress.update(task, text=text)
+
+        yield show
+
+
+@contextmanager
+def progress_callback(max_iterations: int, quiet: bool) -> Iterator[list[Callback]]:
+    if quiet:
+        yield []
+    elif sys.stderr.isatty():
+        with live_line(max_iterations) as callback:
+            yield [callback]
+    else:
+        yield [plain_lines]
+
+
+@contextmanager
+def json_log(path: Path | None) -> Iterator[list[Callback]]:
+    """A callback that writes each iteration as a JSON line."""
+    if path is None:
+        yield []
+        return
+    try:
+        stream = open(path, "w", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"cannot write the log: {error.strerror}", path) from error
+    with stream:
+
+        def write(iteration: Iteration) -> None:
+            row: dict[str, Any] = iteration.row.as_dict()
+            stream.write(json.dumps(row) + "\n")
+            stream.flush()
+
+        yield [write]

@@ -1,0 +1,86 @@
+"""`crfkit train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crfkit.errors import ParameterError
+
+
+def train(
+    file: Annotated[Path, typer.Argument(metavar="TRAIN", help="Column file; the last column is the label.")],
+    template: Annotated[Path, typer.Option("--template", "-t", help="CRF++ feature template.")],
+    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model (.crf).")],
+    l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
+    C: Annotated[float | None, typer.Option("--C", metavar="C", help="CRF++'s penalty ‖w‖²/(2C).")] = None,
+    c2: Annotated[float | None, typer.Option("--c2", metavar="C2", help="CRFsuite's penalty C2·‖w‖².")] = None,
+    min_frequency: Annotated[
+        int, typer.Option("--min-frequency", "-f", metavar="N", help="Drop attributes seen less than N times.")
+    ] = 1,
+    all_states: Annotated[
+        bool,
+        typer.Option(
+            "--all-states/--observed-states",
+            help="Weights for all (attribute, label) and (label, label) pairs, as CRF++ has, or for those that occur "
+            "in the training file, as CRFsuite has.",
+        ),
+    ] = True,
+    solver: Annotated[str, typer.Option("--solver", help="Which solver to use.")] = "lbfgs",
+    threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
+    max_iterations: Annotated[int, typer.Option("--max-iterations", "-i", metavar="N", help="At most so many.")] = 1000,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance", "-e", metavar="E", help="Stop when ten iterations decrease the objective by less, relatively."
+        ),
+    ] = 1e-5,
+    train_error: Annotated[
+        bool, typer.Option("--train-error", help="Report token and sequence error at each iteration, as CRF++ does.")
+    ] = False,
+    log: Annotated[Path | None, typer.Option("--log", metavar="FILE.jsonl", help="Write each iteration here.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train a model from a column file and a template.
+
+    Ctrl-C stops early and still writes the model.
+    """
+    from crfkit import modelfile
+    from crfkit.cli.progress import json_log, progress_callback
+    from crfkit.estimators.chain import ChainCRF
+    from crfkit.penalties import L2
+
+    given = [name for name, value in (("--l2", l2), ("--C", C), ("--c2", c2)) if value is not None]
+    if len(given) > 1:
+        raise ParameterError(f"{' and '.join(given)} are the same penalty; give one of them")
+    penalty = L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else L2(1.0 if l2 is None else l2)
+    crf = ChainCRF(
+        template=template,
+        penalty=penalty,
+        solver=solver,
+        min_frequency=min_frequency,
+        all_possible_states=all_states,
+        all_possible_transitions=all_states,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        n_threads=threads,
+    )
+    modelfile.check_writable(model)
+    interrupted = False
+    with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
+        try:
+            crf.fit_file(file, callbacks=[*logging, *showing], training_error=train_error)
+        except KeyboardInterrupt:
+            if not hasattr(crf, "model_"):
+                raise
+            interrupted = True
+    crf.save(model)
+    result = crf.result_
+    typer.echo(f"{len(crf.classes_)} labels, {crf.n_attributes_} attributes, {len(crf.coef_)} weights")
+    typer.echo(f"{result.objective} = {result.value:.6f} after {result.iterations} iterations, {result.seconds:.2f} s")
+    typer.echo(f"{result.status}")
+    typer.echo(f"model written to {model}")
+    if interrupted:
+        raise typer.Exit(130)
