@@ -63,9 +63,9 @@ const ChainKernels& kernels_named(const std::string& name) {
 
 void check_size(const FieldView& field, size_t n) {
     if (static_cast<int64_t>(n) != field.size())
-        throw nb::value_error(("the field has " + std::to_string(field.size()) + " weights, but " +
-                               std::to_string(n) + " were given")
-                                  .c_str());
+        throw nb::value_error(
+            ("the field has " + std::to_string(field.size()) + " weights, but " + std::to_string(n) + " were given")
+                .c_str());
 }
 
 template <class Work>
@@ -83,7 +83,9 @@ struct Objective {
     ChainObjective objective;
 
     Objective(Sequences d, Field f, int n_threads, const std::string& kernels)
-        : data(std::move(d)), field(std::move(f)), objective(data.view(), field.view(), kernels_named(kernels), n_threads) {}
+        : data(std::move(d)),
+          field(std::move(f)),
+          objective(data.view(), field.view(), kernels_named(kernels), n_threads) {}
 };
 
 struct Decoder {
@@ -108,9 +110,9 @@ void bind_chain(nb::module_& m) {
             [](Sequences* self, Array<int64_t> starts, Array<int64_t> offsets, Array<int32_t> attributes,
                OptionalArray<double> values, OptionalArray<int64_t> pair_offsets,
                OptionalArray<int32_t> pair_attributes, OptionalArray<int32_t> labels, OptionalArray<double> weights) {
-                new (self) Sequences{std::move(starts),          std::move(offsets),         std::move(attributes),
-                                     std::move(values),          std::move(pair_offsets),    std::move(pair_attributes),
-                                     std::move(labels),          std::move(weights)};
+                new (self) Sequences{std::move(starts), std::move(offsets),      std::move(attributes),
+                                     std::move(values), std::move(pair_offsets), std::move(pair_attributes),
+                                     std::move(labels), std::move(weights)};
             },
             "starts"_a, "offsets"_a, "attributes"_a, "values"_a.none(), "pair_offsets"_a.none(),
             "pair_attributes"_a.none(), "labels"_a.none(), "weights"_a.none());
@@ -135,8 +137,9 @@ void bind_chain(nb::module_& m) {
             "n_labels"_a, "n_attributes"_a, "n_pair_attributes"_a, "state_offsets"_a.none(), "state_labels"_a.none(),
             "transition_codes"_a.none(), "n_transition"_a, "pair_offsets"_a.none(), "pair_codes"_a.none())
         .def_prop_ro("size", [](const Field& f) { return f.view().size(); })
-        .def_prop_ro("n_dense", [](const Field& f) { return count_dense(f.view()); },
-                     "Leading attributes that the kernels hold as rows over all labels.");
+        .def_prop_ro(
+            "n_dense", [](const Field& f) { return count_dense(f.view()); },
+            "Leading attributes that the kernels hold as rows over all labels.");
 
     nb::class_<Objective>(m, "Objective", "Negative log-likelihood of chains and its gradient.")
         .def(nb::init<Sequences, Field, int, const std::string&>(), "data"_a, "field"_a, "n_threads"_a,
@@ -172,7 +175,9 @@ void bind_chain(nb::module_& m) {
                                       edges ? nb::cast(Numpy3<double>(edge, {t, l, l}, edge_owner)) : nb::none());
             },
             "data"_a, "n_threads"_a, "nodes"_a = true, "edges"_a = false,
-            "(log Z per sequence, node marginals, edge marginals)")
+            "(log Z per sequence, node marginals, edge marginals)",
+            nb::sig("def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False) -> "
+                    "tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]"))
         .def(
             "viterbi",
             [](const Decoder& self, const Sequences& data, int n_threads) {
@@ -182,13 +187,15 @@ void bind_chain(nb::module_& m) {
                 auto* labels = allocate<int32_t>(t, label_owner);
                 auto* scores = allocate<double>(n, score_owner);
                 run([&] {
-                    chain_viterbi(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, labels, scores,
-                                  poll_signals);
+                    chain_viterbi(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, labels,
+                                  scores, poll_signals);
                 });
                 return nb::make_tuple(Numpy1<int32_t>(labels, {t}, label_owner),
                                       Numpy1<double>(scores, {n}, score_owner));
             },
-            "data"_a, "n_threads"_a, "(best labels, their scores)");
+            "data"_a, "n_threads"_a, "(best labels, their scores)",
+            nb::sig("def viterbi(self, data: Sequences, n_threads: int) -> "
+                    "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"));
 
     m.def(
         "available_kernels",

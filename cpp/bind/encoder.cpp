@@ -129,12 +129,12 @@ public:
         Encoded data = std::exchange(data_, {});
         const bool pairs = rules_ && !rules_->bigrams.empty();
         const bool labelled = labelled_;
-        return nb::make_tuple(
-            to_numpy(std::move(data.starts)), to_numpy(std::move(data.offsets)), to_numpy(std::move(data.attributes)),
-            data.values.empty() ? nb::none() : nb::cast(to_numpy(std::move(data.values))),
-            pairs ? nb::cast(to_numpy(std::move(data.pair_offsets))) : nb::none(),
-            pairs ? nb::cast(to_numpy(std::move(data.pair_attributes))) : nb::none(),
-            labelled ? nb::cast(to_numpy(std::move(data.labels))) : nb::none());
+        return nb::make_tuple(to_numpy(std::move(data.starts)), to_numpy(std::move(data.offsets)),
+                              to_numpy(std::move(data.attributes)),
+                              data.values.empty() ? nb::none() : nb::cast(to_numpy(std::move(data.values))),
+                              pairs ? nb::cast(to_numpy(std::move(data.pair_offsets))) : nb::none(),
+                              pairs ? nb::cast(to_numpy(std::move(data.pair_attributes))) : nb::none(),
+                              labelled ? nb::cast(to_numpy(std::move(data.labels))) : nb::none());
     }
 
     // The lines kept since the last call, each with `extra` of its position appended as a last column,
@@ -237,7 +237,8 @@ private:
         Py_ssize_t cursor = 0;
         while (PyDict_Next(dict.ptr(), &cursor, &key, &value)) {
             if (!PyUnicode_Check(key))
-                throw BadInput(at(t) + "the key " + nb::cast<std::string>(nb::repr(nb::handle(key))) + " is not a string");
+                throw BadInput(at(t) + "the key " + nb::cast<std::string>(nb::repr(nb::handle(key))) +
+                               " is not a string");
             std::string name = prefix;
             name += utf8(key);
             if (PyUnicode_Check(value)) {
@@ -327,11 +328,12 @@ void bind_encoder(nb::module_& m) {
             "bytes"_a, "end"_a = false)
         .def("add_rows", &Encoder::add_rows, "sequence"_a, nb::sig("def add_rows(self, sequence: object) -> None"))
         .def("add_items", &Encoder::add_items, "sequence"_a, nb::sig("def add_items(self, sequence: object) -> None"))
-        .def("take", &Encoder::take)
+        .def("take", &Encoder::take, nb::sig("def take(self) -> tuple[typing.Any, ...]"))
         .def("lines_with", &Encoder::lines_with, "extra"_a, nb::sig("def lines_with(self, extra: list[str]) -> bytes"))
         .def("table", &Encoder::table, "order"_a, "pairs"_a = false)
-        .def_prop_ro("sizes", [](const Encoder& e) { return nb::make_tuple(e.sizes().first, e.sizes().second); },
-                     nb::sig("def sizes(self) -> tuple[int, int]"))
+        .def_prop_ro(
+            "sizes", [](const Encoder& e) { return nb::make_tuple(e.sizes().first, e.sizes().second); },
+            nb::sig("def sizes(self) -> tuple[int, int]"))
         .def_prop_ro("label_names", &Encoder::label_names, nb::sig("def label_names(self) -> list[str]"))
         .def_prop_ro("n_columns", &Encoder::n_columns)
         .def_prop_ro("line", &Encoder::line);

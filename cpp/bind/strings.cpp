@@ -39,7 +39,7 @@ nb::object decode(std::string_view text) {
 
 // A read-only NumPy view of one of the arrays.
 template <class T>
-auto member(nb::handle self, Array<T> StringTable::*array) {
+auto member(nb::handle self, Array<T> StringTable::* array) {
     const Array<T>& values = nb::cast<const StringTable&>(self).*array;
     return Numpy1<const T>(values.data(), {values.size()}, self);
 }
@@ -93,8 +93,7 @@ void bind_strings(nb::module_& m) {
     m.def(
         "checksum",
         [](const Array<uint8_t>& bytes) {
-            return without_gil(
-                [&] { return hash_bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size()); });
+            return without_gil([&] { return hash_bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size()); });
         },
         "bytes"_a, "64-bit hash of the bytes.");
 }

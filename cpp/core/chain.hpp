@@ -20,18 +20,18 @@ static inline int64_t padded(int64_t n) { return (n + kPad - 1) / kPad * kPad; }
 // written out as its (weight, label) entries, so that nothing but the weights is read at random.
 struct ChainPlan {
     int64_t n_sequences, n_positions;
-    const int64_t* starts;         // [n_sequences + 1]
-    const int64_t* row_offsets;    // [n_positions + 1]
-    const int32_t* rows;           // ascending within a position
-    const double* row_values;      // or null: all 1
-    const int64_t* entry_offsets;  // [n_positions + 1], or null: none
-    const uint32_t* entry_weights; // index into the weight vector, ascending within a position
+    const int64_t* starts;          // [n_sequences + 1]
+    const int64_t* row_offsets;     // [n_positions + 1]
+    const int32_t* rows;            // ascending within a position
+    const double* row_values;       // or null: all 1
+    const int64_t* entry_offsets;   // [n_positions + 1], or null: none
+    const uint32_t* entry_weights;  // index into the weight vector, ascending within a position
     const uint16_t* entry_labels;
-    const double* entry_values;    // or null: all 1
-    const int64_t* pair_offsets;   // [n_positions + 1], or null: none
+    const double* entry_values;   // or null: all 1
+    const int64_t* pair_offsets;  // [n_positions + 1], or null: none
     const int32_t* pair_attributes;
-    const int32_t* labels;         // [n_positions], or null
-    const double* weights;         // [n_sequences], or null: all 1
+    const int32_t* labels;  // [n_positions], or null
+    const double* weights;  // [n_sequences], or null: all 1
 };
 
 // One weight vector, laid out for the kernels.
@@ -56,9 +56,9 @@ struct ChainWeights {
 // Where one thread adds its expectations minus observations. Weights from once_row and once_weight on
 // get one term in all the data: it is stored in the shared output.
 struct ChainGradient {
-    double* rows;         // like ChainWeights::rows, private to the thread
-    double* single;       // like ChainWeights::single, private to the thread
-    double* once;         // the output, all weights
+    double* rows;    // like ChainWeights::rows, private to the thread
+    double* single;  // like ChainWeights::single, private to the thread
+    double* once;    // the output, all weights
     int64_t once_row, once_weight;
     double* outer;        // [L][P] sum of alpha(i) * b(j), to be multiplied by exp_transitions
     double* transitions;  // [L][P] finished expectations (log space, pair attributes) minus observations

@@ -17,8 +17,8 @@ int64_t count_dense(const FieldView& field) {
     return n;
 }
 
-PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& kernels)
-    : field_(field), kernels_(kernels) {
+PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& kernels, const RowGroups* groups)
+    : field_(field), kernels_(kernels), groups_(groups && groups->size() > 0 ? groups : nullptr) {
     const int64_t n = field.n_labels, width = padded(n), square = n * width;
     const int64_t n_dense = count_dense(field);
     view_.n_labels = n;
@@ -27,8 +27,8 @@ PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& ker
     view_.pair_codes = field.pair_codes;
     if (field.state_offsets) {
         view_.row_stride = width;
-        view_.n_inside = n_dense;
-        packed_ = Buffer(n_dense * width);
+        view_.n_inside = n_dense + (groups_ ? groups_->size() : 0);
+        packed_ = Buffer(view_.n_inside * width);
         single_ = Buffer(field.n_state);
     } else {
         view_.row_stride = n;
@@ -44,17 +44,31 @@ PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& ker
     view_.exp_transposed = view_.transitions + 2 * square;
 }
 
-void PreparedWeights::set(const double* w) {
+void PreparedWeights::set(const double* w, int n_threads) {
     const int64_t n = field_.n_labels, width = view_.width, square = n * width;
     if (field_.state_offsets) {
-        for (int64_t a = 0; a < view_.n_inside; ++a)
+        const int64_t n_dense = view_.n_inside - (groups_ ? groups_->size() : 0);
+        for (int64_t a = 0; a < n_dense; ++a)
             for (int64_t f = field_.state_offsets[a]; f < field_.state_offsets[a + 1]; ++f)
                 packed_.data()[a * width + field_.state_labels[f]] = w[f];
         view_.rows = packed_.data();
         view_.tail = nullptr;
         // A copy on huge pages: its random reads cost a third of those from the caller's pages.
-        const int64_t first = field_.state_offsets[view_.n_inside];
+        const int64_t first = field_.state_offsets[n_dense];
         std::copy(w + first, w + field_.n_state, single_.data() + first);
+        if (groups_)
+            run_threads(n_threads, [&](int thread) {
+                const int64_t n_groups = groups_->size();
+                for (int64_t g = n_groups * thread / n_threads; g < n_groups * (thread + 1) / n_threads; ++g) {
+                    double* sum = packed_.data() + (n_dense + g) * width;
+                    std::fill(sum, sum + width, 0.0);
+                    for (int64_t k = groups_->offsets[static_cast<size_t>(g)];
+                         k < groups_->offsets[static_cast<size_t>(g) + 1]; ++k) {
+                        const double* row = packed_.data() + groups_->members[static_cast<size_t>(k)] * width;
+                        for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+                    }
+                }
+            });
     } else {
         std::copy(w + view_.n_inside * n, w + field_.n_state, packed_.data());
         view_.rows = w;
@@ -150,10 +164,11 @@ void check_data(const SequenceView& data, const FieldView& field, bool need_labe
                    " is outside 0 … " + std::to_string(field.n_labels - 1));
 }
 
-PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels) {
+PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group) {
     check_data(data, field, need_labels);
-    view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes, data.values, nullptr,
-             nullptr, nullptr, nullptr, data.pair_offsets, data.pair_attributes, data.labels, data.weights};
+    view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
+             nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
+             data.labels,      data.weights};
     if (!field.state_offsets) return;
 
     const int64_t n_dense = count_dense(field);
@@ -176,6 +191,7 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
         row_offsets_.push_back(static_cast<int64_t>(rows_.size()));
         entry_offsets_.push_back(static_cast<int64_t>(entry_weights_.size()));
     }
+    if (group && !data.values) groups_ = group_rows(n_dense, row_offsets_, rows_);
     view_.row_offsets = row_offsets_.data();
     view_.rows = rows_.data();
     view_.entry_offsets = entry_offsets_.data();
@@ -189,7 +205,7 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
 
 ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels,
                                int n_threads)
-    : field_(field), kernels_(kernels), data_(data, field, true), weights_(field, kernels) {
+    : field_(field), kernels_(kernels), data_(data, field, true, true), weights_(field, kernels, &data_.groups()) {
     n_threads = usable_threads(n_threads, data.n_sequences);
     bounds_ = split_sequences(data_.view(), field.n_labels, n_threads);
 
@@ -198,8 +214,9 @@ ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field,
     int64_t once = field.n_attributes;
     while (once > 0 && counts[static_cast<size_t>(once) - 1] == 1) --once;
     // Rows of the observed set are packed, not the caller's: none of them is stored directly.
-    once_row_ = field.state_offsets ? count_dense(field) : once;
-    once_weight_ = field.state_offsets ? field.state_offsets[std::max(once, once_row_)] : 0;
+    n_rows_ = field.state_offsets ? count_dense(field) : once;
+    once_row_ = n_rows_ + data_.groups().size();
+    once_weight_ = field.state_offsets ? field.state_offsets[std::max(once, n_rows_)] : 0;
 
     const ChainWeights& w = weights_.view();
     for (int k = 0; k < n_threads; ++k) {
@@ -217,18 +234,19 @@ ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field,
 }
 
 double ChainObjective::value_gradient(const double* w, double* gradient, const Poll& poll) {
-    weights_.set(w);
+    weights_.set(w, static_cast<int>(threads_.size()));
     Interrupt interrupt(poll);
     run_threads(static_cast<int>(threads_.size()), [&](int k) {
         Thread& thread = threads_[static_cast<size_t>(k)];
         for (Buffer* buffer : {&thread.rows, &thread.single, &thread.outer, &thread.transitions, &thread.pair})
             buffer->zero();
-        const ChainGradient target{thread.rows.data(), thread.single.data(), gradient,
-                                   once_row_,          once_weight_,         thread.outer.data(),
-                                   thread.transitions.data(), thread.pair.data()};
+        const ChainGradient target{
+            thread.rows.data(),  thread.single.data(),      gradient,          once_row_, once_weight_,
+            thread.outer.data(), thread.transitions.data(), thread.pair.data()};
         thread.value = kernels_.value_gradient(data_.view(), weights_.view(), target,
                                                {k, bounds_[static_cast<size_t>(k)], bounds_[static_cast<size_t>(k) + 1],
                                                 thread.scratch.data(), check_interrupt, &interrupt});
+        ungroup(thread.rows.data());
     });
     add_up(gradient);
     double value = 0.0;
@@ -236,12 +254,25 @@ double ChainObjective::value_gradient(const double* w, double* gradient, const P
     return value;
 }
 
+// Adds the gradient of each group's row to its members' rows.
+void ChainObjective::ungroup(double* rows) const {
+    const RowGroups& groups = data_.groups();
+    const int64_t width = weights_.view().width;
+    for (int64_t g = 0; g < groups.size(); ++g) {
+        const double* sum = rows + (n_rows_ + g) * width;
+        for (int64_t k = groups.offsets[static_cast<size_t>(g)]; k < groups.offsets[static_cast<size_t>(g) + 1]; ++k) {
+            double* row = rows + groups.members[static_cast<size_t>(k)] * width;
+            for (int64_t j = 0; j < width; ++j) row[j] += sum[j];
+        }
+    }
+}
+
 // gradient = sum of the threads' parts, in thread order.
 void ChainObjective::add_up(double* gradient) {
     const ChainWeights& w = weights_.view();
     const int64_t n = field_.n_labels;
     const int n_threads = static_cast<int>(threads_.size());
-    const auto total = [&](Buffer Thread::*part, int64_t i) {
+    const auto total = [&](Buffer Thread::* part, int64_t i) {
         double sum = (threads_[0].*part).data()[i];
         for (size_t k = 1; k < threads_.size(); ++k) sum += (threads_[k].*part).data()[i];
         return sum;
@@ -251,14 +282,14 @@ void ChainObjective::add_up(double* gradient) {
             for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i) f(i);
         };
         if (field_.state_offsets) {
-            share(once_row_, [&](int64_t a) {
+            share(n_rows_, [&](int64_t a) {
                 for (int64_t f = field_.state_offsets[a]; f < field_.state_offsets[a + 1]; ++f)
                     gradient[f] = total(&Thread::rows, a * w.row_stride + field_.state_labels[f]);
             });
-            const int64_t first = field_.state_offsets[once_row_];
+            const int64_t first = field_.state_offsets[n_rows_];
             share(once_weight_ - first, [&](int64_t i) { gradient[first + i] = total(&Thread::single, first + i); });
         } else {
-            share(once_row_ * n, [&](int64_t i) { gradient[i] = total(&Thread::rows, i); });
+            share(n_rows_ * n, [&](int64_t i) { gradient[i] = total(&Thread::rows, i); });
         }
         double* pair = gradient + field_.n_state + field_.n_transition;
         share(field_.n_pair, [&](int64_t i) { pair[i] = total(&Thread::pair, i); });
@@ -279,8 +310,8 @@ void chain_marginals(const SequenceView& data, const FieldView& field, const Cha
               [&](const ChainRange& range) { kernels.marginals(planned.view(), w, log_z, node, edge, range); });
 }
 
-void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w,
-                   const ChainKernels& kernels, int n_threads, int32_t* labels, double* scores, const Poll& poll) {
+void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
+                   int n_threads, int32_t* labels, double* scores, const Poll& poll) {
     const PlannedData planned(data, field, false);
     over_data(planned.view(), field, kernels, n_threads, poll,
               [&](const ChainRange& range) { kernels.viterbi(planned.view(), w, labels, scores, range); });

@@ -7,9 +7,8 @@
 namespace crfkit {
 namespace {
 
-#include "chain_scores.inl"
-
 #include "chain_recursions.inl"
+#include "chain_scores.inl"
 
 // out[R][P] += sum_t alpha[t][R] b[t][P], accumulators in registers.
 template <int R, int B>
@@ -49,9 +48,7 @@ struct AddOuter {
     }
 };
 
-int64_t scratch_size(int64_t longest, int64_t n_labels, bool pairs) {
-    return lattice_size(longest, n_labels, pairs);
-}
+int64_t scratch_size(int64_t longest, int64_t n_labels, bool pairs) { return lattice_size(longest, n_labels, pairs); }
 
 void exponentiate(const double* x, double shift, double* out, int64_t n) {
     for (int64_t i = 0; i < n; i += kLanes) store(out + i, exp_nonpositive(load(x + i) - splat(shift)));
@@ -73,8 +70,7 @@ CRFKIT_INLINE void make_residual(double* p, int64_t width, int64_t label, double
     }
 }
 
-double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g,
-                      const ChainRange& range) {
+double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainRange& range) {
     const int64_t n_labels = w.n_labels, width = w.width;
     double value = 0.0;
     for (int64_t n = range.begin; n < range.end; ++n) {
@@ -152,13 +148,11 @@ struct MaxStep {
             const V p = splat(previous[i]);
             for (int b = 0; b < B; ++b) best[b] = larger(best[b], p + load(m + i * width + column + b * kLanes));
         }
-        for (int b = 0; b < B; ++b)
-            store(delta + column + b * kLanes, best[b] + load(u + column + b * kLanes));
+        for (int b = 0; b < B; ++b) store(delta + column + b * kLanes, best[b] + load(u + column + b * kLanes));
     }
 };
 
-void viterbi(const ChainPlan& data, const ChainWeights& w, int32_t* labels, double* scores,
-             const ChainRange& range) {
+void viterbi(const ChainPlan& data, const ChainWeights& w, int32_t* labels, double* scores, const ChainRange& range) {
     const int64_t n_labels = w.n_labels, width = w.width;
     const auto first_best = [&](auto value) {
         int64_t best = 0;

@@ -32,8 +32,9 @@ CRFKIT_INLINE int64_t lattice_size(int64_t length, int64_t n_labels, bool pairs)
 
 CRFKIT_INLINE Lattice make_lattice(double* scratch, int64_t length, int64_t n_labels, bool pairs) {
     const int64_t width = padded(n_labels), rows = length * width;
-    Lattice a{length, n_labels, width, scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows,
-              scratch + 4 * rows, nullptr, nullptr, nullptr};
+    Lattice a{
+        length,  n_labels, width,  scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows, scratch + 4 * rows,
+        nullptr, nullptr,  nullptr};
     a.factor = a.edge + n_labels * width;
     if (pairs) {
         a.scores = a.factor + length;
@@ -91,8 +92,7 @@ CRFKIT_INLINE void multiply_rows(const double* x, const double* y, int64_t width
 CRFKIT_INLINE double exp_row(const double* u, int64_t n_labels, int64_t width, double* e) {
     const V lowest = splat(-INFINITY);
     V top = lowest;
-    for (int64_t j = 0; j < width; j += kLanes)
-        top = larger(top, label_mask(j, n_labels) ? load(u + j) : lowest);
+    for (int64_t j = 0; j < width; j += kLanes) top = larger(top, label_mask(j, n_labels) ? load(u + j) : lowest);
     const double shift = maximum(top);
     for (int64_t j = 0; j < width; j += kLanes)
         store(e + j, keep(exp_nonpositive(load(u + j) - splat(shift)), label_mask(j, n_labels)));
@@ -155,8 +155,8 @@ static double scaled_recursions(const ChainWeights& w, const Lattice& a) {
     for (int64_t step = 1; step < length; ++step) {
         const int64_t t = step, s = length - step;
         const double* forward = a.matrices ? a.matrices + t * n * width : w.exp_transitions;
-        over_blocks(width, RowTimesMatrix{a.alpha + (t - 1) * width, forward, n, width, a.e + t * width,
-                                          a.alpha + t * width});
+        over_blocks(width,
+                    RowTimesMatrix{a.alpha + (t - 1) * width, forward, n, width, a.e + t * width, a.alpha + t * width});
         multiply_rows(a.e + s * width, a.node + s * width, width, b);
         double* beta = a.node + (s - 1) * width;
         if (a.matrices) {
@@ -183,7 +183,7 @@ static double scaled_recursions(const ChainWeights& w, const Lattice& a) {
 
     for (int64_t t = 0; t < length; ++t) {
         double *alpha = a.alpha + t * width, *node = a.node + t * width, *e = a.e + t * width;
-        multiply_rows(e, node, width, e);       // b_t
+        multiply_rows(e, node, width, e);  // b_t
         multiply_rows(alpha, node, width, node);
         const double c = 1.0 / row_sum(node, width);
         scale_row(node, width, c);

@@ -78,7 +78,8 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
     if (end > begin && text_[end - 1] == '\r') --end;
     const std::string_view line(text_.data() + begin, end - begin);
     if (const size_t bad = find_invalid_utf8(line); bad != std::string_view::npos)
-        throw InputError{line_, "not UTF-8 at byte " + std::to_string(bad + 1) + " of the line; convert the file to UTF-8"};
+        throw InputError{line_,
+                         "not UTF-8 at byte " + std::to_string(bad + 1) + " of the line; convert the file to UTF-8"};
     int64_t n = 0;
     for (size_t i = 0; i < line.size();) {
         if (is_separator(line[i])) {
@@ -98,7 +99,8 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
     }
     if (n_columns_ == 0) n_columns_ = n;
     if (n != n_columns_)
-        throw InputError{line_, std::to_string(n) + " column(s), but the lines before have " + std::to_string(n_columns_)};
+        throw InputError{line_,
+                         std::to_string(n) + " column(s), but the lines before have " + std::to_string(n_columns_)};
     lines_.push_back({begin, end - begin});
 }
 

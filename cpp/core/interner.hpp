@@ -14,7 +14,7 @@ namespace crfkit {
 
 // A slot is 0 (empty) or (upper half of the hash) << 32 | (id + 1); linear probing.
 struct StringIndex {
-    const uint64_t* slots = nullptr;    // [capacity], a power of two
+    const uint64_t* slots = nullptr;  // [capacity], a power of two
     uint64_t capacity = 0;
     const uint64_t* offsets = nullptr;  // [size + 1] into bytes
     const char* bytes = nullptr;

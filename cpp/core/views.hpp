@@ -26,7 +26,7 @@ struct FieldView {
     int64_t n_state = 0;
     const int32_t* transition_codes = nullptr;  // i * L + j of each transition weight; null: all, in order
     int64_t n_transition = 0;
-    const int64_t* pair_offsets = nullptr;      // [n_pair_attributes + 1], or null: all L * L pairs each
+    const int64_t* pair_offsets = nullptr;  // [n_pair_attributes + 1], or null: all L * L pairs each
     const int32_t* pair_codes = nullptr;
     int64_t n_pair = 0;
     int64_t size() const { return n_state + n_transition + n_pair; }

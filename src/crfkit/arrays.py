@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 _CHUNK = 1 << 16  # elements; a temporary of this size stays in cache
@@ -22,4 +23,4 @@ def combine(x: Any, a: float, y: Any) -> Any:
 
 
 def norm(x: Any) -> float:
-    return float(x @ x) ** 0.5
+    return math.sqrt(float(x @ x))

@@ -30,9 +30,7 @@ def phrases(labels: Sequence[str]) -> Iterator[Phrase]:
     for t, label in enumerate([*labels, "O"]):
         next_tag, next_kind = _split(label)
         changed = kind != next_kind
-        if begin is not None and (
-            next_tag in "OBS." or tag in "ES[]" or next_tag in "[]" or changed
-        ):
+        if begin is not None and (next_tag in "OBS." or tag in "ES[]" or next_tag in "[]" or changed):
             yield Phrase(kind, begin, t)
             begin = None
         if begin is None and next_tag not in "O.":

@@ -1,7 +1,7 @@
 """Model files: a safetensors container with versioned metadata, memory-mapped on load, written atomically.
 
-The metadata entry "crfkit" holds JSON: format version, kind of model, its options, and a checksum per tensor. Everything
-is checked before use: header against file size, tensors against the header, checksums against contents.
+The metadata entry "crfkit" holds JSON: format version, kind of model, its options, and a checksum per tensor.
+Everything is checked before use: header against file size, tensors against the header, checksums against contents.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class Contents:
                 return None
             raise ModelFileError(f"the model has no tensor '{name}'")
         if array.dtype != dtype or array.ndim != 1:
-            raise ModelFileError(f"the tensor '{name}' is {array.ndim}-dimensional {array.dtype}; expected a vector of "
-                                 f"{np.dtype(dtype)}")
+            raise ModelFileError(
+                f"the tensor '{name}' is {array.ndim}-dimensional {array.dtype}; expected a vector of {np.dtype(dtype)}"
+            )
         return array
 
     def entry(self, name: str, *types: type) -> Any:

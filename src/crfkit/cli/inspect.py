@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from crfkit.data.sequences import Floats
     from crfkit.estimators.chain_model import ChainModel
 
 
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
-    top: Annotated[int, typer.Option("--top", "-n", metavar="N", min=0, help="How many of the strongest weights.")] = 15,
+    top: Annotated[
+        int, typer.Option("--top", "-n", metavar="N", min=0, help="How many of the strongest weights.")
+    ] = 15,
 ) -> None:
     """Show what a model has learned: labels, sizes, the strongest weights and transitions."""
     from crfkit.estimators.chain_model import ChainModel
@@ -36,7 +40,7 @@ def report(model: ChainModel, top: int) -> str:
             f"({training.get('status')}, {training.get('iterations')} iterations)"
         )
     a, j = field.state_names()
-    blocks = {
+    blocks: dict[str, Callable[[int], str]] = {
         "state": lambda k: f"{vocabulary.attributes[int(a[k])]}  →  {labels[j[k]]}",
     }
     i, to = field.transition_names()
@@ -48,7 +52,7 @@ def report(model: ChainModel, top: int) -> str:
     return "\n".join(lines)
 
 
-def _strongest(name, w, top, describe):  # type: ignore[no-untyped-def]
+def _strongest(name: str, w: Floats, top: int, describe: Callable[[int], str]) -> list[str]:
     import numpy as np
 
     if len(w) == 0 or top == 0:

@@ -37,7 +37,9 @@ def live_line(max_iterations: int) -> Iterator[Callback]:
         task = progress.add_task("training", total=None, text="")
 
         def show(iteration: Iteration) -> None:
-            text = f"iteration {iteration.row.iteration} of at most {max_iterations}  objective {iteration.row.value:.4f}"
+            text = (
+                f"iteration {iteration.row.iteration} of at most {max_iterations}  objective {iteration.row.value:.4f}"
+            )
             progress.update(task, text=text)
 
         yield show
@@ -61,7 +63,7 @@ def json_log(path: Path | None) -> Iterator[list[Callback]]:
         yield []
         return
     try:
-        stream = open(path, "w", encoding="utf-8")
+        stream = open(path, "w", encoding="utf-8")  # noqa: SIM115 - closed below
     except OSError as error:
         raise DataError(f"cannot write the log: {error.strerror}", path) from error
     with stream:

@@ -17,10 +17,14 @@ from crfkit.errors import DataError, ParameterError
 
 def tag(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Column files. Default: stdin.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Column files. Default: stdin.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of stdout.")] = None,
     marginals: Annotated[bool, typer.Option("--marginals", help="Add the probability of the predicted label.")] = False,
-    all_marginals: Annotated[bool, typer.Option("--all-marginals", help="Add the probabilities of all labels.")] = False,
+    all_marginals: Annotated[
+        bool, typer.Option("--all-marginals", help="Add the probabilities of all labels.")
+    ] = False,
     threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
 ) -> None:
     """Tag column files: every line comes back with the predicted label as a further column."""
@@ -33,9 +37,9 @@ def tag(
         raise ParameterError(f"{model} was not trained with a template; tag with ChainCRF.load(…).predict(…)")
     wanted = "all" if all_marginals else "best" if marginals else None
     with _output(output) as out:
-        for source in files or [None]:
-            stream: Path | BinaryIO = sys.stdin.buffer if source is None else source
-            for block in trained.tag_columns(stream, wanted):
+        sources: list[Path | BinaryIO] = [*files] if files else [sys.stdin.buffer]
+        for source in sources:
+            for block in trained.tag_columns(source, wanted):
                 out.write(block)
                 out.flush()
 

@@ -34,7 +34,10 @@ def train(
     tolerance: Annotated[
         float,
         typer.Option(
-            "--tolerance", "-e", metavar="E", help="Stop when ten iterations decrease the objective by less, relatively."
+            "--tolerance",
+            "-e",
+            metavar="E",
+            help="Stop when ten iterations decrease the objective by less, relatively.",
         ),
     ] = 1e-5,
     train_error: Annotated[
@@ -55,7 +58,9 @@ def train(
     given = [name for name, value in (("--l2", l2), ("--C", C), ("--c2", c2)) if value is not None]
     if len(given) > 1:
         raise ParameterError(f"{' and '.join(given)} are the same penalty; give one of them")
-    penalty = L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else L2(1.0 if l2 is None else l2)
+    penalty = (
+        L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else L2(1.0 if l2 is None else l2)
+    )
     crf = ChainCRF(
         template=template,
         penalty=penalty,

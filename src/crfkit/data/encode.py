@@ -204,5 +204,3 @@ def _ranking(ids: Ids, n: int, min_frequency: int, wide: NDArray[np.bool_]) -> t
     rank = np.full(n, -1, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     return order.astype(np.int64), rank
-
-

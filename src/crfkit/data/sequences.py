@@ -36,7 +36,7 @@ class SequenceData:
     weights: Floats | None = None  # [N]
 
     def __post_init__(self) -> None:
-        types = {"starts": np.int64, "offsets": np.int64, "pair_offsets": np.int64}
+        types: dict[str, type] = {"starts": np.int64, "offsets": np.int64, "pair_offsets": np.int64}
         types |= {"values": np.float64, "weights": np.float64}
         for item in fields(self):
             array = getattr(self, item.name)

@@ -107,15 +107,14 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         """Learns from sequences X with labels y; sample_weight counts each sequence so many times.
 
         Callbacks see every iteration and may add to ``result_.trace``; training_error adds the share of positions and
-        of sequences that the current weights decode wrongly. On Ctrl-C the model so far is kept in the estimator and KeyboardInterrupt is raised.
+        of sequences that the current weights decode wrongly. On Ctrl-C the model so far is kept in the estimator and
+        KeyboardInterrupt is raised.
         """
         self._check_parameters()
         corpus = learn(X, y, self._template(), self.min_frequency)
         return self._fit_corpus(corpus, sample_weight, callbacks, training_error)
 
-    def fit_file(
-        self, path: str | Path, callbacks: Sequence[Callback] = (), training_error: bool = False
-    ) -> ChainCRF:
+    def fit_file(self, path: str | Path, callbacks: Sequence[Callback] = (), training_error: bool = False) -> ChainCRF:
         """Learns from a column file whose last column is the label, streaming it. Needs a template."""
         self._check_parameters()
         template = self._template()
@@ -306,4 +305,3 @@ def _print_row(iteration: Iteration) -> None:
         f"{row.seconds:.2f} s{extra}",
         flush=True,
     )
-

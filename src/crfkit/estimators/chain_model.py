@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,7 +29,9 @@ class ChainModel:
     classes: NDArray[Any]
     field: ChainField
     w: Floats
-    training: Mapping[str, Any] = field(default_factory=dict)  # how it was made: penalty, objective, status …
+    training: Mapping[str, Any] = dataclasses.field(
+        default_factory=dict
+    )  # how it was made: penalty, objective, status …
     n_threads: int | None = None
 
     @cached_property
@@ -37,7 +40,7 @@ class ChainModel:
 
     @cached_property
     def class_list(self) -> list[Any]:
-        return self.classes.tolist()
+        return list(self.classes.tolist())
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
         return self.vocabulary.encode(X)
@@ -125,7 +128,11 @@ class ChainModel:
         try:
             tables = [_table(contents, name) for name in ("attributes", "pair_attributes")]
             vocabulary = Vocabulary(
-                kind, Template(text) if text is not None else None, *tables, contents.entry("n_features", int, type(None))
+                kind,
+                Template(text) if text is not None else None,
+                tables[0],
+                tables[1],
+                contents.entry("n_features", int, type(None)),
             )
             field = ChainField(
                 len(labels),

@@ -1,6 +1,6 @@
 """Linear chains: which weights there are and where they stand in the weight vector.
 
-    score(x, y) = Σ_t Σ_{a at t} value_a · w[a, y_t]  +  Σ_{t>0} w[y_{t−1}, y_t]  +  Σ_{t>0} Σ_{b at t} w[b, y_{t−1}, y_t]
+    score(x, y) = Σ_t Σ_{a at t} value_a·w[a, y_t] + Σ_{t>0} w[y_{t−1}, y_t] + Σ_{t>0} Σ_{b at t} w[b, y_{t−1}, y_t]
 
 Blocks in this order: state (attribute × label), transition (label × label), pair (pair attribute × label × label).
 """
@@ -79,7 +79,17 @@ class ChainField:
                 data.pair_offsets, data.pair_attributes, data.labels, n_pair_attributes, n_labels, pairs=True
             )
         n_transition = (len(codes) if codes is not None else n_labels**2) if transitions else 0
-        return cls(n_labels, n_attributes, n_pair_attributes, *state, codes, n_transition, *pair)
+        return cls(
+            n_labels,
+            n_attributes,
+            n_pair_attributes,
+            state[0],
+            state[1],
+            codes,
+            n_transition,
+            pair[0],
+            pair[1],
+        )
 
     @property
     def n_state(self) -> int:

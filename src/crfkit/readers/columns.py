@@ -43,7 +43,9 @@ def read_columns(path: str | Path, label: bool = True) -> tuple[list[list[tuple[
     y: list[list[str]] = []
     for n, rows in enumerate(_sequences(path)):
         if label and len(rows[0]) < 2:
-            raise DataError(f"sequence {n}: 1 column, but a feature column and, last, the label column are needed", path)
+            raise DataError(
+                f"sequence {n}: 1 column, but a feature column and, last, the label column are needed", path
+            )
         X.append([row[:-1] if label else row for row in rows])
         if label:
             y.append([row[-1] for row in rows])

@@ -117,7 +117,9 @@ def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None
             f"it has {', '.join(sorted(loss.capabilities))}"
         )
     if penalty.split()[1] is not None and not solver.handles_rest:
-        raise CapabilityError(f"the solver {solver.name} minimises smooth objectives only; {penalty.name} is not smooth")
+        raise CapabilityError(
+            f"the solver {solver.name} minimises smooth objectives only; {penalty.name} is not smooth"
+        )
 
 
 def _call_back(callbacks: Sequence[Callback], row: TraceRow, w: Vector) -> TraceRow:

@@ -65,10 +65,8 @@ class CurvaturePairs:
         if self._basis is None:
             xp = array_namespace(x)
             self._basis = xp.zeros((2 * m, x.shape[0]), dtype=x.dtype, device=device(x))
-        if len(self) == m:
-            slot = self._slots.pop(0)
-        else:
-            slot = next(k for k in range(m) if k not in self._slots)
+        free = (k for k in range(m) if k not in self._slots)
+        slot = self._slots.pop(0) if len(self) == m else next(free)
         s, y = self._basis[slot], self._basis[m + slot]
         s[...] = x_new
         s -= x

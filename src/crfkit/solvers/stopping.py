@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 from crfkit.arrays import norm
@@ -51,7 +52,7 @@ class SuccessiveChanges:
         if len(trace) <= self.times:
             return False
         values = [row.value for row in trace[-self.times - 1 :]]
-        return all(abs(old - new) < self.eta * abs(old) for old, new in zip(values, values[1:], strict=False))
+        return all(abs(old - new) < self.eta * abs(old) for old, new in pairwise(values))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""The compiled core of crfkit."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+class StringTable:
+    """Strings with ids 0, 1, …: a frozen hash table over three arrays."""
+
+    def __init__(self, offsets: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], slots: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Checks that the arrays make a table."""
+
+    @staticmethod
+    def from_strings(strings: Sequence[str]) -> StringTable: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, id: int) -> str: ...
+
+    def find(self, text: str) -> int:
+        """The id of text, or -1."""
+
+    def to_list(self) -> list[str]: ...
+
+    def take(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> StringTable:
+        """The table of these ids' strings, renumbered in this order."""
+
+    @property
+    def offsets(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', writable=False)]: ...
+
+    @property
+    def bytes(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', writable=False)]: ...
+
+    @property
+    def slots(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', writable=False)]: ...
+
+def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+    """64-bit hash of the bytes."""
+
+class BadInput(ValueError):
+    pass
+
+class LineError(ValueError):
+    pass
+
+class Encoder:
+    """Builds encoded sequences; see crfkit.data."""
+
+    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False) -> None: ...
+
+    def feed(self, bytes: bytes, end: bool = False) -> None: ...
+
+    def add_rows(self, sequence: object) -> None: ...
+
+    def add_items(self, sequence: object) -> None: ...
+
+    def take(self) -> tuple: ...
+
+    def lines_with(self, extra: list[str]) -> bytes: ...
+
+    def table(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: bool = False) -> StringTable: ...
+
+    @property
+    def sizes(self) -> tuple[int, int]: ...
+
+    @property
+    def label_names(self) -> list[str]: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def line(self) -> int: ...
+
+def template_summary(text: str) -> tuple[list[str], list[str], bool, int]:
+    """
+    (unigram lines, bigram lines other than a bare B, whether there is a bare B, columns needed)
+    """
+
+def expand_template(template: str, rows: Sequence[Sequence[str]]) -> list[tuple[list[str], list[str]]]:
+    """Per position, the unigram and the bigram attributes."""
+
+def count_labels(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_ids: int, n_labels: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
+
+def observed_pairs(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_ids: int, n_labels: int, pairs: bool = False) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]: ...
+
+def renumber(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+    """
+    Renumbers in place, dropping negative ranks; returns the number of entries that remain.
+    """
+
+class Sequences:
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+class Field:
+    def __init__(self, n_labels: int, n_attributes: int, n_pair_attributes: int, state_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, state_labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, transition_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_transition: int, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def n_dense(self) -> int:
+        """Leading attributes that the kernels hold as rows over all labels."""
+
+class Objective:
+    """Negative log-likelihood of chains and its gradient."""
+
+    def __init__(self, data: Sequences, field: Field, n_threads: int, kernels: str = 'auto') -> None: ...
+
+    def value_gradient(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+        """Fills gradient, returns the value."""
+
+class Decoder:
+    """A field with its weights: marginals and best labels of sequences."""
+
+    def __init__(self, field: Field, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kernels: str = 'auto') -> None: ...
+
+    def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False) -> tuple:
+        """(log Z per sequence, node marginals, edge marginals)"""
+
+    def viterbi(self, data: Sequences, n_threads: int) -> tuple:
+        """(best labels, their scores)"""
+
+def available_kernels() -> list[str]:
+    """Instruction sets that this machine runs, fastest first."""

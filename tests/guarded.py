@@ -1,0 +1,59 @@
+"""Arrays that end where readable memory ends: one element too far and the process dies. POSIX only.
+
+Run as a script, evaluates small likelihoods with such weight and gradient vectors; exits with 0 if all is well.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+
+import numpy as np
+from oracle import likelihood, make_problem
+
+from crfkit import _core
+from crfkit.fields import ChainField
+from crfkit.inference import ChainInference
+from crfkit.losses import ChainLikelihood
+
+_alive = []
+
+
+def guarded(n: int) -> np.ndarray:
+    """n doubles; the page behind them cannot be read or written."""
+    size = -(-8 * max(n, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+    block = mmap.mmap(-1, size + mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(block))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mprotect(ctypes.c_void_p(address + size), ctypes.c_size_t(mmap.PAGESIZE), 0) != 0:
+        raise OSError(ctypes.get_errno(), "mprotect")
+    _alive.append(block)
+    return np.frombuffer(block, dtype=np.float64, count=n, offset=size - 8 * n)
+
+
+def main() -> None:
+    for n_labels in (1, 2, 3, 7, 8, 9, 17):
+        for n_attributes in (1, 2, 9):
+            for states, transitions in (("all", "none"), ("all", "all"), ("observed", "none"), ("subset", "observed")):
+                problem = make_problem(
+                    n_labels, n_labels, (3, 0, 2), n_attributes, 0, False, False, states, transitions
+                )
+                _check(problem.data, problem.field)
+                _check(problem.data, ChainField(n_labels, n_attributes))
+
+
+def _check(data, field) -> None:
+    w, gradient = guarded(field.size), guarded(field.size)
+    w[:] = np.random.default_rng(0).normal(size=field.size)
+    value, expected = likelihood(data, field, w)
+    for kernels in _core.available_kernels():
+        for n_threads in (1, 2):
+            objective = ChainLikelihood(data, field, n_threads, kernels)._objective
+            np.testing.assert_allclose(objective.value_gradient(w, gradient), value, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(gradient, expected, atol=1e-10)
+        ChainInference(field, w, 1, kernels).decode(data)
+        ChainInference(field, w, 1, kernels).node_marginals(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Curvature pairs in compact form give the direction of the two-loop recursion."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from crfkit.solvers.memory import CurvaturePairs
+
+
+def two_loop(g, pairs):
+    """−H·g (Nocedal & Wright, Algorithm 7.4) with H₀ = sᵀy/yᵀy of the newest pair; pairs oldest first."""
+    if not pairs:
+        return -g
+    q, alphas = g.copy(), []
+    for s, y in reversed(pairs):
+        alphas.append((s @ q) / (s @ y))
+        q -= alphas[-1] * y
+    s, y = pairs[-1]
+    r = (s @ y) / (y @ y) * q
+    for (s, y), alpha in zip(pairs, reversed(alphas), strict=True):
+        r += (alpha - (y @ r) / (s @ y)) * s
+    return -r
+
+
+def follow(capacity: int, gradient, steps, x):
+    """Walks along `steps`, compares every direction with the twin's; returns which pairs were taken."""
+    memory, twin, taken = CurvaturePairs(capacity), [], []
+    g = gradient(x)
+    for step in steps:
+        d = memory.direction(g)
+        expected = two_loop(g, twin)
+        assert_allclose(d, expected, rtol=0, atol=1e-8 * np.linalg.norm(expected))
+        new, g_new = x + step, gradient(x + step)
+        s, y = new - x, g_new - g
+        taken.append(memory.add(x, g, new, g_new))
+        if len(twin) == capacity:  # the newest step takes the oldest one's place, whether it is used or not
+            twin.pop(0)
+        if taken[-1]:
+            assert s @ y > 0
+            twin.append((s, y))
+        assert len(memory) == len(twin)
+        x, g = new, g_new
+    return taken
+
+
+def quadratic(rng, n):
+    root = rng.normal(size=(n, n))
+    hessian = root @ root.T / n + 0.1 * np.eye(n)
+    return lambda x: hessian @ x
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 3, 6, 20])
+@pytest.mark.parametrize("n", [1, 2, 10, 50])
+def test_equals_two_loop_recursion(capacity, n):
+    rng = np.random.default_rng(n)
+    taken = follow(capacity, quadratic(rng, n), rng.normal(size=(min(n, 4) * 6, n)), rng.normal(size=n))
+    assert all(taken)
+
+
+@given(seed=st.integers(0, 10**6), capacity=st.integers(1, 5), flips=st.lists(st.booleans(), min_size=5, max_size=25))
+def test_equals_two_loop_recursion_when_pairs_are_rejected(seed, capacity, flips):
+    """Where `flips` says so, the gradient runs against the step, as on a concave stretch."""
+    rng = np.random.default_rng(seed)
+    n, last = 8, {"x": None, "g": None, "k": -1}
+    convex = quadratic(rng, n)
+
+    def gradient(x):
+        if last["x"] is None:
+            g = convex(x)
+        else:
+            g = last["g"] + (-1 if flips[last["k"]] else 1) * (convex(x) - convex(last["x"]))
+        last.update(x=x, g=g, k=last["k"] + 1)
+        return g
+
+    taken = follow(capacity, gradient, rng.normal(size=(len(flips), n)), rng.normal(size=n))
+    assert taken == [not flip for flip in flips]
+
+
+def test_exact_on_a_quadratic_once_all_directions_are_known():
+    """With n conjugate steps in memory, the direction is Newton's."""
+    rng = np.random.default_rng(3)
+    n = 5
+    gradient = quadratic(rng, n)
+    hessian = np.stack([gradient(e) for e in np.eye(n)])
+    x, memory = rng.normal(size=n), CurvaturePairs(n)
+    for _ in range(n):
+        g = gradient(x)
+        d = memory.direction(g)
+        new = x - (g @ d) / (d @ hessian @ d) * d
+        memory.add(x, g, new, gradient(new))
+        x = new
+    assert_allclose(gradient(x), 0.0, atol=1e-8)
+
+
+def test_always_descends_on_convex_functions():
+    rng = np.random.default_rng(4)
+    gradient, memory = quadratic(rng, 30), CurvaturePairs(4)
+    x = rng.normal(size=30)
+    for _ in range(20):
+        g = gradient(x)
+        assert memory.direction(g) @ g < 0
+        new = x + rng.normal(size=30)
+        memory.add(x, g, new, gradient(new))
+        x = new
+
+
+def test_clear_forgets():
+    rng = np.random.default_rng(5)
+    gradient, memory, x = quadratic(rng, 4), CurvaturePairs(3), rng.normal(size=4)
+    memory.direction(gradient(x))
+    memory.add(x, gradient(x), x + 1, gradient(x + 1))
+    memory.clear()
+    assert len(memory) == 0
+    g = gradient(x)
+    assert (memory.direction(g) == -g).all()
+
+
+def test_arguments_are_not_changed():
+    rng = np.random.default_rng(6)
+    gradient, memory = quadratic(rng, 4), CurvaturePairs(2)
+    x, new = rng.normal(size=4), rng.normal(size=4)
+    arrays = [x, gradient(x), new, gradient(new)]
+    copies = [a.copy() for a in arrays]
+    memory.direction(arrays[1])
+    memory.add(*arrays)
+    memory.direction(arrays[3])
+    for a, b in zip(arrays, copies, strict=True):
+        assert (a == b).all()
