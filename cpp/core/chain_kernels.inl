@@ -7,8 +7,9 @@
 namespace crfkit {
 namespace {
 
-#include "chain_recursions.inl"
 #include "chain_scores.inl"
+
+#include "chain_recursions.inl"
 
 // out[R][P] += sum_t alpha[t][R] b[t][P], accumulators in registers.
 template <int R, int B>

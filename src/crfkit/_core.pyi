@@ -1,7 +1,7 @@
 """The compiled core of crfkit."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class Encoder:
 
     def add_items(self, sequence: object) -> None: ...
 
-    def take(self) -> tuple: ...
+    def take(self) -> tuple[Any, ...]: ...
 
     def lines_with(self, extra: list[str]) -> bytes: ...
 
@@ -118,10 +118,10 @@ class Decoder:
 
     def __init__(self, field: Field, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kernels: str = 'auto') -> None: ...
 
-    def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False) -> tuple:
+    def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
         """(log Z per sequence, node marginals, edge marginals)"""
 
-    def viterbi(self, data: Sequences, n_threads: int) -> tuple:
+    def viterbi(self, data: Sequences, n_threads: int) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """(best labels, their scores)"""
 
 def available_kernels() -> list[str]:
