@@ -5,4 +5,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_strings(m);
     crfkit::bind_encoder(m);
     crfkit::bind_chain(m);
+    crfkit::bind_vectors(m);
 }

@@ -1,26 +1,74 @@
-"""Array operations that solvers and penalties share, for any array library."""
+"""Array operations that solvers and penalties share.
+
+They work on vectors of any array library. Vectors of NumPy doubles go to the compiled core, which does not wait
+actively for its threads as BLAS libraries do: those would slow the loss's own threads down.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-_CHUNK = 1 << 16  # elements; a temporary of this size stays in cache
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from crfkit import _core
+
+_threads: ContextVar[int] = ContextVar("crfkit_threads", default=1)
 
 
-def add_scaled(y: Any, a: float, x: Any) -> None:
-    """``y += a·x`` in place, without a temporary as long as x."""
-    for start in range(0, x.shape[0], _CHUNK):
-        part = slice(start, start + _CHUNK)
-        y[part] += a * x[part]
+@contextmanager
+def using_threads(n: int) -> Iterator[None]:
+    """Lets the operations of this module use n threads."""
+    token = _threads.set(n)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
 
 
-def combine(x: Any, a: float, y: Any) -> Any:
-    """``x + a·y`` as a new vector, without a further temporary."""
-    result = x + 0.0
-    add_scaled(result, a, y)
-    return result
+def dot(x: Any, y: Any) -> float:
+    """``x·y``"""
+    return float(rows_dot(x[None, :], y)[0])
 
 
 def norm(x: Any) -> float:
-    return math.sqrt(float(x @ x))
+    """``‖x‖``"""
+    return math.sqrt(dot(x, x))
+
+
+def rows_dot(rows: Any, x: Any) -> Any:
+    """The inner products of all rows with x, as a NumPy vector."""
+    if _native(rows, x):
+        return _core.rows_dot(rows, x, _threads.get())
+    return np.asarray(rows @ x)
+
+
+def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
+    """``a·x + Σ_i c_i·rows_i`` as a new vector."""
+    xp = array_namespace(x)
+    if _native(rows, x):
+        out = np.empty_like(x)
+        _core.rows_combine(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, out, _threads.get())
+        return out
+    return xp.asarray(c, dtype=x.dtype, device=device(x)) @ rows + a * x
+
+
+def combine(x: Any, a: float, y: Any) -> Any:
+    """``x + a·y`` as a new vector."""
+    return rows_combine([a], y[None, :], 1.0, x)
+
+
+def add_scaled(y: Any, a: float, x: Any) -> None:
+    """``y += a·x`` in place."""
+    if _native(x, y):
+        _core.rows_combine(np.array([a]), x[None, :], 1.0, y, y, _threads.get())
+    else:
+        y += a * x
+
+
+def _native(*arrays: Any) -> bool:
+    return all(type(a) is np.ndarray and a.dtype == np.float64 and a.flags.c_contiguous for a in arrays)

@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
+from crfkit.arrays import using_threads
 from crfkit.data.encode import TaggedCorpus, learn, learn_file
 from crfkit.data.sequences import Floats
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
-from crfkit.inference.chain import ChainInference
+from crfkit.inference.chain import ChainInference, count_threads
 from crfkit.losses.chain import ChainLikelihood
 from crfkit.penalties import L2
 from crfkit.protocols import Penalty
@@ -149,8 +149,7 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             callbacks = [TrainingError(loss, self.n_threads), *callbacks]
         if self.verbose:
             callbacks = [*callbacks, _print_row]
-        # The solver's own vector work is one thread's: a BLAS that spins on the other cores slows the kernels down.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with using_threads(count_threads(self.n_threads)):
             result = self._solver().minimize(loss, self.penalty, np.zeros(field.size), callbacks)
         self._set_model(ChainModel(vocabulary, corpus.classes, field, result.w, self._record(result), self.n_threads))
         self.result_ = result

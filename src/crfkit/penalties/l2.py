@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crfkit.arrays import add_scaled
+from crfkit.arrays import add_scaled, dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Penalty, SmoothPenalty, Vector
 
@@ -55,7 +55,7 @@ class L2:
         return f"L2({self.strength:g})"
 
     def value(self, w: Vector) -> float:
-        return 0.5 * self.strength * float(w @ w)
+        return 0.5 * self.strength * dot(w, w)
 
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
         add_scaled(gradient, self.strength, w)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from crfkit.arrays import combine, norm
+from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status
@@ -61,22 +61,22 @@ class LBFGS:
 
     def step(self, objective: Objective, state: LBFGSState) -> LBFGSState | Status:
         point, pairs = state.point, state.pairs
-        if norm(point.grad) == 0.0:
+        if point.grad_norm == 0.0:
             return Status.CONVERGED
         first = len(pairs) == 0
         d = pairs.direction(point.grad)
-        slope = float(d @ point.grad)
+        slope = dot(d, point.grad)
         if not slope < 0:  # the pairs have lost positive definiteness to rounding
             pairs.clear()
             first, d = True, -1.0 * point.grad
-            slope = float(d @ point.grad)
+            slope = dot(d, point.grad)
 
         def phi(step: float) -> Trial:
             trial = objective.at(combine(point.w, step, d), point.evaluation)
-            return Trial(step, trial.value, float(trial.grad @ d), trial)
+            return Trial(step, trial.value, dot(trial.grad, d), trial)
 
         start = Trial(0.0, point.value, slope, point)
-        found = self.line_search.search(phi, start, 1.0 / norm(point.grad) if first else 1.0)
+        found = self.line_search.search(phi, start, 1.0 / point.grad_norm if first else 1.0)
         if not found.accepted or found.trial.point is None:
             if first:
                 return Status.LINE_SEARCH_FAILED

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, ParameterError, StopTraining
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
@@ -69,7 +68,7 @@ def run(solver: Stepper[S], loss: Loss, penalty: Penalty, w0: Vector, callbacks:
         return Result(
             point.w,
             objective.value(point),
-            norm(point.grad),
+            point.grad_norm,
             status,
             tuple(trace),
             state.saved() if state is not None else {},
@@ -91,7 +90,7 @@ def run(solver: Stepper[S], loss: Loss, penalty: Penalty, w0: Vector, callbacks:
             row = TraceRow(
                 iteration,
                 objective.value(point),
-                norm(point.grad),
+                point.grad_norm,
                 objective.evaluations,
                 clock.seconds(),
                 loss.size if objective.rest is None else int((point.w != 0).sum()),

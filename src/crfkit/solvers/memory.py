@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import add_scaled
+from crfkit.arrays import dot, rows_combine, rows_dot
 from crfkit.protocols import Vector
 
 
@@ -45,7 +45,7 @@ class CurvaturePairs:
         if not self._slots:
             return -1.0 * g
         m, used, gamma = self.capacity, np.array(self._slots), self._gamma
-        products = np.asarray(self._basis @ g)
+        products = rows_dot(self._basis, g)
         self._complete(products)
         a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
         sy, yy = self._sy[np.ix_(used, used)], self._yy[np.ix_(used, used)]
@@ -54,10 +54,7 @@ class CurvaturePairs:
         c = np.zeros(2 * m)
         c[used] = np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
         c[m + used] = -gamma * ra
-        xp = array_namespace(g)
-        d = xp.asarray(-c, dtype=g.dtype, device=device(g)) @ self._basis
-        add_scaled(d, -gamma, g)
-        return d
+        return rows_combine(-c, self._basis, -gamma, g)
 
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
         """Takes the pair of a step; not if its curvature is not safely positive."""
@@ -72,7 +69,7 @@ class CurvaturePairs:
         s -= x
         y[...] = g_new
         y -= g
-        sy, ss, yy = float(s @ y), float(s @ s), float(y @ y)
+        sy, ss, yy = dot(s, y), dot(s, s), dot(y, y)
         if not sy > 1e-10 * (ss * yy) ** 0.5:
             return False  # the slot is free again; what lies in it is not used
         self._slots.append(slot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from crfkit.arrays import norm
 from crfkit.protocols import Evaluation, Loss, Penalty, Vector
@@ -18,9 +19,13 @@ class Point:
     grad: Vector
     evaluation: Evaluation
 
+    @cached_property
+    def grad_norm(self) -> float:
+        return norm(self.grad)
+
     @property
     def finite(self) -> bool:
-        return math.isfinite(self.value) and math.isfinite(norm(self.grad))
+        return math.isfinite(self.value) and math.isfinite(self.grad_norm)
 
 
 class Objective:

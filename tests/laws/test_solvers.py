@@ -1,0 +1,500 @@
+"""One suite over every solver: optima, bookkeeping, every way to stop. Losses are small and defined here."""
+
+import itertools
+import math
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.optimize
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from crfkit.errors import CapabilityError, ParameterError, StopTraining
+from crfkit.penalties import L2, NoPenalty
+from crfkit.protocols import Loss
+from crfkit.result import Result, Status, TraceRow
+from crfkit.solvers import (
+    LBFGS,
+    SOLVERS,
+    AnyOf,
+    GradientNorm,
+    PeriodDecrease,
+    StrongWolfe,
+    SuccessiveChanges,
+    loop,
+    make_solver,
+)
+
+TIGHT = GradientNorm(1e-9)
+every_solver = pytest.mark.parametrize("name", sorted(SOLVERS))
+
+
+class FunctionLoss:
+    """A loss from `both(w) → (value, gradient)`; counts the evaluations that were completed."""
+
+    name = "test loss"
+    capabilities = frozenset({"smooth"})
+
+    def __init__(self, size, both):
+        self.size, self.both, self.calls = size, both, 0
+
+    @property
+    def layout(self):
+        return {"all": slice(0, self.size)}
+
+    def at(self, w, warm=None):
+        value, gradient = self.both(w)
+        self.calls += 1
+        return SimpleNamespace(value=float(value), grad=np.array(gradient, dtype=float))
+
+
+def quadratic(seed=0, n=8, condition=100.0):
+    """(½ (w − m)ᵀA(w − m) with eigenvalues of A from 1 to `condition`, m)."""
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    A = basis * np.geomspace(1.0, condition, n) @ basis.T
+    m = rng.normal(size=n)
+    return FunctionLoss(n, lambda w: (0.5 * (w - m) @ A @ (w - m), A @ (w - m))), m
+
+
+def logistic(seed=0, n=6, samples=40):
+    """Σ log(1 + exp(−y·xᵀw))."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(samples, n)) * np.geomspace(0.1, 10, n)
+    y = np.sign(X @ rng.normal(size=n) + rng.normal(size=samples))
+
+    def both(w):
+        margin = y * (X @ w)
+        return np.logaddexp(0, -margin).sum(), -X.T @ (y * np.exp(-np.logaddexp(0, margin)))
+
+    return FunctionLoss(n, both)
+
+
+def rosenbrock(n=4):
+    return FunctionLoss(n, lambda w: (scipy.optimize.rosen(w), scipy.optimize.rosen_der(w)))
+
+
+def barrier():
+    """−Σ log(1 − w) − 5·w with NaN beyond the wall at 1; optimum at 0.8."""
+
+    def both(w):
+        if (w >= 1).any():
+            return math.inf, np.full_like(w, math.nan)
+        return -np.log1p(-w).sum() - 5 * w.sum(), 1 / (1 - w) - 5
+
+    return FunctionLoss(3, both)
+
+
+def solve(loss, penalty=NoPenalty(), w0=None, name="lbfgs", callbacks=(), **options) -> Result:  # noqa: B008
+    options = {"stopping": TIGHT, "max_iterations": 2000} | options
+    return make_solver(name, **options).minimize(loss, penalty, np.zeros(loss.size) if w0 is None else w0, callbacks)
+
+
+# --- optima
+
+
+@every_solver
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 30), condition=st.sampled_from([1.0, 100.0, 1e4]))
+def test_random_quadratics(name, seed, n, condition):
+    loss, minimum = quadratic(seed, n, condition)
+    result = solve(loss, name=name)
+    assert result.status is Status.CONVERGED
+    assert_allclose(result.w, minimum, atol=1e-6)
+    assert_allclose(result.value, 0.0, atol=1e-12)
+
+
+@every_solver
+@given(seed=st.integers(0, 10**6), strength=st.sampled_from([0.01, 1.0, 10.0]))
+def test_logistic_regression_against_scipy(name, seed, strength):
+    loss, penalty = logistic(seed), L2(strength)
+
+    def both(w):
+        value, gradient = loss.both(w)
+        return value + strength / 2 * w @ w, gradient + strength * w
+
+    expected = scipy.optimize.minimize(both, np.zeros(loss.size), jac=True, method="BFGS", options={"gtol": 1e-8})
+    result = solve(loss, penalty, name=name, stopping=GradientNorm(1e-8))
+    assert result.status is Status.CONVERGED
+    assert_allclose(result.w, expected.x, atol=1e-6, rtol=1e-6)
+    assert result.value <= expected.fun * (1 + 1e-9)
+
+
+@every_solver
+def test_a_curved_valley(name):
+    result = solve(rosenbrock(), name=name, w0=np.array([-1.2, 1.0, -1.2, 1.0]))
+    assert result.status is Status.CONVERGED
+    assert_allclose(result.w, 1.0, atol=1e-6)
+
+
+@every_solver
+def test_a_wall_of_infinite_values(name):
+    result = solve(barrier(), name=name, stopping=GradientNorm(1e-8))
+    assert result.status is Status.CONVERGED
+    assert_allclose(result.w, 0.8, atol=1e-8)
+
+
+@pytest.mark.parametrize("memory", [1, 3, 50])
+def test_any_memory(memory):
+    loss, minimum = quadratic(1, 20)
+    assert_allclose(solve(loss, memory=memory).w, minimum, atol=1e-6)
+
+
+@every_solver
+def test_a_start_at_the_optimum_stays_there(name):
+    loss, minimum = quadratic(2)
+    result = solve(loss, name=name, w0=minimum)
+    assert result.status is Status.CONVERGED
+    assert result.iterations == 0
+    assert loss.calls == 1
+    # also under a rule that looks at changes only
+    assert solve(loss, name=name, w0=minimum, stopping=PeriodDecrease()).status is Status.CONVERGED
+
+
+@every_solver
+@pytest.mark.parametrize("seed", range(3))
+def test_an_unreachable_tolerance_ends_when_rounding_allows_no_decrease(name, seed):
+    """The remedy in the status text, and not the iteration limit after thousands of steps that lead nowhere."""
+    for loss, penalty in ((quadratic(seed)[0], NoPenalty()), (logistic(seed), L2(0.1))):
+        result = solve(loss, penalty, name=name, stopping=GradientNorm(0.0), max_iterations=300)
+        assert result.status in (Status.LINE_SEARCH_FAILED, Status.CONVERGED)
+        assert result.optimality < 1e-6
+
+
+@every_solver
+def test_the_same_run_gives_the_same_bits(name):
+    a, b = (solve(logistic(3), L2(0.1), name=name) for _ in range(2))
+    assert (a.w == b.w).all()
+    assert [row.value for row in a.trace] == [row.value for row in b.trace]
+
+
+# --- bookkeeping
+
+
+def ends():
+    """(expected status, loss, options) of every way to end."""
+
+    def wrong_sign(w):
+        return w @ w - w.sum(), 1 - 2 * w
+
+    def stop_at_three(iteration):
+        if iteration.row.iteration == 3:
+            raise StopTraining
+
+    yield Status.CONVERGED, quadratic()[0], {}
+    yield Status.MAX_ITERATIONS, quadratic()[0], {"max_iterations": 3}
+    yield Status.MAX_ITERATIONS, quadratic()[0], {"max_iterations": 0}
+    yield Status.LINE_SEARCH_FAILED, FunctionLoss(3, wrong_sign), {}
+    yield Status.LINE_SEARCH_FAILED, turned_round_after(5), {"max_iterations": 50}
+    yield Status.NON_FINITE, FunctionLoss(2, lambda w: (math.nan, w)), {}
+    yield Status.NON_FINITE, FunctionLoss(2, lambda w: (0.0, w + math.inf)), {}
+    yield Status.INTERRUPTED, interrupted_at(7), {}
+    yield Status.STOPPED_BY_CALLBACK, quadratic()[0], {"callbacks": [stop_at_three]}
+
+
+def interrupted_at(k: int) -> FunctionLoss:
+    """Ctrl-C in the middle of the k-th evaluation."""
+    loss, _ = quadratic()
+    inner, count = loss.both, itertools.count(1)
+
+    def both(w):
+        if next(count) == k:
+            raise KeyboardInterrupt
+        return inner(w)
+
+    loss.both = both
+    return loss
+
+
+def turned_round_after(k: int) -> FunctionLoss:
+    """A quadratic whose gradient points the wrong way from the (k+1)-th evaluation on."""
+    loss, _ = quadratic()
+    inner, count = loss.both, itertools.count(1)
+
+    def both(w):
+        value, gradient = inner(w)
+        return value, gradient if next(count) <= k else -gradient
+
+    loss.both = both
+    return loss
+
+
+every_end = pytest.mark.parametrize(
+    "case", range(len(list(ends()))), ids=[f"{status.name}-{k}" for k, (status, _, _) in enumerate(ends())]
+)
+
+
+@every_solver
+@every_end
+def test_every_status_is_reached_and_says_so(name, case):
+    status, loss, options = list(ends())[case]
+    result = solve(loss, name=name, **options)
+    assert result.status is status
+    assert result.status.converged == (status is Status.CONVERGED)
+    assert str(status) in str(result)
+    assert len(str(status)) > 15
+
+
+@every_solver
+@every_end
+def test_reported_evaluations_are_the_calls_made(name, case):
+    _, loss, options = list(ends())[case]
+    result = solve(loss, name=name, **options)
+    assert result.evaluations == loss.calls
+
+
+@every_solver
+@pytest.mark.parametrize("make", [lambda: quadratic()[0], logistic, lambda: interrupted_at(7)])
+@pytest.mark.parametrize("max_iterations", [0, 3, 1000])
+def test_value_and_optimality_are_those_of_the_point_returned(name, make, max_iterations):
+    loss, penalty = make(), L2(0.3)
+    result = solve(loss, penalty, name=name, max_iterations=max_iterations)
+    value, gradient = loss.both(result.w)
+    gradient = gradient + 0.3 * result.w
+    assert_allclose(result.value, value + penalty.value(result.w), rtol=1e-14)
+    assert_allclose(result.optimality, np.linalg.norm(gradient), rtol=1e-6, atol=1e-12)
+    assert result.value == result.trace[-1].value
+    assert result.optimality == result.trace[-1].optimality
+
+
+@every_solver
+def test_the_trace_is_monotone_and_complete(name):
+    for loss, penalty in ((quadratic(4)[0], NoPenalty()), (logistic(4), L2(0.1)), (rosenbrock(), NoPenalty())):
+        result = solve(loss, penalty, name=name)
+        assert [row.iteration for row in result.trace] == list(range(len(result.trace)))
+        assert result.trace[0].evaluations == 1
+        for old, new in itertools.pairwise(result.trace):
+            assert new.value <= old.value + 8 * 2.0**-52 * abs(old.value)
+            assert new.evaluations > old.evaluations
+            assert new.seconds >= old.seconds >= 0
+        assert all(row.nonzeros == loss.size for row in result.trace)
+
+
+@every_solver
+def test_the_start_is_not_changed_and_the_objective_is_named(name):
+    loss, _ = quadratic()
+    w0 = np.ones(loss.size)
+    result = solve(loss, L2(0.5), name=name, w0=w0)
+    assert (w0 == 1).all()
+    assert result.objective == "test loss + L2(0.5)"
+    assert result.trace[0].as_dict()["value"] == result.trace[0].value
+    again = pickle.loads(pickle.dumps(result))
+    assert (again.w == result.w).all()
+    assert again.trace == result.trace
+    assert again.status is result.status
+
+
+# --- interruption and callbacks
+
+
+@every_solver
+@pytest.mark.parametrize("k", [2, 3, 5, 8, 11])
+def test_interrupted_in_an_evaluation_the_last_whole_iterate_is_kept(name, k):
+    seen = []
+    result = solve(interrupted_at(k), name=name, callbacks=[lambda it: seen.append((it.row.value, it.w.copy()))])
+    assert result.status is Status.INTERRUPTED
+    value, w = seen[-1]
+    assert (result.w == w).all()
+    assert result.value == value == result.trace[-1].value
+    whole = solve(quadratic()[0], name=name)
+    assert [row.value for row in result.trace] == [row.value for row in whole.trace[: len(result.trace)]]
+
+
+@every_solver
+@pytest.mark.parametrize("signal", [StopTraining, KeyboardInterrupt])
+@pytest.mark.parametrize("k", [0, 1, 4])
+def test_a_callback_ends_training_at_its_iterate(name, signal, k):
+    def callback(iteration):
+        if iteration.row.iteration == k:
+            raise signal
+
+    result = solve(quadratic()[0], name=name, callbacks=[callback])
+    assert result.status is (Status.STOPPED_BY_CALLBACK if signal is StopTraining else Status.INTERRUPTED)
+    assert result.iterations == k
+    assert_allclose(result.value, quadratic()[0].both(result.w)[0], rtol=1e-14)
+
+
+@every_solver
+def test_callbacks_add_to_the_trace_and_see_each_other(name):
+    seen = []
+    callbacks = [
+        lambda it: {"double": 2.0 * it.row.iteration},
+        lambda it: seen.append(dict(it.row.extra)),
+        lambda it: {"plus": it.row.extra["double"] + 1},
+    ]
+    result = solve(quadratic()[0], name=name, callbacks=callbacks)
+    for k, row in enumerate(result.trace):
+        assert row.extra == {"double": 2.0 * k, "plus": 2.0 * k + 1}
+        assert row.as_dict()["plus"] == 2.0 * k + 1
+    assert seen == [{"double": 2.0 * k} for k in range(len(result.trace))]
+
+
+@every_solver
+def test_an_error_in_a_callback_is_not_swallowed(name):
+    def callback(_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        solve(quadratic()[0], name=name, callbacks=[callback])
+
+
+@every_solver
+def test_the_clock_stops_inside_callbacks(name, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(loop, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    loss, _ = quadratic()
+    inner = loss.both
+
+    def both(w):
+        now[0] += 1.0
+        return inner(w)
+
+    def callback(_):
+        now[0] += 1000.0
+
+    loss.both = both
+    result = solve(loss, name=name, callbacks=[callback])
+    assert len(result.trace) > 3
+    assert [row.seconds for row in result.trace] == [float(row.evaluations) for row in result.trace]
+
+
+# --- combinations that cannot work
+
+
+class Corner:
+    """A penalty with a part that is not smooth."""
+
+    name = "corner"
+
+    def value(self, w):
+        return float(np.abs(w).sum())
+
+    def split(self):
+        return None, self
+
+
+def test_a_penalty_that_is_not_smooth_is_refused_before_the_first_evaluation():
+    loss, _ = quadratic()
+    with pytest.raises(CapabilityError, match=r"lbfgs .*smooth.*corner is not smooth"):
+        solve(loss, Corner())
+    assert loss.calls == 0
+
+
+@every_solver
+def test_a_missing_capability_is_named_before_the_first_evaluation(name):
+    loss, _ = quadratic()
+    loss.capabilities = frozenset({"prophecy"})
+    with pytest.raises(CapabilityError, match="needs smooth, which the test loss does not have; it has prophecy"):
+        solve(loss, name=name)
+    assert loss.calls == 0
+
+
+@every_solver
+@pytest.mark.parametrize("shape", [(7,), (9,), (0,), (8, 1)])
+def test_a_start_of_the_wrong_shape_is_refused(name, shape):
+    loss, _ = quadratic(n=8)
+    with pytest.raises(ParameterError, match="8 weights"):
+        solve(loss, name=name, w0=np.zeros(shape))
+    assert loss.calls == 0
+
+
+def test_options_out_of_range_are_refused():
+    for options in ({"memory": 0}, {"max_iterations": -1}):
+        with pytest.raises(ParameterError, match=next(iter(options))):
+            LBFGS(**options)
+    with pytest.raises(ParameterError, match="unknown solver 'adam'; there are lbfgs"):
+        make_solver("adam")
+    solver = LBFGS(memory=3)
+    assert make_solver(solver) is solver
+    assert isinstance(quadratic()[0], Loss)
+
+
+# --- stopping rules, one by one
+
+
+def rows(*values, optimality=1.0):
+    return [TraceRow(k, value, optimality, k + 1, 0.0, 1) for k, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("optimality", "w", "expected"),
+    [(1e-5, [0.0], True), (1.1e-5, [0.0], False), (1.1e-5, [3.0, 4.0], True), (5.1e-5, [3.0, 4.0], False)],
+)
+def test_gradient_norm_is_relative_to_large_weights_only(optimality, w, expected):
+    assert GradientNorm(1e-5).satisfied(rows(1.0, optimality=optimality), np.array(w)) is expected
+
+
+def test_successive_changes_must_follow_each_other():
+    rule, w = SuccessiveChanges(eta=1e-2, times=3), np.zeros(1)
+    still = [100.0, 99.9, 99.8, 99.7]
+    assert rule.satisfied(rows(*still), w)
+    assert not rule.satisfied(rows(*still[:3]), w)
+    # a large change in between starts the count again
+    assert not rule.satisfied(rows(100.0, 99.9, 99.8, 50.0, 49.9, 49.8), w)
+    assert rule.satisfied(rows(100.0, 99.9, 99.8, 50.0, 49.9, 49.8, 49.7), w)
+    # changes count in either direction, and below eta means below
+    assert rule.satisfied(rows(99.7, 99.8, 99.9, 100.0), w)
+    assert not SuccessiveChanges(eta=0.5, times=1).satisfied(rows(2.0, 1.0), w)
+    assert SuccessiveChanges(eta=0.51, times=1).satisfied(rows(2.0, 1.0), w)
+
+
+def test_period_decrease_looks_back_one_period():
+    rule, w = PeriodDecrease(delta=0.1, period=3), np.zeros(1)
+    assert not rule.satisfied(rows(1.0, 1.0, 1.0), w)
+    assert rule.satisfied(rows(1.0, 1.0, 1.0, 1.0), w)
+    assert rule.satisfied(rows(50.0, 1.09, 1.0, 1.0, 1.0), w)
+    assert not rule.satisfied(rows(50.0, 1.11, 1.0, 1.0, 1.0), w)
+    assert not rule.satisfied(rows(-1.0, -1.0, -1.0, -1.2), w)
+    assert rule.satisfied(rows(-1.0, -1.0, -1.0, -1.05), w)
+
+
+def test_any_of():
+    w = np.zeros(1)
+    never, always = GradientNorm(0.0), GradientNorm(1e9)
+    assert not AnyOf((never,)).satisfied(rows(1.0), w)
+    assert AnyOf((never, always)).satisfied(rows(1.0), w)
+    assert not AnyOf(()).satisfied(rows(1.0), w)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GradientNorm(-1.0),
+        lambda: GradientNorm(math.nan),
+        lambda: SuccessiveChanges(-1.0),
+        lambda: SuccessiveChanges(times=0),
+        lambda: PeriodDecrease(-1.0),
+        lambda: PeriodDecrease(period=0),
+    ],
+)
+def test_rules_that_cannot_be_are_refused(make):
+    with pytest.raises(ParameterError):
+        make()
+
+
+@pytest.mark.parametrize("rule", [SuccessiveChanges(1e-4), PeriodDecrease(1e-4, 5), AnyOf((GradientNorm(1e-3),))])
+def test_training_ends_where_the_rule_first_holds(rule):
+    result = solve(logistic(5), L2(0.1), stopping=rule)
+    assert result.status is Status.CONVERGED
+    assert rule.satisfied(result.trace, result.w)
+    assert not any(rule.satisfied(result.trace[:k], result.w) for k in range(1, len(result.trace)))
+
+
+def test_the_line_search_can_be_chosen():
+    loss, minimum = quadratic(6)
+    result = solve(loss, line_search=StrongWolfe(c2=0.1, max_trials=40))
+    assert_allclose(result.w, minimum, atol=1e-6)
+
+
+@every_solver
+def test_a_gradient_without_meaning_is_never_returned(name):
+    """Finite values, but NaN gradients far out: the point returned is one where the gradient is known."""
+
+    def both(w):
+        return -w.sum(), np.where(np.abs(w) < 10, -1.0, math.nan)
+
+    result = solve(FunctionLoss(1, both), name=name, max_iterations=20)
+    assert math.isfinite(result.optimality)
+    assert all(math.isfinite(row.optimality) for row in result.trace)
