@@ -72,13 +72,17 @@ def start(workspace):
         process.communicate()
 
 
+class _Stdin(io.BytesIO):
+    name = "<stdin>"
+
+
 @pytest.fixture
 def call(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Runner:
     """Runs `crfkit …` in the workspace and in this process; a warning or an uncaught error fails the test."""
 
     def run_here(*args: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "argv", ["crfkit", *map(str, args)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(_Stdin(stdin)))
         capsysbinary.readouterr()
         code = 0
         try:
