@@ -9,7 +9,7 @@ import ctypes
 import mmap
 
 import numpy as np
-from oracle import likelihood, make_problem
+from oracle import likelihood, make_problem, select
 
 from crfkit import _core
 from crfkit.fields import ChainField
@@ -40,6 +40,7 @@ def main() -> None:
                 )
                 _check(problem.data, problem.field)
                 _check(problem.data, ChainField(n_labels, n_attributes))
+                _check(select(problem.data, [2]), problem.field)
 
 
 def _check(data, field) -> None:

@@ -95,7 +95,7 @@ struct Decoder {
     PreparedWeights prepared;
 
     Decoder(Field f, Array<double> w, const std::string& name)
-        : field(std::move(f)), weights(std::move(w)), kernels(kernels_named(name)), prepared(field.view(), kernels) {
+        : field(std::move(f)), weights(std::move(w)), kernels(kernels_named(name)), prepared(field.view(), kernels, wide_rows(field.view())) {
         check_size(field.view(), weights.size());
         prepared.set(weights.data());
     }
@@ -136,10 +136,7 @@ void bind_chain(nb::module_& m) {
             },
             "n_labels"_a, "n_attributes"_a, "n_pair_attributes"_a, "state_offsets"_a.none(), "state_labels"_a.none(),
             "transition_codes"_a.none(), "n_transition"_a, "pair_offsets"_a.none(), "pair_codes"_a.none())
-        .def_prop_ro("size", [](const Field& f) { return f.view().size(); })
-        .def_prop_ro(
-            "n_dense", [](const Field& f) { return count_dense(f.view()); },
-            "Leading attributes that the kernels hold as rows over all labels.");
+        .def_prop_ro("size", [](const Field& f) { return f.view().size(); });
 
     nb::class_<Objective>(m, "Objective", "Negative log-likelihood of chains and its gradient.")
         .def(nb::init<Sequences, Field, int, const std::string&>(), "data"_a, "field"_a, "n_threads"_a,

@@ -9,32 +9,23 @@
 
 namespace crfkit {
 
-int64_t count_dense(const FieldView& field) {
-    if (!field.state_offsets) return field.n_attributes;
-    const int64_t vectors = padded(field.n_labels) / kPad;
-    int64_t n = 0;
-    while (n < field.n_attributes && field.state_offsets[n + 1] - field.state_offsets[n] > vectors) ++n;
-    return n;
-}
-
-PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& kernels, const RowGroups* groups)
-    : field_(field), kernels_(kernels), groups_(groups && groups->size() > 0 ? groups : nullptr) {
+PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& kernels, RowTable rows)
+    : field_(field), kernels_(kernels), rows_(std::move(rows)) {
     const int64_t n = field.n_labels, width = padded(n), square = n * width;
-    const int64_t n_dense = count_dense(field);
     view_.n_labels = n;
     view_.width = width;
     view_.pair_offsets = field.pair_offsets;
     view_.pair_codes = field.pair_codes;
     if (field.state_offsets) {
         view_.row_stride = width;
-        view_.n_inside = n_dense + (groups_ ? groups_->size() : 0);
+        view_.n_inside = rows_.size();
         packed_ = Buffer(view_.n_inside * width);
         single_ = Buffer(field.n_state);
     } else {
         view_.row_stride = n;
-        view_.n_inside = std::clamp<int64_t>((field.size() - width) / n + 1, 0, n_dense);
+        view_.n_inside = std::clamp<int64_t>((field.size() - width) / n + 1, 0, field.n_attributes);
         if (field.size() < width) view_.n_inside = 0;
-        packed_ = Buffer((n_dense - view_.n_inside) * n + width);
+        packed_ = Buffer((field.n_attributes - view_.n_inside) * n + width);
     }
     packed_.zero();
     transitions_ = Buffer(3 * square);
@@ -47,28 +38,18 @@ PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& ker
 void PreparedWeights::set(const double* w, int n_threads) {
     const int64_t n = field_.n_labels, width = view_.width, square = n * width;
     if (field_.state_offsets) {
-        const int64_t n_dense = view_.n_inside - (groups_ ? groups_->size() : 0);
-        for (int64_t a = 0; a < n_dense; ++a)
-            for (int64_t f = field_.state_offsets[a]; f < field_.state_offsets[a + 1]; ++f)
-                packed_.data()[a * width + field_.state_labels[f]] = w[f];
+        // A copy on huge pages: its random reads cost a third of those from the caller's pages.
+        std::copy(w, w + field_.n_state, single_.data());
+        run_threads(n_threads, [&](int thread) {
+            const int64_t begin = rows_.size() * thread / n_threads, end = rows_.size() * (thread + 1) / n_threads;
+            for (int64_t r = begin; r < end; ++r) {
+                double* row = packed_.data() + r * width;
+                std::fill(row, row + width, 0.0);
+                rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row[label] += w[f]; });
+            }
+        });
         view_.rows = packed_.data();
         view_.tail = nullptr;
-        // A copy on huge pages: its random reads cost a third of those from the caller's pages.
-        const int64_t first = field_.state_offsets[n_dense];
-        std::copy(w + first, w + field_.n_state, single_.data() + first);
-        if (groups_)
-            run_threads(n_threads, [&](int thread) {
-                const int64_t n_groups = groups_->size();
-                for (int64_t g = n_groups * thread / n_threads; g < n_groups * (thread + 1) / n_threads; ++g) {
-                    double* sum = packed_.data() + (n_dense + g) * width;
-                    std::fill(sum, sum + width, 0.0);
-                    for (int64_t k = groups_->offsets[static_cast<size_t>(g)];
-                         k < groups_->offsets[static_cast<size_t>(g) + 1]; ++k) {
-                        const double* row = packed_.data() + groups_->members[static_cast<size_t>(k)] * width;
-                        for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
-                    }
-                }
-            });
     } else {
         std::copy(w + view_.n_inside * n, w + field_.n_state, packed_.data());
         view_.rows = w;
@@ -99,19 +80,6 @@ void PreparedWeights::set(const double* w, int n_threads) {
 }
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
-
-void check_csr(const char* name, int64_t n_rows, const int64_t* offsets, const int32_t* ids, int64_t n_ids) {
-    for (int64_t t = 0; t < n_rows; ++t)
-        for (int64_t k = offsets[t]; k < offsets[t + 1]; ++k) {
-            if (ids[k] < 0 || ids[k] >= n_ids)
-                refuse(std::string(name) + " id " + std::to_string(ids[k]) + " at position " + std::to_string(t) +
-                       " is outside 0 … " + std::to_string(n_ids - 1));
-            if (k > offsets[t] && ids[k] < ids[k - 1])
-                refuse(std::string(name) + " ids at position " + std::to_string(t) + " do not ascend");
-        }
-}
 
 // Work of a position: its attributes' rows plus three products of a row with an L x L matrix.
 std::vector<int64_t> split_sequences(const ChainPlan& data, int64_t n_labels, int n_threads) {
@@ -152,60 +120,9 @@ void over_data(const ChainPlan& data, const FieldView& field, const ChainKernels
 
 }  // namespace
 
-void check_data(const SequenceView& data, const FieldView& field, bool need_labels) {
-    check_csr("attribute", data.n_positions, data.offsets, data.attributes, field.n_attributes);
-    if (data.pair_offsets)
-        check_csr("pair attribute", data.n_positions, data.pair_offsets, data.pair_attributes, field.n_pair_attributes);
-    if (!need_labels) return;
-    if (!data.labels) refuse("the data have no labels");
-    for (int64_t t = 0; t < data.n_positions; ++t)
-        if (data.labels[t] < 0 || data.labels[t] >= field.n_labels)
-            refuse("label id " + std::to_string(data.labels[t]) + " at position " + std::to_string(t) +
-                   " is outside 0 … " + std::to_string(field.n_labels - 1));
-}
-
-PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group) {
-    check_data(data, field, need_labels);
-    view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
-             nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
-             data.labels,      data.weights};
-    if (!field.state_offsets) return;
-
-    const int64_t n_dense = count_dense(field);
-    row_offsets_.push_back(0);
-    entry_offsets_.push_back(0);
-    for (int64_t t = 0; t < data.n_positions; ++t) {
-        for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k) {
-            const int64_t a = data.attributes[k];
-            if (a < n_dense) {
-                rows_.push_back(static_cast<int32_t>(a));
-                if (data.values) row_values_.push_back(data.values[k]);
-                continue;
-            }
-            for (int64_t f = field.state_offsets[a]; f < field.state_offsets[a + 1]; ++f) {
-                entry_weights_.push_back(static_cast<uint32_t>(f));
-                entry_labels_.push_back(static_cast<uint16_t>(field.state_labels[f]));
-                if (data.values) entry_values_.push_back(data.values[k]);
-            }
-        }
-        row_offsets_.push_back(static_cast<int64_t>(rows_.size()));
-        entry_offsets_.push_back(static_cast<int64_t>(entry_weights_.size()));
-    }
-    if (group && !data.values) groups_ = group_rows(n_dense, row_offsets_, rows_);
-    view_.row_offsets = row_offsets_.data();
-    view_.rows = rows_.data();
-    view_.entry_offsets = entry_offsets_.data();
-    view_.entry_weights = entry_weights_.data();
-    view_.entry_labels = entry_labels_.data();
-    if (data.values) {
-        view_.row_values = row_values_.data();
-        view_.entry_values = entry_values_.data();
-    }
-}
-
 ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels,
                                int n_threads)
-    : field_(field), kernels_(kernels), data_(data, field, true, true), weights_(field, kernels, &data_.groups()) {
+    : field_(field), kernels_(kernels), data_(data, field, true, true), weights_(field, kernels, data_.rows()) {
     n_threads = usable_threads(n_threads, data.n_sequences);
     bounds_ = split_sequences(data_.view(), field.n_labels, n_threads);
 
@@ -213,10 +130,9 @@ ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field,
     for (int64_t k = 0; k < data.offsets[data.n_positions]; ++k) ++counts[static_cast<size_t>(data.attributes[k])];
     int64_t once = field.n_attributes;
     while (once > 0 && counts[static_cast<size_t>(once) - 1] == 1) --once;
-    // Rows of the observed set are packed, not the caller's: none of them is stored directly.
-    n_rows_ = field.state_offsets ? count_dense(field) : once;
-    once_row_ = n_rows_ + data_.groups().size();
-    once_weight_ = field.state_offsets ? field.state_offsets[std::max(once, n_rows_)] : 0;
+    once_row_ = field.state_offsets ? data_.rows().size() : once;
+    // The weights of wide attributes are reached through rows, so none of them is stored directly.
+    once_weight_ = field.state_offsets ? field.state_offsets[std::max(once, count_wide(field))] : 0;
 
     const ChainWeights& w = weights_.view();
     for (int k = 0; k < n_threads; ++k) {
@@ -246,7 +162,7 @@ double ChainObjective::value_gradient(const double* w, double* gradient, const P
         thread.value = kernels_.value_gradient(data_.view(), weights_.view(), target,
                                                {k, bounds_[static_cast<size_t>(k)], bounds_[static_cast<size_t>(k) + 1],
                                                 thread.scratch.data(), check_interrupt, &interrupt});
-        ungroup(thread.rows.data());
+        distribute(thread);
     });
     add_up(gradient);
     double value = 0.0;
@@ -254,16 +170,12 @@ double ChainObjective::value_gradient(const double* w, double* gradient, const P
     return value;
 }
 
-// Adds the gradient of each group's row to its members' rows.
-void ChainObjective::ungroup(double* rows) const {
-    const RowGroups& groups = data_.groups();
-    const int64_t width = weights_.view().width;
-    for (int64_t g = 0; g < groups.size(); ++g) {
-        const double* sum = rows + (n_rows_ + g) * width;
-        for (int64_t k = groups.offsets[static_cast<size_t>(g)]; k < groups.offsets[static_cast<size_t>(g) + 1]; ++k) {
-            double* row = rows + groups.members[static_cast<size_t>(k)] * width;
-            for (int64_t j = 0; j < width; ++j) row[j] += sum[j];
-        }
+// Adds the gradient of each row of the observed set to the weights that it scores.
+void ChainObjective::distribute(Thread& thread) const {
+    const RowTable& rows = data_.rows();
+    for (int64_t r = 0; r < rows.size(); ++r) {
+        const double* row = thread.rows.data() + r * weights_.view().width;
+        rows.for_each_weight(r, field_, [&](int64_t f, int32_t label) { thread.single.data()[f] += row[label]; });
     }
 }
 
@@ -281,16 +193,10 @@ void ChainObjective::add_up(double* gradient) {
         const auto share = [&](int64_t size, const auto& f) {
             for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i) f(i);
         };
-        if (field_.state_offsets) {
-            share(n_rows_, [&](int64_t a) {
-                for (int64_t f = field_.state_offsets[a]; f < field_.state_offsets[a + 1]; ++f)
-                    gradient[f] = total(&Thread::rows, a * w.row_stride + field_.state_labels[f]);
-            });
-            const int64_t first = field_.state_offsets[n_rows_];
-            share(once_weight_ - first, [&](int64_t i) { gradient[first + i] = total(&Thread::single, first + i); });
-        } else {
-            share(n_rows_ * n, [&](int64_t i) { gradient[i] = total(&Thread::rows, i); });
-        }
+        if (field_.state_offsets)
+            share(once_weight_, [&](int64_t f) { gradient[f] = total(&Thread::single, f); });
+        else
+            share(once_row_ * n, [&](int64_t f) { gradient[f] = total(&Thread::rows, f); });
         double* pair = gradient + field_.n_state + field_.n_transition;
         share(field_.n_pair, [&](int64_t i) { pair[i] = total(&Thread::pair, i); });
     });
@@ -305,14 +211,14 @@ void ChainObjective::add_up(double* gradient) {
 void chain_marginals(const SequenceView& data, const FieldView& field, const ChainWeights& w,
                      const ChainKernels& kernels, int n_threads, double* log_z, double* node, double* edge,
                      const Poll& poll) {
-    const PlannedData planned(data, field, false);
+    const PlannedData planned(data, field, false, false);
     over_data(planned.view(), field, kernels, n_threads, poll,
               [&](const ChainRange& range) { kernels.marginals(planned.view(), w, log_z, node, edge, range); });
 }
 
 void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll) {
-    const PlannedData planned(data, field, false);
+    const PlannedData planned(data, field, false, false);
     over_data(planned.view(), field, kernels, n_threads, poll,
               [&](const ChainRange& range) { kernels.viterbi(planned.view(), w, labels, scores, range); });
 }

@@ -63,7 +63,7 @@ def test_interrupted_before_training(start, snapshot):
     with open("slow", "wb") as stream:
         stream.write(b"a x O\n\n" * 30_000)  # more than a pipe holds: on return, the file is being read
         process.send_signal(signal.SIGINT)
-        code, out, err = finish(process)
+    code, out, err = finish(process)
     assert (code, out) == (130, "")
     assert err == "crfkit: interrupted\n"
     os.unlink("slow")

@@ -103,6 +103,49 @@ def test_an_attribute_given_twice_counts_twice(all_states):
     assert_allclose(a.grad, b.grad, rtol=1e-13, atol=1e-15)
 
 
+def companions(n_labels: int, seed: int, crowd: int = 0, twice: bool = False) -> SequenceData:
+    """Attributes that come in company: 3·k, 3·k + 1 and 3·k + 2 always together, now and then with a crowd."""
+    rng = np.random.default_rng(seed)
+    n, n_groups = 60, 4
+    rows = []
+    for t in range(n):
+        k = 3 * rng.integers(n_groups)
+        row = [k, k + 1, k + 2] + [k + 1] * (twice and rng.random() < 0.3) + [3 * n_groups + rng.integers(3)]
+        if crowd and t % 7 == 0:
+            row += list(range(3 * n_groups + 3, 3 * n_groups + 3 + crowd))
+        rows.append(np.sort(row))
+    offsets = np.cumsum([0, *map(len, rows)])
+    labels = rng.integers(0, n_labels, n)
+    return SequenceData(np.arange(0, n + 1, 5), offsets, np.concatenate(rows), labels=labels)
+
+
+@pytest.mark.parametrize("n_labels", [2, 5, 9, 20])
+@pytest.mark.parametrize(("crowd", "twice"), [(0, False), (0, True), (3, True), (70, False)])
+def test_attributes_that_occur_together(n_labels, crowd, twice):
+    """The engine may score them as one; nobody must be able to tell."""
+    data = companions(n_labels, seed=n_labels, crowd=crowd, twice=twice)
+    n_attributes = int(data.attributes.max()) + 1
+    rng = np.random.default_rng(n_labels)
+    for all_states in (False, True):
+        field = ChainField.from_data(data, n_labels, n_attributes, all_states=all_states, all_transitions=False)
+        check(data, field, rng.normal(size=field.size), n_threads=(1, 2))
+
+
+@pytest.mark.parametrize("n_labels", [2, 9])
+def test_the_field_of_other_data(n_labels):
+    """On held-out data an attribute that is common in training may occur once or never."""
+    train = companions(n_labels, seed=1)
+    n_attributes = int(train.attributes.max()) + 1
+    field = ChainField.from_data(train, n_labels, n_attributes, all_states=False, all_transitions=False)
+    w = np.random.default_rng(1).normal(size=field.size)
+    for attributes in ([], [0], [n_attributes - 1], [0, 0], [0, 1, 2], [3, n_attributes - 2, n_attributes - 1]):
+        n = len(attributes)
+        check(SequenceData([0, 2], [0, n, n], attributes, labels=[0, 1]), field, w)
+    check(select(train, [0, 3, 3]), field, w)
+    everything = SequenceData([0, 1], [0, n_attributes], np.arange(n_attributes), labels=[1])
+    check(everything, field, w, n_threads=(1, 2))
+
+
 def test_pair_attributes_at_a_sequence_start_have_no_effect():
     pairs = {"pair_offsets": [0, 1, 2, 3, 4], "pair_attributes": [0, 0, 0, 0]}
     data = SequenceData([0, 2, 4], [0] * 5, [], labels=[0, 1, 1, 0], **pairs)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from crfkit.arrays import add_scaled, combine, norm
 from crfkit.errors import ParameterError
 from crfkit.penalties import L2, NoPenalty
 from crfkit.protocols import Penalty, SmoothPenalty
@@ -104,17 +103,3 @@ def test_impossible_variances_are_refused(bad):
 def test_frozen():
     with pytest.raises(AttributeError):
         L2(1.0).strength = 2.0
-
-
-# --- the array operations under them; they work in chunks
-
-
-@pytest.mark.parametrize("n", [0, 1, 7, (1 << 16) - 1, 1 << 16, (1 << 17) + 3])
-def test_array_operations_on_any_length(n):
-    x, y = vector(5, n), vector(6, n)
-    kept = x.copy()
-    assert (combine(x, 0.25, y) == x + 0.25 * y).all()
-    assert (x == kept).all()
-    add_scaled(x, -2.0, y)
-    assert (x == kept - 2.0 * y).all()
-    assert_allclose(norm(y), np.linalg.norm(y))

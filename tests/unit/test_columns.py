@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def native(blob: bytes, width: int, labelled: bool = True, chunk: int | None = N
         labels += part[6].tolist() if labelled else []
     names = encoder.table(np.arange(encoder.sizes[0])).to_list()
     rows = [tuple(names[a].split(":", 1)[1] for a in position) for position in words]
-    spans = list(zip(starts[:-1], starts[1:], strict=True))
+    spans = list(itertools.pairwise(starts))
     y = [[encoder.label_names[j] for j in labels[a:b]] for a, b in spans] if labelled else []
     return [rows[a:b] for a, b in spans], y
 
@@ -182,12 +183,32 @@ def test_ragged_columns(tmp_path, blob, line):
     assert "column(s), but the lines before have 2" in str(error)
 
 
-@pytest.mark.parametrize("ending", [b"", b"\n", b"\n\n", b"\r\n \r\n"])
-@pytest.mark.parametrize(("blob", "line"), [(b"a", 1), (b"a\nb", 1), (b"\n\na\nb", 3)])
-def test_one_column_cannot_be_labelled(tmp_path, blob, line, ending):
-    error = refused(tmp_path, blob + ending)
-    assert "1 column" in str(error)
-    assert error.line == line
+one_column = pytest.mark.parametrize(
+    ("blob", "line"),
+    [
+        (start + end, line)
+        for start, line in ((b"a\nb", 1), (b"\n\na", 3))
+        for end in (b"", b"\n", b"\n\n", b"\r\n \r\n")
+    ],
+)
+
+
+@one_column
+def test_one_column_cannot_be_labelled(tmp_path, blob, line):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(blob)
+    with pytest.raises(DataError, match=rf"bad\.txt:{line}: 1 column"):
+        learn_file(path, Template("U%x[0,0]"), 1)
+
+
+@one_column
+def test_one_column_cannot_be_read_as_labelled(tmp_path, blob, line):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(blob)
+    with pytest.raises(DataError, match="1 column") as caught:
+        read_columns(path)
+    assert caught.value.path == path
+    assert caught.value.line == line
 
 
 @pytest.mark.parametrize(

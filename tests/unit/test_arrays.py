@@ -1,0 +1,77 @@
+"""Vector operations: the compiled ones, the portable ones and NumPy agree, for any length and thread count."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from crfkit.arrays import add_scaled, combine, dot, norm, rows_combine, rows_dot, using_threads
+
+LENGTHS = [0, 1, 2, 7, 8, 9, 4095, 4096, 4097, 200_003]
+
+
+def vectors(n: int, k: int = 3):
+    rng = np.random.default_rng(n)
+    return rng.normal(size=(k, n)), rng.normal(size=n), rng.normal(size=k)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_compiled_operations_equal_numpy(n, n_threads):
+    rows, x, c = vectors(n)
+    y, kept = rows[0].copy(), x.copy()
+    size = 1e-14 * max(n, 1)
+    with using_threads(n_threads):
+        assert_allclose(rows_dot(rows, x), rows @ x, atol=size)
+        assert_allclose(dot(x, y), x @ y, atol=size)
+        assert_allclose(norm(x), np.linalg.norm(x), rtol=1e-14)
+        assert_allclose(rows_combine(c, rows, 0.5, x), 0.5 * x + c @ rows, atol=1e-14)
+        assert_allclose(combine(x, -0.3, y), x - 0.3 * y, atol=1e-15)
+        assert (x == kept).all()
+        add_scaled(x, 2.5, y)
+    assert_allclose(x, kept + 2.5 * y, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_threads_do_not_change_the_bits(n):
+    rows, x, c = vectors(n)
+    results = []
+    for n_threads in (1, 2, 3, 16):
+        with using_threads(n_threads):
+            results.append((rows_dot(rows, x), rows_combine(c, rows, 0.5, x)))
+    for a, b in results[1:]:
+        assert (a == results[0][0]).all()
+        assert (b == results[0][1]).all()
+
+
+@pytest.mark.parametrize("make", [lambda x: x.astype(np.float32), lambda x: np.repeat(x, 2, axis=-1)[..., ::2]])
+def test_other_arrays_take_the_portable_way(make):
+    rows, x, c = vectors(50)
+    rows2, x2 = make(rows), make(x)
+    assert_allclose(rows_dot(rows2, x2), rows @ x, rtol=1e-4, atol=1e-5)
+    result = rows_combine(c, rows2, 0.5, x2)
+    assert result.dtype == x2.dtype
+    assert_allclose(result, 0.5 * x + c @ rows, rtol=1e-4, atol=1e-5)
+    add_scaled(x2, 2.0, x2.copy())
+    assert_allclose(x2, 3 * x, rtol=1e-5)
+
+
+def test_not_a_number_and_infinity_pass_through():
+    x = np.ones(10)
+    for bad in (np.nan, np.inf):
+        y = x.copy()
+        y[7] = bad
+        assert not np.isfinite(dot(x, y))
+        assert not np.isfinite(norm(y))
+        assert not np.isfinite(combine(x, 1.0, y)[7])
+        assert np.isfinite(np.delete(combine(x, 1.0, y), 7)).all()
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="different lengths"):
+        dot(np.ones(3), np.ones(4))
+
+
+def test_the_number_of_threads_is_set_back():
+    with pytest.raises(ZeroDivisionError), using_threads(4):
+        raise ZeroDivisionError
+    assert dot(np.ones(3), np.ones(3)) == 3.0
