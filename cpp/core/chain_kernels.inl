@@ -55,29 +55,39 @@ void exponentiate(const double* x, double shift, double* out, int64_t n) {
     for (int64_t i = 0; i < n; i += kLanes) store(out + i, exp_nonpositive(load(x + i) - splat(shift)));
 }
 
-Lattice lattice_of(const ChainPlan& data, const ChainWeights& w, const ChainRange& range, int64_t n) {
+template <class Width>
+CRFKIT_INLINE Lattice<Width> lattice_of(const ChainPlan& data, const ChainWeights& w, const ChainRange& range, int64_t n,
+                                        Width width) {
     const int64_t length = data.starts[n + 1] - data.starts[n];
     const bool pairs = data.pair_offsets && data.pair_offsets[data.starts[n + 1]] > data.pair_offsets[data.starts[n]];
-    const Lattice a = make_lattice(range.scratch, length, w.n_labels, pairs);
+    const Lattice<Width> a = make_lattice(range.scratch, length, w.n_labels, width, pairs);
     fill_scores(data, w, n, a);
     return a;
 }
 
-// p = weight * (p - [label]), with whole vectors: a single store would stall the loads that follow.
-CRFKIT_INLINE void make_residual(double* p, int64_t width, int64_t label, double weight) {
-    for (int64_t j = 0; j < width; j += kLanes) {
-        const VI here = label_mask(j, label + 1) & ~label_mask(j, label);
-        store(p + j, splat(weight) * (load(p + j) - keep(splat(1.0), here)));
+// Calls work(width) with the common widths as constants, so that the loops over a row are unrolled.
+template <class Work>
+CRFKIT_INLINE auto with_width(int64_t width, const Work& work) {
+    switch (width) {
+        case 8: return work(Fixed<8>());
+        case 16: return work(Fixed<16>());
+        case 24: return work(Fixed<24>());
+        case 32: return work(Fixed<32>());
+        case 40: return work(Fixed<40>());
+        case 48: return work(Fixed<48>());
+        default: return work(width);
     }
 }
 
-double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainRange& range) {
-    const int64_t n_labels = w.n_labels, width = w.width;
+template <class Width>
+double value_gradient_of(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainRange& range,
+                         Width width) {
+    const int64_t n_labels = w.n_labels;
     double value = 0.0;
     for (int64_t n = range.begin; n < range.end; ++n) {
         const int64_t first = data.starts[n];
         const double weight = data.weights ? data.weights[n] : 1.0;
-        const Lattice a = lattice_of(data, w, range, n);
+        const Lattice<Width> a = lattice_of(data, w, range, n, width);
         if (a.length == 0) continue;
         const int32_t* y = data.labels + first;
         double score = 0.0;
@@ -88,10 +98,11 @@ double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainG
         const Inference found = infer(w, a);
         value += weight * (found.log_z - score);
 
+        // Residuals of all positions first: loading a row right after storing one of its elements would stall.
+        for (int64_t t = 0; t < a.length; ++t) a.node[t * width + y[t]] -= 1.0;
         for (int64_t t = 0; t < a.length; ++t) {
-            double* residual = a.node + t * width;
-            make_residual(residual, width, y[t], weight);
-            add_residual(data, w, g, first + t, residual);
+            if (weight != 1.0) scale_row(a.node + t * width, width, weight);
+            add_residual(data, w, g, width, first + t, a.node + t * width);
         }
         if (!a.scores && !found.in_log_space) {
             if (weight != 1.0)
@@ -112,12 +123,16 @@ double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainG
     return value;
 }
 
+double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainRange& range) {
+    return with_width(w.width, [&](auto width) { return value_gradient_of(data, w, g, range, width); });
+}
+
 void marginals(const ChainPlan& data, const ChainWeights& w, double* log_z, double* node, double* edge,
                const ChainRange& range) {
     const int64_t n_labels = w.n_labels, width = w.width;
     for (int64_t n = range.begin; n < range.end; ++n) {
         const int64_t first = data.starts[n];
-        const Lattice a = lattice_of(data, w, range, n);
+        const Lattice<int64_t> a = lattice_of(data, w, range, n, width);
         log_z[n] = 0.0;
         if (a.length == 0) continue;
         const Inference found = infer(w, a);
@@ -163,7 +178,7 @@ void viterbi(const ChainPlan& data, const ChainWeights& w, int32_t* labels, doub
         return best;
     };
     for (int64_t n = range.begin; n < range.end; ++n) {
-        const Lattice a = lattice_of(data, w, range, n);
+        const Lattice<int64_t> a = lattice_of(data, w, range, n, width);
         scores[n] = 0.0;
         if (a.length == 0) continue;
         const double* delta = a.u;

@@ -13,8 +13,10 @@ constexpr double kMaxRange = 200.0;
 constexpr double kMaxDrift = 230.0;  // e^230 = 1e100: alpha and beta stay within 1e+-100 of 1
 
 // Scratch for one sequence of length T.
+template <class Width>
 struct Lattice {
-    int64_t length, n_labels, width;
+    int64_t length, n_labels;
+    Width width;
     double* u;         // [T][P] scores
     double* e;         // [T][P] E, later b scaled so that alpha_{t-1}(i) M(i, j) e_t(j) is the edge marginal
     double* alpha;     // [T][P]
@@ -30,11 +32,11 @@ CRFKIT_INLINE int64_t lattice_size(int64_t length, int64_t n_labels, bool pairs)
     return 4 * length * width + n_labels * width + length + (pairs ? 2 * length * n_labels * width : 0);
 }
 
-CRFKIT_INLINE Lattice make_lattice(double* scratch, int64_t length, int64_t n_labels, bool pairs) {
-    const int64_t width = padded(n_labels), rows = length * width;
-    Lattice a{
-        length,  n_labels, width,  scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows, scratch + 4 * rows,
-        nullptr, nullptr,  nullptr};
+template <class Width>
+CRFKIT_INLINE Lattice<Width> make_lattice(double* scratch, int64_t length, int64_t n_labels, Width width, bool pairs) {
+    const int64_t rows = length * width;
+    Lattice<Width> a{length, n_labels, width, scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows,
+                     scratch + 4 * rows, nullptr, nullptr, nullptr};
     a.factor = a.edge + n_labels * width;
     if (pairs) {
         a.scores = a.factor + length;
@@ -88,27 +90,34 @@ CRFKIT_INLINE void multiply_rows(const double* x, const double* y, int64_t width
     for (int64_t j = 0; j < width; j += kLanes) store(out + j, load(x + j) * load(y + j));
 }
 
+// x in the lanes that are labels, `other` in the padding: only the last kPad lanes of a row hold any.
+CRFKIT_INLINE V labels_or(V x, V other, int64_t column, int64_t n_labels, int64_t width) {
+    return column + kLanes <= width - kPad ? x : label_mask(column, n_labels) ? x : other;
+}
+
 // e = exp(u - max u), 0 in the padding; returns the maximum.
 CRFKIT_INLINE double exp_row(const double* u, int64_t n_labels, int64_t width, double* e) {
     const V lowest = splat(-INFINITY);
     V top = lowest;
-    for (int64_t j = 0; j < width; j += kLanes) top = larger(top, label_mask(j, n_labels) ? load(u + j) : lowest);
+    for (int64_t j = 0; j < width; j += kLanes) top = larger(top, labels_or(load(u + j), lowest, j, n_labels, width));
     const double shift = maximum(top);
     for (int64_t j = 0; j < width; j += kLanes)
-        store(e + j, keep(exp_nonpositive(load(u + j) - splat(shift)), label_mask(j, n_labels)));
+        store(e + j, labels_or(exp_nonpositive(load(u + j) - splat(shift)), V{}, j, n_labels, width));
     return shift;
 }
 
 // Scores of sequence n into the lattice.
-static void fill_scores(const ChainPlan& data, const ChainWeights& w, int64_t n, const Lattice& a) {
+template <class Width>
+static void fill_scores(const ChainPlan& data, const ChainWeights& w, int64_t n, const Lattice<Width>& a) {
     const int64_t first = data.starts[n];
-    for (int64_t t = 0; t < a.length; ++t) position_scores(data, w, first + t, a.u + t * a.width);
+    for (int64_t t = 0; t < a.length; ++t) position_scores(data, w, a.width, first + t, a.u + t * a.width);
     for (int64_t t = 1; a.scores && t < a.length; ++t)
         pair_scores(data, w, first + t, a.scores + t * a.n_labels * a.width);
 }
 
 // exp(m_t - max m_t) of every position; returns the sum of the maxima, or NaN if a range is too wide.
-static double fill_matrices(const Lattice& a) {
+template <class Width>
+static double fill_matrices(const Lattice<Width>& a) {
     double shift = 0.0;
     const int64_t n = a.n_labels, width = a.width;
     for (int64_t t = 1; t < a.length; ++t) {
@@ -125,7 +134,7 @@ static double fill_matrices(const Lattice& a) {
         for (int64_t i = 0; i < n; ++i)
             for (int64_t j = 0; j < width; j += kLanes) {
                 const V x = exp_nonpositive(load(m + i * width + j) - splat(high));
-                store(out + i * width + j, keep(x, label_mask(j, n)));
+                store(out + i * width + j, labels_or(x, V{}, j, n, width));
             }
         shift += high;
     }
@@ -133,8 +142,10 @@ static double fill_matrices(const Lattice& a) {
 }
 
 // Scaled forward-backward: fills alpha, node and e as Lattice says; returns log Z.
-static double scaled_recursions(const ChainWeights& w, const Lattice& a) {
-    const int64_t n = a.n_labels, width = a.width, length = a.length;
+template <class Width>
+static double scaled_recursions(const ChainWeights& w, const Lattice<Width>& a) {
+    const int64_t n = a.n_labels, length = a.length;
+    const Width width = a.width;
     double shift = a.matrices ? fill_matrices(a) : w.shift * static_cast<double>(length - 1);
     if (std::isnan(shift)) return NAN;
     double drift = a.matrices ? kMaxRange : w.range;
@@ -183,11 +194,15 @@ static double scaled_recursions(const ChainWeights& w, const Lattice& a) {
 
     for (int64_t t = 0; t < length; ++t) {
         double *alpha = a.alpha + t * width, *node = a.node + t * width, *e = a.e + t * width;
-        multiply_rows(e, node, width, e);  // b_t
-        multiply_rows(alpha, node, width, node);
-        const double c = 1.0 / row_sum(node, width);
-        scale_row(node, width, c);
-        scale_row(e, width, c * a.factor[t]);
+        V total = load(alpha) * load(node);
+        for (int64_t j = kLanes; j < width; j += kLanes) total += load(alpha + j) * load(node + j);
+        const double c = 1.0 / sum(total);
+        const V scale = splat(c), edge_scale = splat(c * a.factor[t]);
+        for (int64_t j = 0; j < width; j += kLanes) {
+            const V beta = load(node + j);
+            store(node + j, load(alpha + j) * beta * scale);
+            store(e + j, load(e + j) * beta * edge_scale);
+        }
     }
     return log_z;
 }
@@ -200,13 +215,15 @@ CRFKIT_INLINE double log_sum_exp(const double* x, int64_t n) {
     return top + std::log(total);
 }
 
-CRFKIT_INLINE const double* pair_potentials(const ChainWeights& w, const Lattice& a, int64_t t) {
+template <class Width>
+CRFKIT_INLINE const double* pair_potentials(const ChainWeights& w, const Lattice<Width>& a, int64_t t) {
     return a.scores ? a.scores + t * a.n_labels * a.width : w.transitions;
 }
 
 // The same in log space, for any range of potentials, -inf included: alpha and e hold log alpha_t(j)
 // and u_t(j) + log beta_t(j); node holds marginals. Returns log Z.
-static double log_recursions(const ChainWeights& w, const Lattice& a) {
+template <class Width>
+static double log_recursions(const ChainWeights& w, const Lattice<Width>& a) {
     const int64_t n = a.n_labels, width = a.width, length = a.length;
     double* terms = a.edge;
     for (int64_t j = 0; j < n; ++j) a.alpha[j] = a.u[j];
@@ -240,7 +257,8 @@ struct Inference {
 };
 
 // Marginals of the filled lattice, in scaled space where that is safe.
-static Inference infer(const ChainWeights& w, const Lattice& a) {
+template <class Width>
+static Inference infer(const ChainWeights& w, const Lattice<Width>& a) {
     if (w.range <= kMaxRange) {
         const double log_z = scaled_recursions(w, a);
         if (!std::isnan(log_z)) return {log_z, false};
@@ -250,7 +268,8 @@ static Inference infer(const ChainWeights& w, const Lattice& a) {
 }
 
 // a.edge[L][P] = marginal of the pair (t - 1, t); 0 in the padding.
-static void edge_marginal(const ChainWeights& w, const Lattice& a, const Inference& found, int64_t t) {
+template <class Width>
+static void edge_marginal(const ChainWeights& w, const Lattice<Width>& a, const Inference& found, int64_t t) {
     const int64_t n = a.n_labels, width = a.width;
     const double *alpha = a.alpha + (t - 1) * width, *e = a.e + t * width;
     if (found.in_log_space) {

@@ -1,9 +1,16 @@
 // Score map and its adjoint for one position: label rows in, label rows out.
 // Part of chain_kernels.inl.
 
+// A row width that is known to the compiler; functions take it or an int64_t.
+template <int64_t N>
+struct Fixed {
+    constexpr operator int64_t() const { return N; }
+};
+
 // Calls f.template run<B>(column) for blocks of B <= 6 vectors that cover `width` lanes.
-template <class F>
-CRFKIT_INLINE void over_blocks(int64_t width, F&& f) {
+template <class Width, class F>
+CRFKIT_INLINE void over_blocks(Width w, F&& f) {
+    const int64_t width = w;
     int64_t column = 0;
     for (; width - column >= 6 * kLanes; column += 6 * kLanes) f.template run<6>(column);
     switch ((width - column) / kLanes) {
@@ -22,7 +29,7 @@ CRFKIT_INLINE const double* weight_row(const ChainWeights& w, int64_t row) {
 
 // u[P] += sum of the weight rows at a position.
 struct SumRows {
-    const ChainWeights w;
+    const ChainWeights& w;
     const int32_t* rows;
     const double* values;  // or null
     int64_t n;
@@ -46,9 +53,10 @@ struct SumRows {
 };
 
 // u[P] = sum of the weights of the attributes at t, per label. The padding holds anything.
-CRFKIT_INLINE void position_scores(const ChainPlan& data, const ChainWeights& w, int64_t t, double* u) {
+template <class Width>
+CRFKIT_INLINE void position_scores(const ChainPlan& data, const ChainWeights& w, Width width, int64_t t, double* u) {
     const int64_t begin = data.row_offsets[t];
-    over_blocks(w.width, SumRows{w, data.rows + begin, data.row_values ? data.row_values + begin : nullptr,
+    over_blocks(width, SumRows{w, data.rows + begin, data.row_values ? data.row_values + begin : nullptr,
                                  data.row_offsets[t + 1] - begin, u});
     if (!data.entry_offsets) return;
     const int64_t end = data.entry_offsets[t + 1];
@@ -82,29 +90,39 @@ struct AddToRows {
     }
 };
 
+// The same for single weights: entries first … last.
+CRFKIT_INLINE void add_to_entries(const ChainPlan& data, const ChainGradient& g, int64_t first, int64_t last,
+                                  const double* residual) {
+    const uint32_t* weights = data.entry_weights;
+    const uint16_t* labels = data.entry_labels;
+    const double* values = data.entry_values;
+    int64_t shared = last;
+    while (shared > first && weights[shared - 1] >= g.once_weight) --shared;
+    if (values) {
+        for (int64_t k = first; k < shared; ++k) g.single[weights[k]] += values[k] * residual[labels[k]];
+        for (int64_t k = shared; k < last; ++k) g.once[weights[k]] = values[k] * residual[labels[k]];
+    } else {
+        for (int64_t k = first; k < shared; ++k) g.single[weights[k]] += residual[labels[k]];
+        for (int64_t k = shared; k < last; ++k) g.once[weights[k]] = residual[labels[k]];
+    }
+}
+
 // Adds residual[P] (zero in the padding) to the gradient of every attribute at t.
-CRFKIT_INLINE void add_residual(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, int64_t t,
-                                const double* residual) {
+template <class Width>
+CRFKIT_INLINE void add_residual(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, Width width,
+                                int64_t t, const double* residual) {
     const int64_t begin = data.row_offsets[t], end = data.row_offsets[t + 1];
     int64_t shared = end;
     while (shared > begin && data.rows[shared - 1] >= g.once_row) --shared;
     const double* values = data.row_values;
-    over_blocks(w.width, AddToRows{g.rows, w.row_stride, data.rows + begin, values ? values + begin : nullptr,
-                                   shared - begin, residual});
+    over_blocks(width, AddToRows{g.rows, w.row_stride, data.rows + begin, values ? values + begin : nullptr,
+                                 shared - begin, residual});
     for (int64_t k = shared; k < end; ++k) {  // the next row may be another thread's: exactly L stores
         const double value = values ? values[k] : 1.0;
         double* row = g.once + data.rows[k] * w.row_stride;
         for (int64_t j = 0; j < w.n_labels; ++j) row[j] = value * residual[j];
     }
-    if (!data.entry_offsets) return;
-    int64_t k = data.entry_offsets[t];
-    const int64_t last = data.entry_offsets[t + 1];
-    const auto term = [&](int64_t i) {
-        const double r = residual[data.entry_labels[i]];
-        return data.entry_values ? data.entry_values[i] * r : r;
-    };
-    for (; k < last && data.entry_weights[k] < g.once_weight; ++k) g.single[data.entry_weights[k]] += term(k);
-    for (; k < last; ++k) g.once[data.entry_weights[k]] = term(k);
+    if (data.entry_offsets) add_to_entries(data, g, data.entry_offsets[t], data.entry_offsets[t + 1], residual);
 }
 
 // m[L][P] = transitions + the weights of the pair attributes at t.
