@@ -57,6 +57,7 @@ struct RowTimesMatrix {
         V even[B] = {}, odd[B] = {};  // two chains of additions, to hide their latency
         const double* row = m + column;
         int64_t i = 0;
+#pragma GCC unroll 4
         for (; i + 1 < n_labels; i += 2, row += 2 * width) {
             const V a0 = splat(a[i]), a1 = splat(a[i + 1]);
             for (int b = 0; b < B; ++b) {

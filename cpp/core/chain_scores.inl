@@ -42,6 +42,13 @@ struct SumRows {
                 const double* row = weight_row(w, rows[k]) + column;
                 for (int b = 0; b < B; ++b) total[b] += splat(values[k]) * load(row + b * kLanes);
             }
+        } else if (n > 0 && rows[n - 1] < w.n_inside) {
+            const double* base = w.rows + column;
+            const int64_t stride = w.row_stride;
+            for (int64_t k = 0; k < n; ++k) {
+                const double* row = base + rows[k] * stride;
+                for (int b = 0; b < B; ++b) total[b] += load(row + b * kLanes);
+            }
         } else {
             for (int64_t k = 0; k < n; ++k) {
                 const double* row = weight_row(w, rows[k]) + column;

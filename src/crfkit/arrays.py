@@ -70,5 +70,14 @@ def add_scaled(y: Any, a: float, x: Any) -> None:
         y += a * x
 
 
+def subtract_into(out: Any, x: Any, y: Any) -> None:
+    """``out = x − y`` in place."""
+    if _native(out, x, y):
+        _core.rows_combine(np.array([-1.0]), y[None, :], 1.0, x, out, _threads.get())
+    else:
+        out[...] = x
+        out -= y
+
+
 def _native(*arrays: Any) -> bool:
     return all(type(a) is np.ndarray and a.dtype == np.float64 and a.flags.c_contiguous for a in arrays)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import dot, rows_combine, rows_dot
+from crfkit.arrays import dot, rows_combine, rows_dot, subtract_into
 from crfkit.protocols import Vector
 
 
@@ -65,12 +65,10 @@ class CurvaturePairs:
         free = (k for k in range(m) if k not in self._slots)
         slot = self._slots.pop(0) if len(self) == m else next(free)
         s, y = self._basis[slot], self._basis[m + slot]
-        s[...] = x_new
-        s -= x
-        y[...] = g_new
-        y -= g
-        sy, ss, yy = dot(s, y), dot(s, s), dot(y, y)
-        if not sy > 1e-10 * (ss * yy) ** 0.5:
+        subtract_into(s, x_new, x)
+        subtract_into(y, g_new, g)
+        sy, yy = dot(s, y), dot(y, y)
+        if not sy > 2.0**-52 * yy:
             return False  # the slot is free again; what lies in it is not used
         self._slots.append(slot)
         self._pending = slot
