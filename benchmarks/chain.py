@@ -80,7 +80,7 @@ from crfkit.features import Template
 from crfkit.readers.columns import _sequences
 template = Template.read(sys.argv[2])
 trainer = pycrfsuite.Trainer(verbose=False)
-for rows in _sequences(sys.argv[1]):
+for rows in _sequences(sys.argv[1], 2):
     trainer.append([u for u, _ in template.expand([list(r[:-1]) for r in rows])], [r[-1] for r in rows])
 trainer.select("lbfgs")
 trainer.set_params({"c1": 0.0, "c2": 1.0, "max_iterations": 10})

@@ -16,12 +16,23 @@ struct BadInput : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// Raised where a string cannot be UTF-8; callers add where it stands.
+struct NotUnicode {};
+
+// Guards against dicts that contain themselves, also when an error leaves the scope.
+struct RecursionGuard {
+    RecursionGuard() {
+        if (Py_EnterRecursiveCall(" in a nested feature dict")) throw nb::python_error();
+    }
+    ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+};
+
 std::string_view utf8(nb::handle text) {
     Py_ssize_t size = 0;
     const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
     if (!data) {
         PyErr_Clear();
-        throw BadInput("a string that is not valid Unicode (a lone surrogate)");
+        throw NotUnicode();
     }
     return {data, static_cast<size_t>(size)};
 }
@@ -52,7 +63,8 @@ public:
         : attribute_table_(std::move(attributes)),
           pair_table_(std::move(pair_attributes)),
           labelled_(labelled),
-          keep_lines_(keep_lines) {
+          keep_lines_(keep_lines),
+          parser_(labelled ? 2 : 1) {
         if (rules) rules_ = parse_template(*rules);
         if (attribute_table_) {
             attributes_ = Vocabulary(attribute_table_->view());
@@ -71,56 +83,14 @@ public:
 
     // One sequence of rows: tuples or lists of column strings, or plain strings (one column).
     void add_rows(nb::handle sequence) {
-        const nb::object rows = as_sequence(sequence, "a sequence must be a list of tokens");
-        std::vector<std::string_view> cells;
-        std::vector<nb::object> alive;
-        size_t n_columns = 0;
-        for (size_t t = 0; t < size_of(rows); ++t) {
-            const nb::handle row = item_of(rows, t);
-            const size_t before = cells.size();
-            if (PyUnicode_Check(row.ptr())) {
-                cells.push_back(utf8(row));
-            } else {
-                alive.push_back(as_sequence(row, at(t) + "a token must be a list of column strings, or a string"));
-                for (size_t c = 0; c < size_of(alive.back()); ++c) {
-                    const nb::handle cell = item_of(alive.back(), c);
-                    if (!PyUnicode_Check(cell.ptr()))
-                        throw BadInput(at(t) + "column " + std::to_string(c) + " is " + kind_of(cell) + ", not str");
-                    cells.push_back(utf8(cell));
-                }
-            }
-            const size_t n = cells.size() - before;
-            if (t == 0) n_columns = n;
-            if (n != n_columns)
-                throw BadInput(at(t) + std::to_string(n) + " column(s), but the tokens before have " +
-                               std::to_string(n_columns));
-        }
-        const Columns x{cells.data(), static_cast<int64_t>(size_of(rows)), static_cast<int64_t>(n_columns)};
-        if (x.length > 0) check_columns(x.n_columns, at(0));
-        encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+        size_t t = 0;
+        located(t, [&] { add_rows_from(sequence, t); });
     }
 
     // One sequence of items: lists of attribute strings, or dicts.
     void add_items(nb::handle sequence) {
-        const nb::object items = as_sequence(sequence, "a sequence must be a list of items");
-        for (size_t t = 0; t < size_of(items); ++t) {
-            const nb::handle item = item_of(items, t);
-            if (PyDict_Check(item.ptr())) {
-                add_dict(item, "", t);
-            } else {
-                const nb::object names =
-                    as_sequence(item, at(t) + "an item must be a list of attribute strings or a dict");
-                for (size_t k = 0; k < size_of(names); ++k) {
-                    const nb::handle name = item_of(names, k);
-                    if (!PyUnicode_Check(name.ptr()))
-                        throw BadInput(at(t) + "an attribute in a list must be a string, not " + kind_of(name) +
-                                       "; use a dict for values");
-                    add(utf8(name), 1.0);
-                }
-            }
-            data_.offsets.push_back(static_cast<int64_t>(data_.attributes.size()));
-        }
-        data_.end_sequence();
+        size_t t = 0;
+        located(t, [&] { add_items_from(sequence, t); });
     }
 
     // What was encoded since the last call: starts, offsets, attributes, values, pair offsets, pair
@@ -137,8 +107,8 @@ public:
                               labelled ? nb::cast(to_numpy(std::move(data.labels))) : nb::none());
     }
 
-    // The lines kept since the last call, each with `extra` of its position appended as a last column,
-    // separated as the line itself is; a blank line after each sequence.
+    // The lines kept since the last call, each with `extra` of its position (columns separated by tabs)
+    // appended, separated as the line itself is; a blank line after each sequence.
     nb::bytes lines_with(const nb::list& extra) {
         std::string out;
         out.reserve(lines_.size() * 2);
@@ -149,8 +119,9 @@ public:
             const std::string_view line(lines_.data() + begin, line_ends_[t] - begin);
             out += line;
             const bool spaces = line.find('\t') == std::string_view::npos && line.find(' ') != std::string_view::npos;
-            out += spaces ? ' ' : '\t';
-            out += utf8(extra[t]);
+            const char separator = spaces ? ' ' : '\t';
+            out += separator;
+            for (const char c : utf8(extra[t])) out += c == '\t' ? separator : c;
             out += '\n';
             begin = line_ends_[t];
             if (next_end < sequence_ends_.size() && t + 1 == sequence_ends_[next_end]) {
@@ -182,6 +153,67 @@ public:
     }
 
 private:
+    template <class Work>
+    void located(const size_t& t, const Work& work) const {
+        try {
+            work();
+        } catch (const NotUnicode&) {
+            throw BadInput(at(t) + "a string that is not valid Unicode (a lone surrogate)");
+        }
+    }
+
+    void add_rows_from(nb::handle sequence, size_t& t) {
+        const nb::object rows = as_sequence(sequence, "a sequence must be a list of tokens");
+        std::vector<std::string_view> cells;
+        std::vector<nb::object> alive;
+        size_t n_columns = 0;
+        for (t = 0; t < size_of(rows); ++t) {
+            const nb::handle row = item_of(rows, t);
+            const size_t before = cells.size();
+            if (PyUnicode_Check(row.ptr())) {
+                cells.push_back(utf8(row));
+            } else {
+                alive.push_back(as_sequence(row, at(t) + "a token must be a list of column strings, or a string"));
+                for (size_t c = 0; c < size_of(alive.back()); ++c) {
+                    const nb::handle cell = item_of(alive.back(), c);
+                    if (!PyUnicode_Check(cell.ptr()))
+                        throw BadInput(at(t) + "column " + std::to_string(c) + " is " + kind_of(cell) + ", not str");
+                    cells.push_back(utf8(cell));
+                }
+            }
+            const size_t n = cells.size() - before;
+            if (t == 0) n_columns = n;
+            if (n != n_columns)
+                throw BadInput(at(t) + std::to_string(n) + " column(s), but the tokens before have " +
+                               std::to_string(n_columns));
+        }
+        const Columns x{cells.data(), static_cast<int64_t>(size_of(rows)), static_cast<int64_t>(n_columns)};
+        if (x.length > 0) check_columns(x.n_columns, at(0));
+        encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+    }
+
+    void add_items_from(nb::handle sequence, size_t& t) {
+        const nb::object items = as_sequence(sequence, "a sequence must be a list of items");
+        for (t = 0; t < size_of(items); ++t) {
+            const nb::handle item = item_of(items, t);
+            if (PyDict_Check(item.ptr())) {
+                add_dict(item, "", t);
+            } else {
+                const nb::object names =
+                    as_sequence(item, at(t) + "an item must be a list of attribute strings or a dict");
+                for (size_t k = 0; k < size_of(names); ++k) {
+                    const nb::handle name = item_of(names, k);
+                    if (!PyUnicode_Check(name.ptr()))
+                        throw BadInput(at(t) + "an attribute in a list must be a string, not " + kind_of(name) +
+                                       "; use a dict for values");
+                    add(utf8(name), 1.0);
+                }
+            }
+            data_.offsets.push_back(static_cast<int64_t>(data_.attributes.size()));
+        }
+        data_.end_sequence();
+    }
+
     std::string at(size_t t) const {
         return "sequence " + std::to_string(data_.starts.size() - 1) + ", position " + std::to_string(t) + ": ";
     }
@@ -197,8 +229,6 @@ private:
 
     void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line) {
         const int64_t n = labelled_ ? x.n_columns - 1 : x.n_columns;
-        if (n < 1)
-            throw InputError{first_line, "1 column, but a feature column and, last, the label column are needed"};
         if (rules_ && n < rules_->n_columns) {
             try {
                 check_columns(n, "");
@@ -246,9 +276,8 @@ private:
                 name += utf8(value);
                 add(name, 1.0);
             } else if (PyDict_Check(value)) {
-                if (Py_EnterRecursiveCall(" in a nested feature dict")) throw nb::python_error();
+                const RecursionGuard guard;
                 add_dict(value, name + ":", t);
-                Py_LeaveRecursiveCall();
             } else if (PyList_Check(value) || PyTuple_Check(value) || PyAnySet_Check(value)) {
                 const nb::object members = as_sequence(value, "");
                 for (size_t k = 0; k < size_of(members); ++k) {

@@ -97,10 +97,13 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
         sequence_end_ = end;
         return;
     }
+    if (lines_.empty()) first_line_ = line_;
     if (n_columns_ == 0) n_columns_ = n;
     if (n != n_columns_)
         throw InputError{line_,
                          std::to_string(n) + " column(s), but the lines before have " + std::to_string(n_columns_)};
+    if (n < least_columns_)
+        throw InputError{line_, "1 column, but a feature column and, last, the label column are needed"};
     lines_.push_back({begin, end - begin});
 }
 
@@ -115,7 +118,7 @@ void ColumnParser::emit(const Sink& sink) {
     const auto length = static_cast<int64_t>(lines_.size());
     cells_.clear();
     lines_.clear();
-    sink({cell_views_.data(), length, n_columns_}, line_views_, line_ - length);
+    sink({cell_views_.data(), length, n_columns_}, line_views_, first_line_);
 }
 
 }  // namespace crfkit

@@ -26,6 +26,9 @@ public:
     // line; the views live until the call returns.
     using Sink = std::function<void(const Columns&, const std::vector<std::string_view>& lines, int64_t first_line)>;
 
+    // A line with fewer columns than this is an error (the label column counts).
+    explicit ColumnParser(int64_t least_columns) : least_columns_(least_columns) {}
+
     // Takes the next bytes of the file; throws InputError.
     void feed(std::string_view bytes, const Sink& sink);
     // Takes the end of the file: the last line and sequence need no newline.
@@ -45,8 +48,10 @@ private:
     size_t sequence_end_ = 0;  // text_ before this offset has been handed out
     std::vector<Span> cells_, lines_;
     std::vector<std::string_view> cell_views_, line_views_;
+    int64_t least_columns_;
     int64_t n_columns_ = 0;
     int64_t line_ = 0;
+    int64_t first_line_ = 0;  // of the sequence under way
 };
 
 }  // namespace crfkit

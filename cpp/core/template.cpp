@@ -11,7 +11,7 @@ namespace {
 bool read_integer(std::string_view text, size_t& i, int64_t& value) {
     const char* begin = text.data() + i;
     const char* end = text.data() + text.size();
-    if (begin < end && *begin == '+') ++begin;
+    if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
     const auto [rest, error] = std::from_chars(begin, end, value);
     if (error != std::errc() || value > 1'000'000 || value < -1'000'000) return false;
     i = static_cast<size_t>(rest - text.data());

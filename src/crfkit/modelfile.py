@@ -1,6 +1,7 @@
 """Model files: a safetensors container with versioned metadata, memory-mapped on load, written atomically.
 
-The metadata entry "crfkit" holds JSON: format version, kind of model, its options, and a checksum per tensor.
+The metadata entry "crfkit" holds its own checksum (16 hexadecimal digits) and then JSON: format version, kind of model,
+its options, and a checksum per tensor.
 Everything is checked before use: header against file size, tensors against the header, checksums against contents.
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
@@ -64,13 +66,14 @@ def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Map
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
-        safetensors.numpy.save_file(tensors, temporary, {"crfkit": json.dumps(header, ensure_ascii=False)})
+        text = json.dumps(header, ensure_ascii=False)
+        safetensors.numpy.save_file(tensors, temporary, {"crfkit": _text_checksum(text) + text})
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
-    except OSError as error:
-        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ModelFileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
     finally:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
@@ -110,7 +113,9 @@ def _parse(buffer: Any) -> Contents:
         raise ModelFileError("not a crfkit model, or truncated: its header does not fit the file")
     try:
         header = json.loads(bytes(buffer[8 : 8 + length]).decode("utf-8"))
-        metadata = json.loads(header.pop("__metadata__")["crfkit"])
+        entry = header.pop("__metadata__")["crfkit"]
+        checksum, text = entry[:16], entry[16:]
+        metadata = json.loads(text)
         if not isinstance(metadata, dict):
             raise TypeError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -120,6 +125,8 @@ def _parse(buffer: Any) -> Contents:
             f"model format {metadata.get('version')!r}; this version of crfkit reads format {FORMAT_VERSION}. "
             "Upgrade crfkit, or train the model again"
         )
+    if checksum != _text_checksum(text):
+        raise ModelFileError("altered or damaged: the checksum of its metadata does not match")
     data = np.frombuffer(buffer, dtype=np.uint8, offset=8 + length)
     tensors = _tensors(header, data)
     checksums = metadata.get("checksums")
@@ -138,7 +145,7 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
             dtype = np.dtype(_DTYPES[entry["dtype"]])
             shape = [int(n) for n in entry["shape"]]
             begin, end = (int(n) for n in entry["data_offsets"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise ModelFileError(f"the header entry of '{name}' is malformed") from None
         count = 1
         for n in shape:
@@ -161,3 +168,7 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
 
 def _checksum(array: NDArray[Any]) -> str:
     return f"{_core.checksum(array.reshape(-1).view(np.uint8)):016x}"
+
+
+def _text_checksum(text: str) -> str:
+    return _checksum(np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8))

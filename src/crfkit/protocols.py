@@ -22,7 +22,9 @@ class Evaluation(Protocol):
     @property
     def value(self) -> float: ...
     @property
-    def grad(self) -> Vector: ...
+    def grad(self) -> Vector:
+        """A vector of this evaluation's own: the caller may change it."""
+        ...
 
 
 @runtime_checkable

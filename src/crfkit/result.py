@@ -60,18 +60,12 @@ class Result:
     trace: tuple[TraceRow, ...]
     state: Mapping[str, Any]  # serialisable; lets a later run go on
     objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
+    evaluations: int  # of value and gradient, those of a last step that failed included
+    seconds: float  # without the time spent in callbacks
 
     @property
     def iterations(self) -> int:
         return self.trace[-1].iteration if self.trace else 0
-
-    @property
-    def evaluations(self) -> int:
-        return self.trace[-1].evaluations if self.trace else 0
-
-    @property
-    def seconds(self) -> float:
-        return self.trace[-1].seconds if self.trace else 0.0
 
     def __str__(self) -> str:
         return (

@@ -58,6 +58,8 @@ class TaggedCorpus:
 
 def learn(X: Iterable[Any], y: Iterable[Iterable[Any]], template: Template | None, min_frequency: int) -> TaggedCorpus:
     """Encodes training sequences and learns their attributes, dropping those seen less than min_frequency times."""
+    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+        raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
     X = X if isinstance(X, (Sequence, np.ndarray)) else list(X)
     if len(X) == 0:
         raise DataError("there are no sequences to learn from")
@@ -86,7 +88,10 @@ def learn_file(source: str | Path | BinaryIO, template: Template, min_frequency:
     rank[order] = np.arange(len(order), dtype=np.int32)
     classes = np.array(sorted(encoder.label_names))
     n_features = encoder.n_columns - 1
-    return _finish("template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features)
+    try:
+        return _finish("template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features)
+    except DataError as error:
+        raise DataError(str(error), _name(source)) from None
 
 
 def feed_columns(encoder: _core.Encoder, source: str | Path | BinaryIO) -> Iterator[None]:
@@ -108,12 +113,21 @@ def _name(source: str | Path | BinaryIO) -> str:
 
 def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
     lengths = np.diff(starts)
-    y = [row if isinstance(row, (list, tuple, np.ndarray)) else list(row) for row in y]
-    seen = set(check_labels(y, lengths))
+    if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
+        raise DataError(f"y must be a list of label sequences, not {type(y).__name__}")
+    rows = []
+    for n, row in enumerate(y):
+        if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
+            what = "string" if isinstance(row, str) else type(row).__name__
+            raise DataError(f"sequence {n}: the labels are the {what} {row!r}; expected a list of labels")
+        rows.append(row if isinstance(row, (list, tuple, np.ndarray)) else list(row))
+    y = rows
     try:
+        seen = set(check_labels(y, lengths))
         names = sorted(seen)  # type: ignore[type-var]
     except TypeError:
-        raise DataError(f"labels must be of one type, not {sorted({type(v).__name__ for v in seen})}") from None
+        kinds = sorted({type(label).__name__ for row in y for label in row})
+        raise DataError(f"labels must be of one type, not {kinds}, that can be sorted") from None
     if any(name != name for name in names):
         raise DataError("a label is NaN")
     return np.array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
@@ -174,7 +188,7 @@ def _finish(
     if len(labels) == 0:
         raise DataError("all sequences are empty")
     if len(classes) < 2:
-        raise DataError(f"every position has the label {classes[0]!r}; at least two different labels are needed")
+        raise DataError(f"every position has the label {classes.tolist()[0]!r}; at least two different labels are needed")
     if len(classes) > 65535:
         raise DataError(f"{len(classes)} different labels; at most 65535 are supported")
     n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])

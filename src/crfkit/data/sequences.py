@@ -23,7 +23,7 @@ class SequenceData:
 
     Sequence n holds positions ``starts[n] : starts[n+1]``; position t has the attributes
     ``attributes[offsets[t] : offsets[t+1]]`` (ids, ascending) with ``values`` (None: all 1). Pair attributes, where
-    there are any, belong to the label pair (t−1, t) and are laid out alike. Arrays are made read-only.
+    there are any, belong to the label pair (t−1, t) and are laid out alike. The arrays here are read-only.
     """
 
     starts: Ints  # [N+1]
@@ -41,7 +41,7 @@ class SequenceData:
         for item in fields(self):
             array = getattr(self, item.name)
             if array is not None:
-                array = np.ascontiguousarray(array, dtype=types.get(item.name, np.int32))
+                array = np.ascontiguousarray(array, dtype=types.get(item.name, np.int32)).view()
                 array.flags.writeable = False
                 object.__setattr__(self, item.name, array)
         self._check()
@@ -95,7 +95,7 @@ class SequenceData:
         """The same sequences, each counted so many times."""
         if weights is None:
             return self
-        array = np.asarray(weights, dtype=np.float64)
+        array = np.array(weights, dtype=np.float64)
         if array.ndim != 1 or len(array) != len(self):
             raise DataError(f"sample_weight has shape {array.shape}, but there are {len(self)} sequences")
         return replace(self, weights=array)
@@ -115,8 +115,6 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
     flat: list[object] = []
     n = 0
     for n, labels in enumerate(y, start=1):
-        if isinstance(labels, str):
-            raise DataError(f"sequence {n - 1}: the labels are the string {labels!r}; expected a list of labels")
         before = len(flat)
         flat.extend(labels.tolist() if isinstance(labels, np.ndarray) else labels)
         if n <= len(lengths) and len(flat) - before != lengths[n - 1]:

@@ -26,7 +26,7 @@ from crfkit.losses.chain import ChainLikelihood
 from crfkit.penalties import L2
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
-from crfkit.solvers import PeriodDecrease, StoppingRule, make_solver
+from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
 from crfkit.solvers.loop import Callback, Iteration
 
 
@@ -44,8 +44,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
     min_frequency : drop attributes that occur less often than this in the training set
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs,
         as CRF++ does, or (default) to those that occur in the training set, as CRFsuite does
-    tolerance : stop when the objective decreases by less than this, relatively, over ten iterations; or a rule of
-        :mod:`crfkit.solvers.stopping`
+    tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
+        ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
     max_iterations : stop after so many
     n_threads : None for all cores
     random_state : seeds solvers that draw random numbers
@@ -168,12 +168,16 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"n_threads must be None or an integer >= 1, not {self.n_threads!r}")
         if isinstance(self.tolerance, numbers.Real) and not self.tolerance >= 0:
             raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
-        if not isinstance(self.penalty, Penalty):
+        if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
+            raise ParameterError(f"tolerance must be a number or a stopping rule, not {self.tolerance!r}")
+        if isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty):
             raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
         self._solver()
 
     def _solver(self) -> Any:
-        rule = PeriodDecrease(float(self.tolerance)) if isinstance(self.tolerance, numbers.Real) else self.tolerance
+        rule = self.tolerance
+        if isinstance(rule, numbers.Real):
+            rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
         return make_solver(self.solver, stopping=rule, max_iterations=int(self.max_iterations))
 
     def _template(self) -> Template | None:

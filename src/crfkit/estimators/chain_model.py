@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crfkit import _core, modelfile
 from crfkit.data.encode import Vocabulary, _sorted, feed_columns
 from crfkit.data.sequences import Floats, SequenceData
-from crfkit.errors import CrfkitError, DataError, ModelFileError
+from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
@@ -75,7 +75,8 @@ class ChainModel:
             data = _sorted(SequenceData, (*arrays, labels))
             if len(data):
                 names = encoder.label_names
-                yield [[names[j] for j in row] for row in data.split(labels)], self.decode(data)
+                predicted = [[str(label) for label in row] for row in self.decode(data)]
+                yield [[names[j] for j in row] for row in data.split(labels)], predicted
 
     def _appended(self, data: SequenceData, marginals: str | None) -> list[str]:
         names = [str(name) for name in self.class_list]
@@ -119,8 +120,13 @@ class ChainModel:
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
         labels = contents.entry("labels", list)
+        if not all(isinstance(label, (str, int, float)) for label in labels):
+            raise ModelFileError("a label is neither a string nor a number")
         if len(labels) < 2 or len(set(map(repr, labels))) != len(labels) or len({type(x) for x in labels}) != 1:
             raise ModelFileError("the labels are not two or more different values of one type")
+        n_features = contents.entry("n_features", int, type(None))
+        if n_features is not None and n_features < 0:
+            raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
         text = contents.entry("template", str, type(None))
         kind = contents.entry("inputs", str)
         if kind not in ("template", "items", "matrix") or (kind == "template") != (text is not None):
@@ -132,7 +138,7 @@ class ChainModel:
                 Template(text) if text is not None else None,
                 tables[0],
                 tables[1],
-                contents.entry("n_features", int, type(None)),
+                n_features,
             )
             field = ChainField(
                 len(labels),
@@ -152,7 +158,7 @@ class ChainModel:
         w = contents.tensor("weights", np.float64)
         if len(w) != field.size:
             raise ModelFileError(f"the model has {len(w)} weights, but its field needs {field.size}")
-        if not np.isfinite(w @ w):
+        if not np.isfinite(w).all():
             raise ModelFileError("a weight is not a finite number")
         training = contents.metadata.get("training")
         return cls(vocabulary, np.array(labels), field, w, training if isinstance(training, dict) else {}, n_threads)
@@ -162,6 +168,8 @@ class ChainModel:
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> ChainModel:
+        if n_threads is not None and n_threads < 1:
+            raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
         contents = modelfile.read(path)
         try:
             return cls.from_parts(contents, n_threads)

@@ -39,7 +39,8 @@ def stack_matrices(X: Iterable[Any], n_features: int | None) -> tuple[NDArray[np
             k = int(np.argmin(np.isfinite(part.data)))
             t = int(np.searchsorted(part.indptr, k, side="right")) - 1
             raise DataError(f"sequence {n}, position {t}: feature {part.indices[k]} is {part.data[k]}")
-        part.sort_indices()
+        if not part.has_sorted_indices:
+            part = part.sorted_indices()
         parts.append(part)
         starts.append(starts[-1] + part.shape[0])
     if not parts:

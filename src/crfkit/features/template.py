@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crfkit import _core
-from crfkit.errors import TemplateError
+from crfkit.errors import ParameterError, TemplateError
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,10 @@ class Template:
 
     def __post_init__(self) -> None:
         try:
+            self.text.encode("utf-8")
             _core.template_summary(self.text)
+        except UnicodeEncodeError:
+            raise TemplateError("a character that is not valid Unicode (a lone surrogate)", self.path) from None
         except _core.LineError as error:
             line, message = error.args
             raise TemplateError(message, self.path or "template", line) from None
@@ -47,6 +50,8 @@ class Template:
         """From a Template, a path, or (where there is a newline or a macro) the text itself."""
         if isinstance(source, Template):
             return source
+        if not isinstance(source, (str, Path)):
+            raise ParameterError(f"a template must be a path, a text or a Template, not {source!r}")
         if isinstance(source, str) and ("\n" in source or "%x[" in source):
             return cls(source)
         return cls.read(source)

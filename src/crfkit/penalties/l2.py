@@ -36,6 +36,8 @@ class L2:
     @classmethod
     def from_crfsuite(cls, c2: float) -> L2:
         """CRFsuite's ``c2·‖w‖²``."""
+        if not c2 >= 0:
+            raise ParameterError(f"c2 must be >= 0, not {c2!r}")
         return cls(2.0 * c2)
 
     @classmethod

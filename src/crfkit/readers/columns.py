@@ -41,18 +41,14 @@ def read_columns(path: str | Path, label: bool = True) -> tuple[list[list[tuple[
     """
     X: list[list[tuple[str, ...]]] = []
     y: list[list[str]] = []
-    for n, rows in enumerate(_sequences(path)):
-        if label and len(rows[0]) < 2:
-            raise DataError(
-                f"sequence {n}: 1 column, but a feature column and, last, the label column are needed", path
-            )
+    for rows in _sequences(path, 2 if label else 1):
         X.append([row[:-1] if label else row for row in rows])
         if label:
             y.append([row[-1] for row in rows])
     return X, y
 
 
-def _sequences(path: str | Path) -> Iterator[list[tuple[str, ...]]]:
+def _sequences(path: str | Path, least: int) -> Iterator[list[tuple[str, ...]]]:
     rows: list[tuple[str, ...]] = []
     width = 0
     for number, raw in enumerate(_lines(path), start=1):
@@ -60,7 +56,7 @@ def _sequences(path: str | Path) -> Iterator[list[tuple[str, ...]]]:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise DataError(f"not UTF-8 at byte {error.start + 1} of the line", path, number) from None
-        cells = tuple(cell for cell in line.replace("\t", " ").rstrip("\r").split(" ") if cell)
+        cells = tuple(cell for cell in line.removesuffix("\r").replace("\t", " ").split(" ") if cell)
         if not cells:
             if rows:
                 yield rows
@@ -69,6 +65,8 @@ def _sequences(path: str | Path) -> Iterator[list[tuple[str, ...]]]:
         width = width or len(cells)
         if len(cells) != width:
             raise DataError(f"{len(cells)} column(s), but the lines before have {width}", path, number)
+        if len(cells) < least:
+            raise DataError("1 column, but a feature column and, last, the label column are needed", path, number)
         rows.append(cells)
     if rows:
         yield rows

@@ -16,6 +16,8 @@ SOLVERS: dict[str, type[LBFGS]] = {LBFGS.name: LBFGS}
 def make_solver(solver: Any, **options: Any) -> Any:
     """A solver from its name and options; an instance is returned as it is."""
     if not isinstance(solver, str):
+        if isinstance(solver, type) or not hasattr(solver, "minimize"):
+            raise ParameterError(f"a solver is a name ({', '.join(sorted(SOLVERS))}) or an instance, not {solver!r}")
         return solver
     if solver not in SOLVERS:
         raise ParameterError(f"unknown solver {solver!r}; there are {', '.join(sorted(SOLVERS))}")

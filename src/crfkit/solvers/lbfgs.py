@@ -10,7 +10,7 @@ from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status
-from crfkit.solvers.line_search import StrongWolfe, Trial
+from crfkit.solvers.line_search import Reason, StrongWolfe, Trial
 from crfkit.solvers.loop import Callback, run
 from crfkit.solvers.memory import CurvaturePairs
 from crfkit.solvers.objective import Objective, Point
@@ -21,6 +21,9 @@ from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 class LBFGSState:
     point: Point
     pairs: CurvaturePairs
+    best_value: float  # so far, as is the next
+    best_norm: float
+    stalls: int = 0  # successive steps that improved neither
 
     def saved(self) -> Mapping[str, Any]:
         return {"pairs": len(self.pairs)}
@@ -46,6 +49,7 @@ class LBFGS:
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
     handles_rest: ClassVar[bool] = False
+    max_stalls: ClassVar[int] = 10
 
     def __post_init__(self) -> None:
         if self.memory < 1:
@@ -57,7 +61,7 @@ class LBFGS:
         return run(self, loss, penalty, w0, callbacks)
 
     def init(self, objective: Objective, start: Point) -> LBFGSState:
-        return LBFGSState(start, CurvaturePairs(self.memory))
+        return LBFGSState(start, CurvaturePairs(self.memory), start.value, start.grad_norm)
 
     def step(self, objective: Objective, state: LBFGSState) -> LBFGSState | Status:
         point, pairs = state.point, state.pairs
@@ -77,11 +81,23 @@ class LBFGS:
 
         start = Trial(0.0, point.value, slope, point)
         found = self.line_search.search(phi, start, 1.0 / point.grad_norm if first else 1.0)
-        if not found.accepted or found.trial.point is None:
+        new = found.trial.point
+        # Where the objective is flat to rounding, a step along which it does not fall must flatten its slope.
+        useless = new is not None and new.value >= point.value and found.reason is not Reason.STRONG_WOLFE
+        if not found.accepted or new is None or useless:
             if first:
                 return Status.LINE_SEARCH_FAILED
             pairs.clear()  # once more along the gradient
             return self.step(objective, state)
-        new = found.trial.point
         pairs.add(point.w, point.grad, new.w, new.grad)
-        return LBFGSState(new, pairs)
+        return self._advance(state, new)
+
+    def _advance(self, state: LBFGSState, new: Point) -> LBFGSState | Status:
+        """The next state, unless nothing but rounding has changed for a while."""
+        falls = new.value < state.best_value - 2.0**-50 * abs(state.best_value)
+        flattens = new.grad_norm < 0.9 * state.best_norm
+        stalls = 0 if falls or flattens else state.stalls + 1
+        if stalls > self.max_stalls:
+            return Status.LINE_SEARCH_FAILED
+        best_value, best_norm = min(state.best_value, new.value), min(state.best_norm, new.grad_norm)
+        return LBFGSState(new, state.pairs, best_value, best_norm, stalls)

@@ -22,6 +22,10 @@ class Trial:
     slope: float  # φ′(step)
     point: Point | None
 
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.value) and math.isfinite(self.slope)
+
 
 class Reason(Enum):
     """Why a line search stopped."""
@@ -69,7 +73,7 @@ class StrongWolfe:
         while trials < self.max_trials:
             trial = phi(step)
             trials += 1
-            if not math.isfinite(trial.value) or not decreases(trial) or (trial.value >= low.value and trials > 1):
+            if not trial.finite or not decreases(trial) or (trial.value >= low.value and trials > 1):
                 high = trial
                 break
             if flat(trial):
@@ -86,7 +90,7 @@ class StrongWolfe:
         while trials < self.max_trials and abs(high.step - low.step) > 1e-16 * max(low.step, high.step):
             trial = phi(_interpolate(low, high))
             trials += 1
-            if not math.isfinite(trial.value) or not decreases(trial) or trial.value >= low.value + slack:
+            if not trial.finite or not decreases(trial) or trial.value >= low.value + slack:
                 high = trial
                 continue
             if flat(trial):
@@ -107,7 +111,7 @@ def _interpolate(low: Trial, high: Trial) -> float:
     a, b = low.step, high.step
     width = b - a
     guess = math.nan
-    if math.isfinite(high.value) and math.isfinite(high.slope):
+    if high.finite:
         # Nocedal & Wright (3.59)
         d1 = low.slope + high.slope - 3 * (low.value - high.value) / (a - b)
         square = d1 * d1 - low.slope * high.slope

@@ -73,6 +73,8 @@ def run(solver: Stepper[S], loss: Loss, penalty: Penalty, w0: Vector, callbacks:
             tuple(trace),
             state.saved() if state is not None else {},
             objective.name,
+            objective.evaluations,
+            clock.seconds(),
         )
 
     start = objective.at(w0)

@@ -43,9 +43,9 @@ class Objective:
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
         """Value and gradient of the smooth part at w. The gradient array belongs to the point."""
-        self.evaluations += 1
         evaluation = self.loss.at(w, warm)
         value, grad = evaluation.value, evaluation.grad
+        self.evaluations += 1
         if self.smooth is not None:
             value += self.smooth.value(w)
             self.smooth.add_gradient(w, grad)
