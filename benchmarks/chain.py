@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pycrfsuite
 
-from crfkit import ChainCRF, ChainModel, L2, Template, evaluate, read_columns
+from crfkit import L2, ChainCRF, ChainModel, Template, evaluate, read_columns
 from crfkit._core import available_kernels
 from crfkit.data import learn_file
 from crfkit.fields import ChainField
@@ -168,12 +168,10 @@ class Bench:
         for _ in range(max(5, self.rounds)):
             ours.append(tokens / seconds(lambda: single.predict(self.X_test)))
             theirs.append(tokens / seconds(lambda: [tagger.tag(x) for x in self.X_test]))
-        raw = []
         model = ChainModel.load(self.folder / "crfpp.crf")
         repeated = self.folder / "repeated.txt"
         repeated.write_bytes(self.test_file.read_bytes() * 10)
-        for _ in range(5):
-            raw.append(10 * tokens / seconds(lambda: [len(block) for block in model.tag_columns(repeated)]))
+        raw = [10 * tokens / seconds(lambda: [len(block) for block in model.tag_columns(repeated)]) for _ in range(5)]
         load = statistics.median(seconds(lambda: ChainModel.load(self.folder / "crfpp.crf")) for _ in range(5))
         return {
             "tokens_per_second": {"crfkit": ours, "crfsuite": theirs, "crfkit tag": raw},
@@ -234,7 +232,8 @@ def table(r: dict[str, Any]) -> str:
         ("F1", f"{t['crfkit']['f1']:.2%}", f"{t['crfsuite']['f1']:.2%}", ""),
         ("tokens tagged per second, one thread, from lists", f"{med(g['tokens_per_second']['crfkit']):,.0f}",
          f"{med(g['tokens_per_second']['crfsuite']):,.0f}", f"{g['times_faster']:.1f} × faster"),
-        ("`crfkit tag` from raw columns, tokens per second", f"{med(g['tokens_per_second']['crfkit tag']):,.0f}", "", ""),
+        ("`crfkit tag` from raw columns, tokens per second",
+         f"{med(g['tokens_per_second']['crfkit tag']):,.0f}", "", ""),
         (f"opening a model of {g['model_weights']:,} weights", f"{g['open_seconds']:.3f} s", "", ""),
         ("peak memory of training, observed pairs", mb("observed"), mb("crfsuite"), ""),
         ("peak memory of training, all pairs", mb("crfpp"), "", ""),

@@ -95,7 +95,10 @@ struct Decoder {
     PreparedWeights prepared;
 
     Decoder(Field f, Array<double> w, const std::string& name)
-        : field(std::move(f)), weights(std::move(w)), kernels(kernels_named(name)), prepared(field.view(), kernels, wide_rows(field.view())) {
+        : field(std::move(f)),
+          weights(std::move(w)),
+          kernels(kernels_named(name)),
+          prepared(field.view(), kernels, wide_rows(field.view())) {
         check_size(field.view(), weights.size());
         prepared.set(weights.data());
     }

@@ -56,8 +56,8 @@ void exponentiate(const double* x, double shift, double* out, int64_t n) {
 }
 
 template <class Width>
-CRFKIT_INLINE Lattice<Width> lattice_of(const ChainPlan& data, const ChainWeights& w, const ChainRange& range, int64_t n,
-                                        Width width) {
+CRFKIT_INLINE Lattice<Width> lattice_of(const ChainPlan& data, const ChainWeights& w, const ChainRange& range,
+                                        int64_t n, Width width) {
     const int64_t length = data.starts[n + 1] - data.starts[n];
     const bool pairs = data.pair_offsets && data.pair_offsets[data.starts[n + 1]] > data.pair_offsets[data.starts[n]];
     const Lattice<Width> a = make_lattice(range.scratch, length, w.n_labels, width, pairs);

@@ -35,8 +35,9 @@ CRFKIT_INLINE int64_t lattice_size(int64_t length, int64_t n_labels, bool pairs)
 template <class Width>
 CRFKIT_INLINE Lattice<Width> make_lattice(double* scratch, int64_t length, int64_t n_labels, Width width, bool pairs) {
     const int64_t rows = length * width;
-    Lattice<Width> a{length, n_labels, width, scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows,
-                     scratch + 4 * rows, nullptr, nullptr, nullptr};
+    Lattice<Width> a{
+        length,  n_labels, width,  scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows, scratch + 4 * rows,
+        nullptr, nullptr,  nullptr};
     a.factor = a.edge + n_labels * width;
     if (pairs) {
         a.scores = a.factor + length;

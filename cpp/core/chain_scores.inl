@@ -64,7 +64,7 @@ template <class Width>
 CRFKIT_INLINE void position_scores(const ChainPlan& data, const ChainWeights& w, Width width, int64_t t, double* u) {
     const int64_t begin = data.row_offsets[t];
     over_blocks(width, SumRows{w, data.rows + begin, data.row_values ? data.row_values + begin : nullptr,
-                                 data.row_offsets[t + 1] - begin, u});
+                               data.row_offsets[t + 1] - begin, u});
     if (!data.entry_offsets) return;
     const int64_t end = data.entry_offsets[t + 1];
     if (data.entry_values)

@@ -13,7 +13,7 @@ namespace {
 
 using Rows = std::span<const int32_t>;
 
-constexpr int64_t kMinUses = 4;      // a group used less often costs more than it saves
+constexpr int64_t kMinUses = 4;       // a group used less often costs more than it saves
 constexpr int64_t kMaxPosition = 64;  // attributes of a position must fit a bit mask
 
 // For each attribute, those that are present at every position where it is.
@@ -95,8 +95,7 @@ Groups find_groups(const SequenceView& data, int64_t n_wide) {
         const Rows all = position(t);
         cover(all, companions, [&](uint64_t mask) {
             members.clear();
-            for (; mask != 0; mask &= mask - 1)
-                members.push_back(all[static_cast<size_t>(std::countr_zero(mask))]);
+            for (; mask != 0; mask &= mask - 1) members.push_back(all[static_cast<size_t>(std::countr_zero(mask))]);
             const int32_t id =
                 names.intern({reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int32_t)});
             uses.resize(static_cast<size_t>(names.size()), 0);
@@ -108,9 +107,8 @@ Groups find_groups(const SequenceView& data, int64_t n_wide) {
 
     std::vector<int32_t> order(uses.size()), new_id(uses.size(), -1);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-        return uses[static_cast<size_t>(a)] > uses[static_cast<size_t>(b)];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return uses[static_cast<size_t>(a)] > uses[static_cast<size_t>(b)]; });
     Groups result;
     for (const int32_t g : order) {
         if (uses[static_cast<size_t>(g)] < kMinUses) break;

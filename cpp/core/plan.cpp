@@ -53,9 +53,9 @@ RowTable wide_rows(const FieldView& field) {
 
 PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group) {
     check_data(data, field, need_labels);
-    view_ = {data.n_sequences,  data.n_positions,     data.starts, data.offsets, data.attributes, data.values, nullptr,
-             nullptr,           nullptr,              nullptr,     data.pair_offsets, data.pair_attributes, data.labels,
-             data.weights};
+    view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
+             nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
+             data.labels,      data.weights};
     if (!field.state_offsets) return;
     Groups groups;
     groups.offsets.assign(static_cast<size_t>(data.n_positions) + 1, 0);

@@ -101,10 +101,6 @@ class Field:
     @property
     def size(self) -> int: ...
 
-    @property
-    def n_dense(self) -> int:
-        """Leading attributes that the kernels hold as rows over all labels."""
-
 class Objective:
     """Negative log-likelihood of chains and its gradient."""
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit.errors import ModelFileError
+from crfkit.files import make_ordinary
 
 FORMAT_VERSION = 1
 _MAX_HEADER = 100_000_000
@@ -58,7 +59,7 @@ class Contents:
 
 def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
     """Writes a model file; until it is complete, what was at `path` stays."""
-    path = Path(path)
+    path = Path(path).resolve()
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     sums = {name: _checksum(array) for name, array in tensors.items()}
     header = {"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}
@@ -68,9 +69,7 @@ def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Map
         os.close(handle)
         text = json.dumps(header, ensure_ascii=False)
         safetensors.numpy.save_file(tensors, temporary, {"crfkit": _text_checksum(text) + text})
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        make_ordinary(temporary)
         os.replace(temporary, path)
     except (OSError, safetensors.SafetensorError) as error:
         raise ModelFileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
@@ -84,6 +83,8 @@ def check_writable(path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         raise ModelFileError(f"cannot write {path}: it is a directory")
+    if path.exists() and not path.is_file():
+        raise ModelFileError(f"cannot write {path}: it is not a regular file")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass

@@ -234,18 +234,21 @@ def split_model(blob: bytes) -> tuple[dict, dict, bytes]:
     """(tensor entries, crfkit's metadata, data)."""
     length = struct.unpack("<Q", blob[:8])[0]
     header = json.loads(blob[8 : 8 + length])
-    return header, json.loads(header.pop("__metadata__")["crfkit"]), blob[8 + length :]
+    return header, json.loads(header.pop("__metadata__")["crfkit"][16:]), blob[8 + length :]
 
 
-def join_model(header: dict, metadata: object, data: bytes) -> bytes:
-    text = json.dumps({**header, "__metadata__": {"crfkit": json.dumps(metadata)}}).encode()
+def join_model(header: dict, metadata: object, data: bytes, honest: bool = True) -> bytes:
+    """A model file; with honest, the checksum of the metadata is made to fit."""
+    inner = json.dumps(metadata)
+    entry = (modelfile._text_checksum(inner) if honest else "0" * 16) + inner
+    text = json.dumps({**header, "__metadata__": {"crfkit": entry}}).encode()
     return struct.pack("<Q", len(text)) + text + data
 
 
-def metadata_with(**changes):
+def metadata_with(honest=True, **changes):
     def alter(blob):
         header, metadata, data = split_model(blob)
-        return join_model(header, {**metadata, **changes}, data)
+        return join_model(header, {**metadata, **changes}, data, honest)
 
     return alter
 
@@ -290,7 +293,7 @@ DAMAGE = {
     "one label": metadata_with(labels=["O"]),
     "labels missing": metadata_with(labels=None),
     "labels of another number": metadata_with(labels=["A", "B"]),
-    "labels that are numbers": metadata_with(labels=list(range(9))),
+    "labels that are numbers": metadata_with(honest=False, labels=list(range(9))),
     "template missing": metadata_with(template=None),
     "template unusable": metadata_with(template="# nothing"),
     "template with half a character": metadata_with(template="U\udc80\nB"),

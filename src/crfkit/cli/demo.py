@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from crfkit.errors import DataError
+
 TEMPLATE = """# words around the token, shapes, and pairs of them
 U00:%x[-2,0]
 U01:%x[-1,0]
@@ -33,7 +35,10 @@ def demo(
     """Train, tag and score on a corpus that crfkit generates: people, places, firms and dates."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"cannot make the folder: {error.strerror}", folder) from error
         _run(folder, sentences, seed)
     if keep:
         typer.echo(f"\nfiles are in {keep}")

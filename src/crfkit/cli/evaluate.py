@@ -42,11 +42,11 @@ def report(result: Evaluation) -> str:
     lines = [
         f"{result.tokens} tokens, accuracy {result.accuracy:.2%}; "
         f"{result.sequences} sequences, {result.sequence_accuracy:.2%} without error",
-        f"{'':{width}}  precision  recall      F1    gold  found  correct",
+        f"{'':{width}}  precision   recall       F1    gold  found  correct",
     ]
     for kind, counts in [("overall", result.overall), *sorted(result.by_type.items())]:
         lines.append(
-            f"{kind:{width}}  {counts.precision:9.2%}  {counts.recall:6.2%}  {counts.f1:6.2%}  "
+            f"{kind:{width}}  {counts.precision:9.2%}  {counts.recall:7.2%}  {counts.f1:7.2%}  "
             f"{counts.gold:6d} {counts.predicted:6d}  {counts.correct:7d}"
         )
     return "\n".join(lines)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
+from typing import Any, NoReturn
 
 import typer
 
@@ -38,19 +42,48 @@ def _root(
     pass
 
 
+# The base of usage errors: click's, or that of the copy inside newer versions of typer.
+_ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
 def main() -> None:
     """Runs the command line; errors become one line on stderr and exit code 2, Ctrl-C exit code 130."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console that cannot show a character shows a question mark
     try:
-        app()
+        code = app(standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except _ClickException as error:
+        message = error.format_message()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(message)
+            sys.exit(2)
+        _fail(f"{message} (crfkit --help, crfkit COMMAND --help)")
     except CrfkitError as error:
-        print(f"crfkit: error: {error}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error))
     except MemoryError:
-        print("crfkit: error: out of memory; use fewer attributes (--min-frequency)", file=sys.stderr)
-        sys.exit(2)
+        _fail("out of memory; use fewer attributes (--min-frequency)")
     except KeyboardInterrupt:
-        print("crfkit: interrupted", file=sys.stderr)
-        sys.exit(130)
+        code = 130
     except BrokenPipeError:  # the reader of our output has gone, as in `crfkit tag … | head`
-        sys.stderr.close()
-        sys.exit(141)
+        _discard_output()
+        code = 1
+    except OSError as error:
+        _discard_output()
+        _fail(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+    if code == 130:
+        print("crfkit: interrupted", file=sys.stderr)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"crfkit: error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _discard_output() -> None:
+    """Keeps the flush at exit from failing once more."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from crfkit.errors import DataError
 from crfkit.solvers.loop import Callback, Iteration
@@ -58,19 +58,24 @@ def progress_callback(max_iterations: int, quiet: bool) -> Iterator[list[Callbac
 
 @contextmanager
 def json_log(path: Path | None) -> Iterator[list[Callback]]:
-    """A callback that writes each iteration as a JSON line."""
+    """A callback that writes each iteration as a JSON line; an old log is kept until there is the first."""
     if path is None:
         yield []
         return
-    try:
-        stream = open(path, "w", encoding="utf-8")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise DataError(f"cannot write the log: {error.strerror}", path) from error
-    with stream:
+    if path.is_dir() or not path.parent.is_dir():
+        raise DataError("cannot write the log: not a file in an existing folder", path)
+    with ExitStack() as stack:
+        streams: list[TextIO] = []
 
         def write(iteration: Iteration) -> None:
-            row: dict[str, Any] = iteration.row.as_dict()
-            stream.write(json.dumps(row) + "\n")
-            stream.flush()
+            try:
+                if not streams:
+                    streams.append(stack.enter_context(open(path, "w", encoding="utf-8")))
+                streams[0].write(json.dumps(iteration.row.as_dict()) + "\n")
+                streams[0].flush()
+            except OSError as error:
+                with suppress(OSError):
+                    stack.close()
+                raise DataError(f"cannot write the log: {error.strerror}", path) from error
 
         yield [write]

@@ -13,12 +13,13 @@ from typing import Annotated, BinaryIO
 import typer
 
 from crfkit.errors import DataError, ParameterError
+from crfkit.files import make_ordinary
 
 
 def tag(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Column files. Default: stdin.")
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Column files; - is stdin, the default.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of stdout.")] = None,
     marginals: Annotated[bool, typer.Option("--marginals", help="Add the probability of the predicted label.")] = False,
@@ -30,35 +31,51 @@ def tag(
     """Tag column files: every line comes back with the predicted label as a further column."""
     from crfkit.estimators.chain_model import ChainModel
 
-    if threads is not None and threads < 1:
-        raise ParameterError(f"--threads must be >= 1, not {threads}")
+    if marginals and all_marginals:
+        raise ParameterError("--marginals and --all-marginals exclude each other")
     trained = ChainModel.load(model, threads)
     if trained.vocabulary.template is None:
         raise ParameterError(f"{model} was not trained with a template; tag with ChainCRF.load(…).predict(…)")
     wanted = "all" if all_marginals else "best" if marginals else None
     with _output(output) as out:
-        sources: list[Path | BinaryIO] = [*files] if files else [sys.stdin.buffer]
-        for source in sources:
+        for path in files or [Path("-")]:
+            source = _stdin() if path == Path("-") else path
             for block in trained.tag_columns(source, wanted):
                 out.write(block)
                 out.flush()
+
+
+def _stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise DataError("standard input is closed; name a file")
+    return sys.stdin.buffer
 
 
 @contextmanager
 def _output(path: Path | None) -> Iterator[BinaryIO]:
     """stdout, or a file that replaces what was there only when it is complete."""
     if path is None:
+        if sys.stdout is None:
+            raise DataError("standard output is closed")
         yield sys.stdout.buffer
         return
+    if path.is_dir() or not path.name:
+        raise DataError("cannot write the output: it is a directory", path)
+    if path.exists() and not path.is_file():  # a pipe or a device
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    target = path.resolve()
     temporary = None
     try:
         try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         except OSError as error:
             raise DataError(f"cannot write the output: {error.strerror}", path) from error
         with os.fdopen(handle, "wb") as stream:
             yield stream
-        os.replace(temporary, path)
+        make_ordinary(temporary)
+        os.replace(temporary, target)
     finally:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -28,9 +29,11 @@ def train(
             "in the training file, as CRFsuite has.",
         ),
     ] = True,
-    solver: Annotated[str, typer.Option("--solver", help="Which solver to use.")] = "lbfgs",
+    solver: Annotated[str, typer.Option("--solver", help="lbfgs.")] = "lbfgs",
     threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
-    max_iterations: Annotated[int, typer.Option("--max-iterations", "-i", metavar="N", help="At most so many.")] = 1000,
+    max_iterations: Annotated[
+        int, typer.Option("--max-iterations", "-i", metavar="N", help="Stop after N iterations.")
+    ] = 1000,
     tolerance: Annotated[
         float,
         typer.Option(
@@ -50,6 +53,8 @@ def train(
 
     Ctrl-C stops early and still writes the model.
     """
+    from sklearn.exceptions import ConvergenceWarning
+
     from crfkit import modelfile
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.estimators.chain import ChainCRF
@@ -72,13 +77,19 @@ def train(
         max_iterations=max_iterations,
         n_threads=threads,
     )
+    _check_distinct({"TRAIN": file, "--template": template, "--model": model, "--log": log})
     modelfile.check_writable(model)
     interrupted = False
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         try:
-            crf.fit_file(file, callbacks=[*logging, *showing], training_error=train_error)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
+                crf.fit_file(file, callbacks=[*logging, *showing], training_error=train_error)
         except KeyboardInterrupt:
             if not hasattr(crf, "model_"):
+                raise
+            if crf.result_.iterations == 0:
+                typer.echo("interrupted before the first iteration; no model was written", err=True)
                 raise
             interrupted = True
     crf.save(model)
@@ -89,3 +100,14 @@ def train(
     typer.echo(f"model written to {model}")
     if interrupted:
         raise typer.Exit(130)
+
+
+def _check_distinct(paths: dict[str, Path | None]) -> None:
+    """Refuses to read and write one file under two names."""
+    seen: dict[Path, str] = {}
+    for name, path in paths.items():
+        if path is None:
+            continue
+        other = seen.setdefault(path.resolve(), name)
+        if other != name:
+            raise ParameterError(f"{other} and {name} are the same file, {path}")

@@ -188,7 +188,9 @@ def _finish(
     if len(labels) == 0:
         raise DataError("all sequences are empty")
     if len(classes) < 2:
-        raise DataError(f"every position has the label {classes.tolist()[0]!r}; at least two different labels are needed")
+        raise DataError(
+            f"every position has the label {classes.tolist()[0]!r}; at least two different labels are needed"
+        )
     if len(classes) > 65535:
         raise DataError(f"{len(classes)} different labels; at most 65535 are supported")
     n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])
