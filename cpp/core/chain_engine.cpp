@@ -38,9 +38,10 @@ PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& ker
 void PreparedWeights::set(const double* w, int n_threads) {
     const int64_t n = field_.n_labels, width = view_.width, square = n * width;
     if (field_.state_offsets) {
-        // A copy on huge pages: its random reads cost a third of those from the caller's pages.
-        std::copy(w, w + field_.n_state, single_.data());
         run_threads(n_threads, [&](int thread) {
+            // A copy on huge pages: its random reads cost a third of those from the caller's pages.
+            const int64_t first = field_.n_state * thread / n_threads, last = field_.n_state * (thread + 1) / n_threads;
+            std::copy(w + first, w + last, single_.data() + first);
             const int64_t begin = rows_.size() * thread / n_threads, end = rows_.size() * (thread + 1) / n_threads;
             for (int64_t r = begin; r < end; ++r) {
                 double* row = packed_.data() + r * width;

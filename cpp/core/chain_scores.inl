@@ -59,9 +59,26 @@ struct SumRows {
     }
 };
 
+constexpr int64_t kAhead = 3;  // positions between asking for a row and using it
+
+// Asks for what position t will read: rows at `rows`, single weights at `single`.
+template <class Width>
+CRFKIT_INLINE void prefetch(const ChainPlan& data, int64_t t, const double* rows, int64_t stride, Width width,
+                            const double* single) {
+    if (t >= data.n_positions) return;
+    for (int64_t k = data.row_offsets[t], end = data.row_offsets[t + 1]; k < end; ++k) {
+        const double* row = rows + data.rows[k] * stride;
+        for (int64_t j = 0; j < width; j += kPad) __builtin_prefetch(row + j);
+    }
+    if (!data.entry_offsets) return;
+    for (int64_t k = data.entry_offsets[t], end = data.entry_offsets[t + 1]; k < end; ++k)
+        __builtin_prefetch(single + data.entry_weights[k]);
+}
+
 // u[P] = sum of the weights of the attributes at t, per label. The padding holds anything.
 template <class Width>
 CRFKIT_INLINE void position_scores(const ChainPlan& data, const ChainWeights& w, Width width, int64_t t, double* u) {
+    prefetch(data, t + kAhead, w.rows, w.row_stride, width, w.single);
     const int64_t begin = data.row_offsets[t];
     over_blocks(width, SumRows{w, data.rows + begin, data.row_values ? data.row_values + begin : nullptr,
                                data.row_offsets[t + 1] - begin, u});
@@ -118,6 +135,7 @@ CRFKIT_INLINE void add_to_entries(const ChainPlan& data, const ChainGradient& g,
 template <class Width>
 CRFKIT_INLINE void add_residual(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, Width width,
                                 int64_t t, const double* residual) {
+    prefetch(data, t + kAhead, g.rows, w.row_stride, width, g.single);
     const int64_t begin = data.row_offsets[t], end = data.row_offsets[t + 1];
     int64_t shared = end;
     while (shared > begin && data.rows[shared - 1] >= g.once_row) --shared;
