@@ -24,8 +24,6 @@ CRFKIT_INLINE V load(const double* p) {
 CRFKIT_INLINE void store(double* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
 CRFKIT_INLINE V splat(double x) { return x - V{}; }
 CRFKIT_INLINE V larger(V a, V b) { return a > b ? a : b; }
-// Zero where the mask (all ones or all zeros per lane) is zero, whatever stands there.
-CRFKIT_INLINE V keep(V v, VI mask) { return (V)((VI)v & mask); }
 
 // All ones in the lanes whose column is a label.
 CRFKIT_INLINE VI label_mask(int64_t column, int64_t n_labels) {

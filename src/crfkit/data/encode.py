@@ -34,7 +34,7 @@ class Vocabulary:
             return self._encode_matrices(X)
         encoder = self.encoder()
         _add_sequences(encoder, X, self.kind)
-        return _sorted(SequenceData, encoder.take())
+        return sorted_data(encoder.take())
 
     def encoder(self, labelled: bool = False, keep_lines: bool = False) -> _core.Encoder:
         """A native encoder over the frozen tables."""
@@ -44,7 +44,7 @@ class Vocabulary:
     def _encode_matrices(self, X: Iterable[Any]) -> SequenceData:
         starts, matrix = stack_matrices(X, self.n_features)
         rank = np.array([self.attributes.find(column_name(j)) for j in range(matrix.shape[1])], dtype=np.int32)
-        return _sorted(SequenceData, _matrix_arrays(starts, matrix), rank)
+        return sorted_data(_matrix_arrays(starts, matrix), rank)
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,13 @@ def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
     )
 
 
-def _sorted(make: type[SequenceData], arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
+def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
     """Encoded arrays with ids ascending within each position, renumbered by rank where given."""
     starts, offsets, ids, values, pair_offsets, pair_ids, labels = arrays
     ids, values = _renumber(offsets, ids, values, rank)
     if pair_offsets is not None:
         pair_ids, _ = _renumber(pair_offsets, pair_ids, None, None)
-    return make(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
+    return SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
 
 
 def _renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[Ids, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core, modelfile
-from crfkit.data.encode import Vocabulary, _sorted, feed_columns
+from crfkit.data.encode import Vocabulary, feed_columns, sorted_data
 from crfkit.data.sequences import Floats, SequenceData
 from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.features.template import Template
@@ -57,7 +57,7 @@ class ChainModel:
         """
         encoder = self.vocabulary.encoder(keep_lines=True)
         for _ in feed_columns(encoder, source):
-            data = _sorted(SequenceData, encoder.take())
+            data = sorted_data(encoder.take())
             if encoder.n_columns and self.vocabulary.n_features and encoder.n_columns < self.vocabulary.n_features:
                 raise DataError(
                     f"{encoder.n_columns} column(s), but the model was trained on {self.vocabulary.n_features} "
@@ -72,7 +72,7 @@ class ChainModel:
         encoder = self.vocabulary.encoder(labelled=True)
         for _ in feed_columns(encoder, source):
             *arrays, labels = encoder.take()
-            data = _sorted(SequenceData, (*arrays, labels))
+            data = sorted_data((*arrays, labels))
             if len(data):
                 names = encoder.label_names
                 predicted = [[str(label) for label in row] for row in self.decode(data)]
