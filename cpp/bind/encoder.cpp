@@ -1,5 +1,6 @@
 // Builders of encoded sequences: from column files, from rows of columns, from attribute items.
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "../core/columns.hpp"
@@ -193,14 +194,15 @@ private:
     }
 
     void add_items_from(nb::handle sequence, size_t& t) {
+        forget_item();
         const nb::object items = as_sequence(sequence, "a sequence must be a list of items");
         for (t = 0; t < size_of(items); ++t) {
             const nb::handle item = item_of(items, t);
+            nb::object names;  // alive until finish_item
             if (PyDict_Check(item.ptr())) {
                 add_dict(item, "", t);
             } else {
-                const nb::object names =
-                    as_sequence(item, at(t) + "an item must be a list of attribute strings or a dict");
+                names = as_sequence(item, at(t) + "an item must be a list of attribute strings or a dict");
                 for (size_t k = 0; k < size_of(names); ++k) {
                     const nb::handle name = item_of(names, k);
                     if (!PyUnicode_Check(name.ptr()))
@@ -209,7 +211,7 @@ private:
                     add(utf8(name), 1.0);
                 }
             }
-            data_.offsets.push_back(static_cast<int64_t>(data_.attributes.size()));
+            finish_item();
         }
         data_.end_sequence();
     }
@@ -252,12 +254,32 @@ private:
         sequence_ends_.push_back(line_ends_.size());
     }
 
+    // Notes an attribute of the current item; `name` must live until finish_item.
     void add(std::string_view name, double value) {
-        const int32_t id = attributes_.id(name);
-        if (id < 0) return;
-        if (value != 1.0 && data_.values.empty()) data_.values.assign(data_.attributes.size(), 1.0);
-        data_.attributes.push_back(id);
-        if (value != 1.0 || !data_.values.empty()) data_.values.push_back(value);
+        names_.push_back(name);
+        name_values_.push_back(value);
+    }
+    void add(std::string&& name, double value) { add(std::string_view(made_.emplace_back(std::move(name))), value); }
+
+    void forget_item() {
+        names_.clear();
+        name_values_.clear();
+        made_.clear();
+    }
+
+    // Looks up the attributes of the current item.
+    void finish_item() {
+        ids_.clear();
+        attributes_.ids(names_, ids_);
+        for (size_t i = 0; i < ids_.size(); ++i) {
+            if (ids_[i] < 0) continue;
+            const double value = name_values_[i];
+            if (value != 1.0 && data_.values.empty()) data_.values.assign(data_.attributes.size(), 1.0);
+            data_.attributes.push_back(ids_[i]);
+            if (value != 1.0 || !data_.values.empty()) data_.values.push_back(value);
+        }
+        forget_item();
+        data_.offsets.push_back(static_cast<int64_t>(data_.attributes.size()));
     }
 
     // sklearn-crfsuite's rules: {"w": "the"} is the attribute "w:the"; numbers and booleans are values
@@ -274,7 +296,7 @@ private:
             if (PyUnicode_Check(value)) {
                 name += ':';
                 name += utf8(value);
-                add(name, 1.0);
+                add(std::move(name), 1.0);
             } else if (PyDict_Check(value)) {
                 const RecursionGuard guard;
                 add_dict(value, name + ":", t);
@@ -296,7 +318,7 @@ private:
                 if (!std::isfinite(number))
                     throw BadInput(at(t) + "'" + name + "' is " + nb::cast<std::string>(nb::str(nb::handle(value))) +
                                    "; feature values must be finite");
-                add(name, number);
+                add(std::move(name), number);
             }
         }
     }
@@ -308,6 +330,11 @@ private:
     bool labelled_, keep_lines_;
     ColumnParser parser_;
     Encoded data_;
+    // The current item's attributes; `made_` owns the names that are not Python's.
+    std::vector<std::string_view> names_;
+    std::vector<double> name_values_;
+    std::deque<std::string> made_;
+    std::vector<int32_t> ids_;
     std::string lines_;
     std::vector<size_t> line_ends_, sequence_ends_;
 };
@@ -392,9 +419,8 @@ void bind_encoder(nb::module_& m) {
             std::vector<std::tuple<std::vector<std::string>, std::vector<std::string>>> result(rows.size());
             for (int64_t t = 0; t < x.length; ++t) {
                 auto& [unigrams, bigrams] = result[static_cast<size_t>(t)];
-                std::string name;
-                for (const auto& line : rules.unigrams) unigrams.push_back((expand(line, x, t, name), name));
-                for (const auto& line : rules.bigrams) bigrams.push_back((expand(line, x, t, name), name));
+                for (const auto& line : rules.unigrams) expand(line, x, t, unigrams.emplace_back());
+                for (const auto& line : rules.bigrams) expand(line, x, t, bigrams.emplace_back());
             }
             return result;
         },

@@ -54,8 +54,8 @@ std::string check_index(const StringIndex& index, uint64_t n_bytes) {
 
 Interner::Interner() : slots_(1024, 0) {}
 
-int32_t Interner::intern(std::string_view text) {
-    const uint64_t hash = hash_string(text), tag = hash >> 32;
+int32_t Interner::intern(std::string_view text, uint64_t hash) {
+    const uint64_t tag = hash >> 32;
     const uint64_t mask = slots_.size() - 1;
     uint64_t i = hash & mask;
     for (; slots_[i] != 0; i = (i + 1) & mask) {

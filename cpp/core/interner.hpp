@@ -25,9 +25,10 @@ struct StringIndex {
     }
 
     // The id of text, or -1.
-    int32_t find(std::string_view text) const {
+    int32_t find(std::string_view text) const { return find(text, hash_string(text)); }
+    int32_t find(std::string_view text, uint64_t hash) const {
         if (capacity == 0) return -1;
-        const uint64_t hash = hash_string(text), tag = hash >> 32;
+        const uint64_t tag = hash >> 32;
         for (uint64_t i = hash & (capacity - 1); slots[i] != 0; i = (i + 1) & (capacity - 1)) {
             if (slots[i] >> 32 != tag) continue;
             const auto id = static_cast<uint32_t>(slots[i]) - 1;
@@ -48,7 +49,8 @@ public:
     Interner();
 
     // The id of text, given out in order of first occurrence.
-    int32_t intern(std::string_view text);
+    int32_t intern(std::string_view text) { return intern(text, hash_string(text)); }
+    int32_t intern(std::string_view text, uint64_t hash);
     int32_t find(std::string_view text) const { return view().find(text); }
     StringIndex view() const {
         return {slots_.data(), slots_.size(), offsets_.data(), bytes_.data(), offsets_.size() - 1};

@@ -6,20 +6,68 @@
 
 namespace crfkit {
 
+void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out) {
+    const StringIndex index = growing_ ? interner_.view() : frozen_;
+    hashes_.clear();
+    for (const auto name : names) {
+        hashes_.push_back(hash_string(name));
+        if (index.capacity > 0) __builtin_prefetch(&index.slots[hashes_.back() & (index.capacity - 1)]);
+    }
+    const auto each_guess = [&](const auto& look) {  // the string that stands first where the hash points
+        for (const uint64_t hash : hashes_)
+            if (const auto slot = static_cast<uint32_t>(index.slots[hash & (index.capacity - 1)]); slot != 0)
+                look(slot - 1);
+    };
+    if (index.capacity > 0) {
+        each_guess([&](uint32_t id) { __builtin_prefetch(&index.offsets[id]); });
+        each_guess([&](uint32_t id) { __builtin_prefetch(index.bytes + index.offsets[id]); });
+    }
+    for (size_t i = 0; i < names.size(); ++i)
+        out.push_back(growing_ ? interner_.intern(names[i], hashes_[i]) : frozen_.find(names[i], hashes_[i]));
+}
+
+namespace {
+
+// The attributes of one position: names expanded into one text, then looked up together.
+class Expansion {
+public:
+    void add(const std::vector<TemplateLine>& lines, const Columns& x, int64_t t, Vocabulary& vocabulary,
+             std::vector<int32_t>& out) {
+        text_.clear();
+        ends_.clear();
+        for (const auto& line : lines) {
+            expand(line, x, t, text_);
+            ends_.push_back(text_.size());
+        }
+        names_.clear();
+        size_t begin = 0;
+        for (const size_t end : ends_) {
+            names_.emplace_back(text_.data() + begin, end - begin);
+            begin = end;
+        }
+        ids_.clear();
+        vocabulary.ids(names_, ids_);
+        for (const int32_t id : ids_)
+            if (id >= 0) out.push_back(id);
+    }
+
+private:
+    std::string text_;
+    std::vector<size_t> ends_;
+    std::vector<std::string_view> names_;
+    std::vector<int32_t> ids_;
+};
+
+}  // namespace
+
 void encode_columns(const Template& rules, const Columns& x, Vocabulary& attributes, Vocabulary& pair_attributes,
                     Encoded& out) {
-    std::string name;
+    Expansion expansion;
     for (int64_t t = 0; t < x.length; ++t) {
-        for (const auto& line : rules.unigrams) {
-            expand(line, x, t, name);
-            if (const int32_t id = attributes.id(name); id >= 0) out.attributes.push_back(id);
-        }
+        expansion.add(rules.unigrams, x, t, attributes, out.attributes);
         out.offsets.push_back(static_cast<int64_t>(out.attributes.size()));
         // No label pair ends at the first position.
-        for (size_t k = 0; t > 0 && k < rules.bigrams.size(); ++k) {
-            expand(rules.bigrams[k], x, t, name);
-            if (const int32_t id = pair_attributes.id(name); id >= 0) out.pair_attributes.push_back(id);
-        }
+        if (t > 0) expansion.add(rules.bigrams, x, t, pair_attributes, out.pair_attributes);
         out.pair_offsets.push_back(static_cast<int64_t>(out.pair_attributes.size()));
     }
     out.end_sequence();

@@ -25,13 +25,16 @@ class Vocabulary {
 public:
     Vocabulary() = default;
     explicit Vocabulary(StringIndex frozen) : frozen_(frozen), growing_(false) {}
-    int32_t id(std::string_view name) { return growing_ ? interner_.intern(name) : frozen_.find(name); }
+    // The ids of several names, appended to `out` (-1: unknown). The places that the look-ups will read are asked
+    // for first, all at once: one by one they would wait for memory three times each.
+    void ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out);
     const Interner& interner() const { return interner_; }
 
 private:
     Interner interner_;
     StringIndex frozen_;
     bool growing_ = true;
+    std::vector<uint64_t> hashes_;
 };
 
 // Appends one sequence, expanded by the template.

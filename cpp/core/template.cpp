@@ -94,7 +94,6 @@ Template parse_template(std::string_view text) {
 }
 
 void expand(const TemplateLine& line, const Columns& x, int64_t t, std::string& out) {
-    out.clear();
     for (const auto& piece : line.pieces) {
         out += piece.literal;
         if (!piece.has_macro) continue;

@@ -43,7 +43,7 @@ struct TemplateError {
 // Throws TemplateError.
 Template parse_template(std::string_view text);
 
-// The attribute of `line` at position t, into `out` (cleared first). Outside the sequence a macro
+// Appends the attribute of `line` at position t to `out`. Outside the sequence a macro
 // gives _B-1, _B-2 … before its start and _B+1, _B+2 … after its end.
 void expand(const TemplateLine& line, const Columns& x, int64_t t, std::string& out);
 

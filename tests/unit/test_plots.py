@@ -2,7 +2,7 @@
 
 import pytest
 
-from crfkit import ChainCRF, L2
+from crfkit import L2, ChainCRF
 from crfkit.errors import ParameterError
 
 X = [[["w=a"], ["w=b"], ["w=c"]], [["w=b"], ["w=a"]]]

@@ -9,7 +9,9 @@ from crfkit.errors import ParameterError
 from crfkit.result import Result
 
 
-def plot_trace(results: Mapping[str, Result], optimum: float | None = None, against: str = "seconds", ax: Any = None) -> Any:
+def plot_trace(
+    results: Mapping[str, Result], optimum: float | None = None, against: str = "seconds", ax: Any = None
+) -> Any:
     """Draws one line per result; returns the axes.
 
     `optimum` is the value that gaps are measured from, by default the smallest in the results; `against` is any
