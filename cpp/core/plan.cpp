@@ -57,11 +57,11 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
              data.labels,      data.weights};
     if (!field.state_offsets) return;
+    if (field.n_labels > 0xffff || field.n_state > 0xffffffff)  // the widths of entry_labels and entry_weights
+        refuse("more than 65535 labels or 4294967295 state weights");
     Groups groups;
     groups.offsets.assign(static_cast<size_t>(data.n_positions) + 1, 0);
-    if (group && !data.values) {
-        groups = find_groups(data, count_wide(field));
-    }
+    if (group && !data.values) groups = find_groups(data, count_wide(field));
     write_out(data, field, groups);
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -53,12 +52,13 @@ def train(
 
     Ctrl-C stops early and still writes the model.
     """
-    from sklearn.exceptions import ConvergenceWarning
-
     from crfkit import modelfile
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.estimators.chain import ChainCRF
+    from crfkit.data.encode import learn_file
+    from crfkit.estimators.chain_training import ChainTraining
+    from crfkit.features.template import Template
     from crfkit.penalties import L2
+    from crfkit.result import Status
 
     given = [name for name, value in (("--l2", l2), ("--C", C), ("--c2", c2)) if value is not None]
     if len(given) > 1:
@@ -66,35 +66,23 @@ def train(
     penalty = (
         L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else L2(1.0 if l2 is None else l2)
     )
-    crf = ChainCRF(
-        template=template,
-        penalty=penalty,
-        solver=solver,
-        min_frequency=min_frequency,
-        all_possible_states=all_states,
-        all_possible_transitions=all_states,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        n_threads=threads,
+    training = ChainTraining(
+        penalty, solver, min_frequency, all_states, all_states, tolerance, max_iterations, n_threads=threads
     )
+    training.check()
     _check_distinct({"TRAIN": file, "--template": template, "--model": model, "--log": log})
     modelfile.check_writable(model)
-    interrupted = False
+    corpus = learn_file(file, Template.read(template), min_frequency)
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
-                crf.fit_file(file, callbacks=[*logging, *showing], training_error=train_error)
-        except KeyboardInterrupt:
-            if not hasattr(crf, "model_"):
-                raise
-            if crf.result_.iterations == 0:
-                typer.echo("interrupted before the first iteration; no model was written", err=True)
-                raise
-            interrupted = True
-    crf.save(model)
-    result = crf.result_
-    typer.echo(f"{len(crf.classes_)} labels, {crf.n_attributes_} attributes, {len(crf.coef_)} weights")
+        trained, result = training.run(corpus, None, [*logging, *showing], train_error)
+    interrupted = result.status is Status.INTERRUPTED
+    if interrupted and result.iterations == 0:
+        typer.echo("interrupted before the first iteration; no model was written", err=True)
+        raise typer.Exit(130)
+    trained.save(model)
+    typer.echo(
+        f"{len(trained.classes)} labels, {len(trained.vocabulary.attributes)} attributes, {len(trained.w)} weights"
+    )
     typer.echo(f"{result.objective} = {result.value:.6f} after {result.iterations} iterations, {result.seconds:.2f} s")
     typer.echo(f"{result.status}")
     typer.echo(f"model written to {model}")

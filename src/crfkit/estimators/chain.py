@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,19 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit.arrays import using_threads
 from crfkit.data.encode import TaggedCorpus, learn, learn_file
 from crfkit.data.sequences import Floats
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_model import ChainModel
+from crfkit.estimators.chain_training import ChainTraining, TrainingError
 from crfkit.features.template import Template
-from crfkit.fields.chain import ChainField
-from crfkit.inference.chain import ChainInference, count_threads
-from crfkit.losses.chain import ChainLikelihood
 from crfkit.penalties import L2
 from crfkit.protocols import Penalty
-from crfkit.result import Result, Status
-from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
+from crfkit.result import Status
+from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback, Iteration
 
 
@@ -110,17 +106,29 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         of sequences that the current weights decode wrongly. On Ctrl-C the model so far is kept in the estimator and
         KeyboardInterrupt is raised.
         """
-        self._check_parameters()
+        self._training().check()
         corpus = learn(X, y, self._template(), self.min_frequency)
         return self._fit_corpus(corpus, sample_weight, callbacks, training_error)
 
     def fit_file(self, path: str | Path, callbacks: Sequence[Callback] = (), training_error: bool = False) -> ChainCRF:
         """Learns from a column file whose last column is the label, streaming it. Needs a template."""
-        self._check_parameters()
+        self._training().check()
         template = self._template()
         if template is None:
             raise ParameterError("training from a column file needs a template")
         return self._fit_corpus(learn_file(path, template, self.min_frequency), None, callbacks, training_error)
+
+    def _training(self) -> ChainTraining:
+        return ChainTraining(
+            self.penalty,
+            self.solver,
+            self.min_frequency,
+            self.all_possible_states,
+            self.all_possible_transitions,
+            self.tolerance,
+            self.max_iterations,
+            self.n_threads,
+        )
 
     def _fit_corpus(
         self,
@@ -129,29 +137,10 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         callbacks: Sequence[Callback],
         training_error: bool,
     ) -> ChainCRF:
-        vocabulary = corpus.vocabulary
-        data = corpus.data.with_weights(sample_weight)
-        if data.weights is not None and not data.weights.any():
-            raise ParameterError("every sequence has weight 0")
-        field = ChainField.from_data(
-            data,
-            len(corpus.classes),
-            len(vocabulary.attributes),
-            len(vocabulary.pair_attributes),
-            all_states=self.all_possible_states,
-            all_transitions=self.all_possible_transitions,
-            transitions=vocabulary.template is None or vocabulary.template.transitions,
-        )
-        if field.size == 0:
-            raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
-        loss = ChainLikelihood(data, field, self.n_threads)
-        if training_error:
-            callbacks = [TrainingError(loss, self.n_threads), *callbacks]
         if self.verbose:
             callbacks = [*callbacks, _print_row]
-        with using_threads(count_threads(self.n_threads)):
-            result = self._solver().minimize(loss, self.penalty, np.zeros(field.size), callbacks)
-        self._set_model(ChainModel(vocabulary, corpus.classes, field, result.w, self._record(result), self.n_threads))
+        model, result = self._training().run(corpus, sample_weight, callbacks, training_error)
+        self._set_model(model)
         self.result_ = result
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
@@ -159,38 +148,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             warnings.warn(str(result.status), ConvergenceWarning, stacklevel=3)
         return self
 
-    def _check_parameters(self) -> None:
-        if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
-            raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
-        if not isinstance(self.max_iterations, numbers.Integral) or self.max_iterations < 1:
-            raise ParameterError(f"max_iterations must be an integer >= 1, not {self.max_iterations!r}")
-        if self.n_threads is not None and (not isinstance(self.n_threads, numbers.Integral) or self.n_threads < 1):
-            raise ParameterError(f"n_threads must be None or an integer >= 1, not {self.n_threads!r}")
-        if isinstance(self.tolerance, numbers.Real) and not self.tolerance >= 0:
-            raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
-        if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
-            raise ParameterError(f"tolerance must be a number or a stopping rule, not {self.tolerance!r}")
-        if isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty):
-            raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
-        self._solver()
-
-    def _solver(self) -> Any:
-        rule = self.tolerance
-        if isinstance(rule, numbers.Real):
-            rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
-        return make_solver(self.solver, stopping=rule, max_iterations=int(self.max_iterations))
-
     def _template(self) -> Template | None:
         return None if self.template is None else Template.make(self.template)
-
-    def _record(self, result: Result) -> dict[str, Any]:
-        return {
-            "objective": result.objective,
-            "value": result.value,
-            "status": result.status.name,
-            "iterations": result.iterations,
-            "min_frequency": int(self.min_frequency),
-        }
 
     # --- prediction
 
@@ -287,19 +246,6 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_")
 
 
-class TrainingError:
-    """Callback: adds the share of positions and of sequences that decoding gets wrong, as CRF++ prints them."""
-
-    def __init__(self, loss: ChainLikelihood, n_threads: int | None = None) -> None:
-        self._loss = loss
-        self._n_threads = n_threads
-
-    def __call__(self, iteration: Iteration) -> Mapping[str, float]:
-        inference = ChainInference(self._loss.field, iteration.w, self._n_threads)
-        tokens, sequences = inference.errors(self._loss.data)
-        return {"token_error": tokens, "sequence_error": sequences}
-
-
 def _print_row(iteration: Iteration) -> None:
     row = iteration.row
     extra = "".join(f"  {name} {value:.5f}" for name, value in row.extra.items())
@@ -308,3 +254,6 @@ def _print_row(iteration: Iteration) -> None:
         f"{row.seconds:.2f} s{extra}",
         flush=True,
     )
+
+
+__all__ = ["ChainCRF", "TrainingError"]

@@ -26,7 +26,7 @@ class LBFGSState:
     stalls: int = 0  # successive steps that improved neither
 
     def saved(self) -> Mapping[str, Any]:
-        return {"pairs": len(self.pairs)}
+        return {}  # a later run starts its pairs anew
 
 
 @dataclass(frozen=True)
