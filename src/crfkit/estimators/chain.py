@@ -44,7 +44,7 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
     max_iterations : stop after so many
     n_threads : None for all cores
-    random_state : seeds solvers that draw random numbers
+    random_state : for solvers that draw random numbers; lbfgs, the only one so far, draws none and ignores it
     verbose : 1 prints a line per iteration
 
     Attributes
