@@ -26,6 +26,14 @@ class Evaluation(Protocol):
         """A vector of this evaluation's own: the caller may change it."""
         ...
 
+    def hessp(self, v: Vector) -> Vector:
+        """∇²loss(w)·v; where the loss has the capability "hessp"."""
+        ...
+
+    def hess_diag(self) -> Vector:
+        """An approximation of the Hessian's diagonal, never negative; with the capability "hess_diag"."""
+        ...
+
 
 @runtime_checkable
 class Loss(Protocol):
@@ -45,7 +53,13 @@ class Loss(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What solvers may ask of it beyond value and gradient: "smooth" always, and later "hessp" …"""
+        """What solvers may ask of it.
+
+        "smooth" (the gradient is continuous), "hessp", "hess_diag" (of its evaluations); and three methods that a
+        loss may have: "subset" (`subset(ids)`: the loss of some sequences only, for mini-batches), "online"
+        (`online()`: updates sequence by sequence, see crfkit.losses.online), "expectations" (`expectations()`: what
+        improved iterative scaling needs).
+        """
         ...
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Evaluation:
@@ -60,7 +74,7 @@ class Penalty(Protocol):
     @property
     def name(self) -> str: ...
     def value(self, w: Vector) -> float: ...
-    def split(self) -> tuple[SmoothPenalty | None, Penalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         """(smooth part, rest): solvers add the smooth part to the loss and treat the rest themselves."""
         ...
 
@@ -69,6 +83,32 @@ class Penalty(Protocol):
 class SmoothPenalty(Penalty, Protocol):
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
         """gradient += ∇penalty(w), in place."""
+        ...
+
+    def add_hessp(self, w: Vector, v: Vector, product: Vector) -> None:
+        """product += ∇²penalty(w)·v, in place."""
+        ...
+
+    def add_hess_diag(self, w: Vector, diagonal: Vector) -> None:
+        """diagonal += the diagonal of ∇²penalty(w), in place."""
+        ...
+
+
+@runtime_checkable
+class RestPenalty(Penalty, Protocol):
+    """A part that is not smooth (at zero)."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "prox"."""
+        ...
+
+    def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
+        """The shortest sub-gradient of f + penalty at w, where gradient = ∇f(w): zero exactly at an optimum."""
+        ...
+
+    def prox(self, w: Vector, step: float) -> Vector:
+        """argmin_x ‖x − w‖²/2 + step·penalty(x)."""
         ...
 
 
@@ -83,8 +123,17 @@ class Solver(Protocol):
         ...
 
     @property
-    def handles_rest(self) -> bool:
-        """Whether it can minimise the part of a penalty that is not smooth."""
+    def handles_rest(self) -> frozenset[str]:
+        """Which kinds of a penalty's rest it can minimise; none: smooth objectives only."""
         ...
 
-    def minimize(self, loss: Loss, penalty: Penalty, w0: Vector, callbacks: Sequence[Any] = ()) -> Result: ...
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Any] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Minimises from w0; `resume` is the `state` of an earlier result of the same solver, to go on from w0."""
+        ...

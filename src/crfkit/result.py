@@ -21,8 +21,13 @@ class Status(Enum):
         "not converged: the objective or its gradient is not finite at the start; check the data for extreme values "
         "and the start vector"
     )
+    DIVERGED = (
+        "not converged: the objective fell without bound or the weights overflowed; add a penalty, or lower the "
+        "step size of a stochastic solver"
+    )
     INTERRUPTED = "not converged: interrupted; the weights are those of the last whole iteration"
     STOPPED_BY_CALLBACK = "stopped by a callback"
+    NO_IMPROVEMENT = "stopped early: the score on the development set no longer improves; its best weights are kept"
 
     @property
     def converged(self) -> bool:
@@ -42,6 +47,7 @@ class TraceRow:
     evaluations: int  # of value and gradient, in total
     seconds: float  # in total, without the time spent in callbacks
     nonzeros: int  # weights that are not zero; all of them under a smooth penalty
+    products: int = 0  # Hessian-vector products, in total
     extra: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,6 +68,7 @@ class Result:
     objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
     evaluations: int  # of value and gradient, those of a last step that failed included
     seconds: float  # without the time spent in callbacks
+    products: int = 0  # Hessian-vector products
 
     @property
     def iterations(self) -> int:

@@ -369,6 +369,7 @@ class Corner:
     """A penalty with a part that is not smooth."""
 
     name = "corner"
+    kinds = frozenset({"corner"})
 
     def value(self, w):
         return float(np.abs(w).sum())

@@ -88,6 +88,29 @@ class SequenceData:
         for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
             yield flat[begin:end]
 
+    def take(self, ids: ArrayLike) -> SequenceData:
+        """The sequences at these places, in this order."""
+        order = np.asarray(ids, dtype=np.int64)
+        starts, positions = _gather(self.starts, order)
+        offsets, entries = _gather(self.offsets, positions)
+        pair_offsets, pair_entries = (None, None)
+        if self.pair_offsets is not None:
+            pair_offsets, pair_entries = _gather(self.pair_offsets, positions)
+
+        def at(array: NDArray[np.generic] | None, index: Ints | None) -> NDArray[np.generic] | None:
+            return None if array is None else array[index]
+
+        return SequenceData(
+            starts,
+            offsets,
+            self.attributes[entries],
+            at(self.values, entries),  # type: ignore[arg-type]
+            pair_offsets,
+            at(self.pair_attributes, pair_entries),  # type: ignore[arg-type]
+            at(self.labels, positions),  # type: ignore[arg-type]
+            at(self.weights, order),  # type: ignore[arg-type]
+        )
+
     def with_labels(self, labels: Ids) -> SequenceData:
         return replace(self, labels=labels)
 
@@ -99,6 +122,13 @@ class SequenceData:
         if array.ndim != 1 or len(array) != len(self):
             raise DataError(f"sample_weight has shape {array.shape}, but there are {len(self)} sequences")
         return replace(self, weights=array)
+
+
+def _gather(offsets: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """(offsets of the chosen rows when they lie together, the places of their entries)."""
+    lengths = offsets[rows + 1] - offsets[rows]
+    new = np.concatenate([[0], np.cumsum(lengths)])
+    return new, np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], lengths)
 
 
 def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object, int]) -> Ids:

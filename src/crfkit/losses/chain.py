@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit.data.sequences import Floats, SequenceData
@@ -19,13 +20,14 @@ class ChainLikelihood:
     """The loss of a field on labelled sequences; exact."""
 
     name = "chain likelihood"
-    capabilities = frozenset({"smooth"})
+    capabilities = frozenset({"smooth", "subset"})
 
     def __init__(
         self, data: SequenceData, field: ChainField, n_threads: int | None = None, kernels: str = "auto"
     ) -> None:
         self.data = data
         self.field = field
+        self._options = (n_threads, kernels)
         self._objective = _core.Objective(data.native, field.native, count_threads(n_threads), kernels)
 
     @property
@@ -35,6 +37,10 @@ class ChainLikelihood:
     @property
     def layout(self) -> Mapping[str, slice]:
         return self.field.layout
+
+    def subset(self, ids: ArrayLike) -> ChainLikelihood:
+        """The loss of some sequences only; multiply by ``len(data) / len(ids)`` to estimate the whole."""
+        return ChainLikelihood(self.data.take(ids), self.field, *self._options)
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> ChainEvaluation:
         return ChainEvaluation(self._objective, w)

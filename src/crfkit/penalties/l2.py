@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from crfkit.arrays import add_scaled, dot
 from crfkit.errors import ParameterError
-from crfkit.protocols import Penalty, SmoothPenalty, Vector
+from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
@@ -62,5 +62,11 @@ class L2:
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
         add_scaled(gradient, self.strength, w)
 
-    def split(self) -> tuple[SmoothPenalty | None, Penalty | None]:
+    def add_hessp(self, w: Vector, v: Vector, product: Vector) -> None:
+        add_scaled(product, self.strength, v)
+
+    def add_hess_diag(self, w: Vector, diagonal: Vector) -> None:
+        diagonal += self.strength
+
+    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         return self, None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crfkit.protocols import Penalty, SmoothPenalty, Vector
+from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
@@ -16,5 +16,5 @@ class NoPenalty:
     def value(self, w: Vector) -> float:
         return 0.0
 
-    def split(self) -> tuple[SmoothPenalty | None, Penalty | None]:
+    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         return None, None

@@ -26,7 +26,7 @@ class LBFGSState:
     stalls: int = 0  # successive steps that improved neither
 
     def saved(self) -> Mapping[str, Any]:
-        return {}  # a later run starts its pairs anew
+        return self.pairs.saved()
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LBFGS:
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[bool] = False
+    handles_rest: ClassVar[frozenset[str]] = frozenset()
     max_stalls: ClassVar[int] = 10
 
     def __post_init__(self) -> None:
@@ -57,11 +57,19 @@ class LBFGS:
         if self.max_iterations < 0:
             raise ParameterError(f"max_iterations must be >= 0, not {self.max_iterations!r}")
 
-    def minimize(self, loss: Loss, penalty: Penalty, w0: Vector, callbacks: Sequence[Callback] = ()) -> Result:
-        return run(self, loss, penalty, w0, callbacks)
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
 
-    def init(self, objective: Objective, start: Point) -> LBFGSState:
-        return LBFGSState(start, CurvaturePairs(self.memory), start.value, start.grad_norm)
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> LBFGSState:
+        start = objective.at(w0)
+        return LBFGSState(start, CurvaturePairs(self.memory, saved), start.value, start.grad_norm)
 
     def step(self, objective: Objective, state: LBFGSState) -> LBFGSState | Status:
         point, pairs = state.point, state.pairs

@@ -5,23 +5,38 @@ A solver is `init` and `step`. `step` returns the next state, or a Status when i
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, ParameterError, StopTraining
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.objective import Objective
 from crfkit.solvers.stopping import StoppingRule
+
+
+class Iterate(Protocol):
+    """Where a solver stands: a :class:`~crfkit.solvers.objective.Point`, or what an online solver has in its place."""
+
+    @property
+    def w(self) -> Vector: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def optimality(self) -> float: ...
+    @property
+    def finite(self) -> bool: ...
 
 
 class State(Protocol):
     @property
-    def point(self) -> Point: ...
+    def point(self) -> Iterate: ...
     def saved(self) -> Mapping[str, Any]:
-        """Arrays and numbers from which a later run can go on."""
+        """Arrays and numbers from which a later run can go on at the same w."""
         ...
 
 
@@ -46,80 +61,114 @@ class Stepper(Protocol[S]):
     @property
     def needs(self) -> frozenset[str]: ...
     @property
-    def handles_rest(self) -> bool: ...
+    def handles_rest(self) -> frozenset[str]: ...
     @property
     def max_iterations(self) -> int: ...
     @property
     def stopping(self) -> StoppingRule: ...
-    def init(self, objective: Objective, start: Point) -> S: ...
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> S:
+        """The state at w0; `saved` is empty, or what a state of this solver at w0 saved."""
+        ...
+
     def step(self, objective: Objective, state: S) -> S | Status: ...
 
 
-def run(solver: Stepper[S], loss: Loss, penalty: Penalty, w0: Vector, callbacks: Sequence[Callback] = ()) -> Result:
+def run(
+    solver: Stepper[S],
+    loss: Loss,
+    penalty: Penalty,
+    w0: Vector,
+    callbacks: Sequence[Callback] = (),
+    resume: Mapping[str, Any] | None = None,
+) -> Result:
     """Minimise loss + penalty from w0."""
     check_compatible(solver, loss, penalty)
     if w0.shape != (loss.size,):
         raise ParameterError(f"the start vector has shape {tuple(w0.shape)}, but the loss has {loss.size} weights")
+    if not math.isfinite(norm(w0)):
+        raise ParameterError("the start vector holds numbers that are not finite")
+    if resume and resume.get("solver") != solver.name:
+        raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
     objective = Objective(loss, penalty)
+    named = getattr(solver, "objective_name", None)
     clock = _Clock()
     trace: list[TraceRow] = []
 
-    def finish(state: S | None, point: Point, status: Status) -> Result:
+    def finish(state: S, status: Status) -> Result:
         return Result(
-            point.w,
-            objective.value(point),
-            point.grad_norm,
+            state.point.w,
+            state.point.value,
+            state.point.optimality,
             status,
             tuple(trace),
-            state.saved() if state is not None else {},
-            objective.name,
+            {"solver": solver.name, **state.saved()},
+            named(objective) if named else objective.name,
             objective.evaluations,
             clock.seconds(),
+            objective.products,
         )
 
-    start = objective.at(w0)
-    if not start.finite:
-        return finish(None, start, Status.NON_FINITE)
-    state = solver.init(objective, start)
+    state = solver.init(objective, w0, resume or {})
+    if not state.point.finite:
+        return finish(state, Status.NON_FINITE)
     try:
         for iteration in range(solver.max_iterations + 1):
             if iteration > 0:
                 outcome = solver.step(objective, state)
                 if isinstance(outcome, Status):
-                    return finish(state, state.point, outcome)
+                    return finish(state, outcome)
+                if not outcome.point.finite:
+                    return finish(state, Status.DIVERGED)
                 state = outcome
             point = state.point
             row = TraceRow(
                 iteration,
-                objective.value(point),
-                point.grad_norm,
+                point.value,
+                point.optimality,
                 objective.evaluations,
                 clock.seconds(),
                 loss.size if objective.rest is None else int((point.w != 0).sum()),
+                objective.products,
             )
             trace.append(row)
             with clock.paused():
                 trace[-1] = _call_back(callbacks, row, point.w)
             if solver.stopping.satisfied(trace, point.w):
-                return finish(state, point, Status.CONVERGED)
-        return finish(state, state.point, Status.MAX_ITERATIONS)
+                return finish(state, Status.CONVERGED)
+        return finish(state, Status.MAX_ITERATIONS)
     except StopTraining:
-        return finish(state, state.point, Status.STOPPED_BY_CALLBACK)
+        return finish(state, Status.STOPPED_BY_CALLBACK)
     except KeyboardInterrupt:
-        return finish(state, state.point, Status.INTERRUPTED)
+        return finish(state, Status.INTERRUPTED)
 
 
 def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None:
     """Raises before the first evaluation if the three cannot work together."""
+    from crfkit.solvers import SOLVERS
+
+    def which(able: Callable[[Any], bool]) -> str:
+        names = [name for name, other in SOLVERS.items() if able(other)]
+        return f"; these can: {', '.join(names)}" if names else ""
+
     missing = sorted(solver.needs - loss.capabilities)
     if missing:
         raise CapabilityError(
             f"the solver {solver.name} needs {', '.join(missing)}, which the {loss.name} does not have; "
-            f"it has {', '.join(sorted(loss.capabilities))}"
+            f"it has {', '.join(sorted(loss.capabilities))}" + which(lambda other: other.needs <= loss.capabilities)
         )
-    if penalty.split()[1] is not None and not solver.handles_rest:
+    rest = penalty.split()[1]
+    if rest is None:
+        return
+    kinds = rest.kinds
+    if not solver.handles_rest & kinds:
+        limit = (
+            f"penalties of kind {', '.join(sorted(solver.handles_rest))}"
+            if solver.handles_rest
+            else "smooth objectives"
+        )
         raise CapabilityError(
-            f"the solver {solver.name} minimises smooth objectives only; {penalty.name} is not smooth"
+            f"the solver {solver.name} minimises {limit} only; {penalty.name} is not smooth"
+            + which(lambda other: bool(other.handles_rest & kinds) and other.needs <= loss.capabilities)
         )
 
 

@@ -11,21 +11,29 @@ no further passes, since s_i·y and y_i·y are differences of successive inner p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
 from crfkit.arrays import dot, rows_combine, rows_dot, subtract_into
+from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 
 
 class CurvaturePairs:
-    """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g."""
+    """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g.
 
-    def __init__(self, capacity: int) -> None:
+    With a vector `scale`, H₀ = γ·diag(scale²): the pairs are kept in the variables x/scale, where H₀ = γI.
+    """
+
+    def __init__(self, capacity: int, saved: Mapping[str, Any] | None = None, scale: Vector = None) -> None:
         self.capacity = capacity
+        self._scale = scale
         self.clear()
+        if saved:
+            self._restore(saved)
 
     def clear(self) -> None:
         m = self.capacity
@@ -37,11 +45,42 @@ class CurvaturePairs:
         self._products = np.zeros(2 * m)  # basis @ g of the last direction
         self._gamma = 1.0
 
+    def saved(self) -> Mapping[str, Any]:
+        """All that the next direction depends on."""
+        if not self._slots:
+            return {}
+        return {
+            "pairs": self._basis,
+            "slots": np.array(self._slots),
+            "pending": -1 if self._pending is None else self._pending,
+            "sy": self._sy,
+            "yy": self._yy,
+            "products": self._products,
+            "gamma": self._gamma,
+        }
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        if "pairs" not in saved:
+            return
+        if saved["pairs"].shape[0] != 2 * self.capacity:
+            raise ParameterError(f"the saved state has a memory of {saved['pairs'].shape[0] // 2}, not {self.capacity}")
+        # a copy of our own: the state that was saved may be resumed once more
+        self._basis = 1.0 * saved["pairs"]
+        self._slots = [int(k) for k in saved["slots"]]
+        self._pending = None if saved["pending"] < 0 else int(saved["pending"])
+        self._sy, self._yy = np.array(saved["sy"]), np.array(saved["yy"])
+        self._products, self._gamma = np.array(saved["products"]), float(saved["gamma"])
+
     def __len__(self) -> int:
         return len(self._slots)
 
     def direction(self, g: Vector) -> Vector:
         """−H·g. The next `add` must be of a step from the point whose gradient g is."""
+        if self._scale is not None:
+            return self._scale * self._direction(self._scale * g)
+        return self._direction(g)
+
+    def _direction(self, g: Vector) -> Vector:
         if not self._slots:
             return -1.0 * g
         m, used, gamma = self.capacity, np.array(self._slots), self._gamma
@@ -67,6 +106,9 @@ class CurvaturePairs:
         s, y = self._basis[slot], self._basis[m + slot]
         subtract_into(s, x_new, x)
         subtract_into(y, g_new, g)
+        if self._scale is not None:
+            s /= self._scale
+            y *= self._scale
         sy, yy = dot(s, y), dot(y, y)
         if not sy > 2.0**-52 * yy:
             return False  # the slot is free again; what lies in it is not used

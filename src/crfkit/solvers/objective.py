@@ -7,25 +7,40 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crfkit.arrays import norm
-from crfkit.protocols import Evaluation, Loss, Penalty, Vector
+from crfkit.protocols import Evaluation, Loss, Penalty, RestPenalty, Vector
 
 
 @dataclass(frozen=True)
 class Point:
-    """The smooth objective (loss + smooth part of the penalty) at w."""
+    """The objective at w: the smooth part (loss + smooth part of the penalty) with its gradient, and the rest."""
 
     w: Vector
-    value: float
-    grad: Vector
+    smooth_value: float
+    grad: Vector  # of the smooth part
     evaluation: Evaluation
+    rest: RestPenalty | None = None
+
+    @cached_property
+    def value(self) -> float:
+        """The whole objective."""
+        return self.smooth_value + (self.rest.value(self.w) if self.rest is not None else 0.0)
 
     @cached_property
     def grad_norm(self) -> float:
         return norm(self.grad)
 
+    @cached_property
+    def subgradient(self) -> Vector:
+        """The shortest sub-gradient of the whole objective; the gradient where there is no rest."""
+        return self.grad if self.rest is None else self.rest.min_norm_subgradient(self.w, self.grad)
+
+    @cached_property
+    def optimality(self) -> float:
+        return self.grad_norm if self.rest is None else norm(self.subgradient)
+
     @property
     def finite(self) -> bool:
-        return math.isfinite(self.value) and math.isfinite(self.grad_norm)
+        return math.isfinite(self.value) and math.isfinite(self.optimality)
 
 
 class Objective:
@@ -36,6 +51,7 @@ class Objective:
         self.penalty = penalty
         self.smooth, self.rest = penalty.split()
         self.evaluations = 0
+        self.products = 0
 
     @property
     def name(self) -> str:
@@ -49,8 +65,19 @@ class Objective:
         if self.smooth is not None:
             value += self.smooth.value(w)
             self.smooth.add_gradient(w, grad)
-        return Point(w, value, grad, evaluation)
+        return Point(w, value, grad, evaluation, self.rest)
 
-    def value(self, point: Point) -> float:
-        """The whole objective."""
-        return point.value + (self.rest.value(point.w) if self.rest is not None else 0.0)
+    def hessp(self, point: Point, v: Vector) -> Vector:
+        """Hessian of the smooth part at the point, times v."""
+        product = point.evaluation.hessp(v)
+        self.products += 1
+        if self.smooth is not None:
+            self.smooth.add_hessp(point.w, v, product)
+        return product
+
+    def hess_diag(self, point: Point) -> Vector:
+        """Diagonal of that Hessian, as the loss approximates it."""
+        diagonal = point.evaluation.hess_diag()
+        if self.smooth is not None:
+            self.smooth.add_hess_diag(point.w, diagonal)
+        return diagonal
