@@ -1,91 +1,24 @@
+#include "chain.hpp"
 #include "../core/chain_engine.hpp"
-#include "../core/parallel.hpp"
 #include "common.hpp"
 
 namespace crfkit {
 
 namespace {
 
-// Encoded sequences, kept alive by the arrays; crfkit.data.SequenceData checks them.
-struct Sequences {
-    Array<int64_t> starts, offsets;
-    Array<int32_t> attributes;
-    OptionalArray<double> values;
-    OptionalArray<int64_t> pair_offsets;
-    OptionalArray<int32_t> pair_attributes, labels;
-    OptionalArray<double> weights;
-
-    SequenceView view() const {
-        return {static_cast<int64_t>(starts.size()) - 1,
-                static_cast<int64_t>(offsets.size()) - 1,
-                starts.data(),
-                offsets.data(),
-                attributes.data(),
-                pointer(values),
-                pointer(pair_offsets),
-                pointer(pair_attributes),
-                pointer(labels),
-                pointer(weights)};
-    }
-};
-
-struct Field {
-    int64_t n_labels, n_attributes, n_pair_attributes;
-    OptionalArray<int64_t> state_offsets;
-    OptionalArray<int32_t> state_labels;
-    OptionalArray<int32_t> transition_codes;
-    int64_t n_transition;
-    OptionalArray<int64_t> pair_offsets;
-    OptionalArray<int32_t> pair_codes;
-
-    FieldView view() const {
-        FieldView v;
-        v.n_labels = n_labels;
-        v.n_attributes = n_attributes;
-        v.n_pair_attributes = n_pair_attributes;
-        v.state_offsets = pointer(state_offsets);
-        v.state_labels = pointer(state_labels);
-        v.n_state = state_labels ? static_cast<int64_t>(state_labels->size()) : n_attributes * n_labels;
-        v.transition_codes = pointer(transition_codes);
-        v.n_transition = n_transition;
-        v.pair_offsets = pointer(pair_offsets);
-        v.pair_codes = pointer(pair_codes);
-        v.n_pair = pair_codes ? static_cast<int64_t>(pair_codes->size()) : n_pair_attributes * n_labels * n_labels;
-        return v;
-    }
-};
-
-const ChainKernels& kernels_named(const std::string& name) {
-    const ChainKernels* kernels = find_kernels(name.c_str());
-    if (!kernels) throw nb::value_error(("no kernels named '" + name + "' run on this machine").c_str());
-    return *kernels;
-}
-
-void check_size(const FieldView& field, size_t n) {
-    if (static_cast<int64_t>(n) != field.size())
-        throw nb::value_error(
-            ("the field has " + std::to_string(field.size()) + " weights, but " + std::to_string(n) + " were given")
-                .c_str());
-}
-
-template <class Work>
-auto run(const Work& work) {
-    try {
-        return without_gil(work);
-    } catch (const Interrupted&) {
-        throw nb::python_error();  // KeyboardInterrupt, set by the poll
-    }
-}
-
 struct Objective {
     Sequences data;
     Field field;
     ChainObjective objective;
 
-    Objective(Sequences d, Field f, int n_threads, const std::string& kernels)
+    Objective(Sequences d, Field f, int n_threads, const std::string& kernels, const OptionalArray<double>& cost,
+              bool hinge)
         : data(std::move(d)),
           field(std::move(f)),
-          objective(data.view(), field.view(), kernels_named(kernels), n_threads) {}
+          objective(data.view(), field.view(), kernels_named(kernels), n_threads, pointer(cost), hinge) {
+        if (cost && static_cast<int64_t>(cost->size()) != field.n_labels * field.n_labels)
+            throw nb::value_error("the cost must be a matrix of labels by labels");
+    }
 };
 
 struct Decoder {
@@ -126,7 +59,10 @@ void bind_chain(nb::module_& m) {
             [](Field* self, int64_t n_labels, int64_t n_attributes, int64_t n_pair_attributes,
                OptionalArray<int64_t> state_offsets, OptionalArray<int32_t> state_labels,
                OptionalArray<int32_t> transition_codes, int64_t n_transition, OptionalArray<int64_t> pair_offsets,
-               OptionalArray<int32_t> pair_codes) {
+               OptionalArray<int32_t> pair_codes, int64_t order, OptionalArray<int32_t> triple_codes, int64_t n_triple,
+               OptionalArray<uint8_t> allowed, OptionalArray<uint8_t> allowed_start, OptionalArray<uint8_t> allowed_end,
+               OptionalArray<int32_t> label_classes, int64_t n_classes, OptionalArray<int64_t> class_offsets,
+               OptionalArray<int32_t> class_codes) {
                 new (self) Field{n_labels,
                                  n_attributes,
                                  n_pair_attributes,
@@ -135,24 +71,54 @@ void bind_chain(nb::module_& m) {
                                  std::move(transition_codes),
                                  n_transition,
                                  std::move(pair_offsets),
-                                 std::move(pair_codes)};
+                                 std::move(pair_codes),
+                                 order,
+                                 std::move(triple_codes),
+                                 n_triple,
+                                 std::move(allowed),
+                                 std::move(allowed_start),
+                                 std::move(allowed_end),
+                                 std::move(label_classes),
+                                 n_classes,
+                                 std::move(class_offsets),
+                                 std::move(class_codes)};
             },
             "n_labels"_a, "n_attributes"_a, "n_pair_attributes"_a, "state_offsets"_a.none(), "state_labels"_a.none(),
-            "transition_codes"_a.none(), "n_transition"_a, "pair_offsets"_a.none(), "pair_codes"_a.none())
+            "transition_codes"_a.none(), "n_transition"_a, "pair_offsets"_a.none(), "pair_codes"_a.none(), "order"_a,
+            "triple_codes"_a.none(), "n_triple"_a, "allowed"_a.none(), "allowed_start"_a.none(), "allowed_end"_a.none(),
+            "label_classes"_a.none(), "n_classes"_a, "class_offsets"_a.none(), "class_codes"_a.none())
         .def_prop_ro("size", [](const Field& f) { return f.view().size(); });
 
-    nb::class_<Objective>(m, "Objective", "Negative log-likelihood of chains and its gradient.")
-        .def(nb::init<Sequences, Field, int, const std::string&>(), "data"_a, "field"_a, "n_threads"_a,
-             "kernels"_a = "auto")
+    nb::class_<Objective>(m, "Objective", "Negative log-likelihood or hinge loss of chains and its derivatives.")
+        .def(nb::init<Sequences, Field, int, const std::string&, const OptionalArray<double>&, bool>(), "data"_a,
+             "field"_a, "n_threads"_a, "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false)
         .def(
             "value_gradient",
-            [](Objective& self, const Array<double>& w,
-               nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> gradient) {
+            [](Objective& self, const Array<double>& w, Output gradient, bool keep) {
                 check_size(self.field.view(), w.size());
                 check_size(self.field.view(), gradient.size());
-                return run([&] { return self.objective.value_gradient(w.data(), gradient.data(), poll_signals); });
+                return run(
+                    [&] { return self.objective.value_gradient(w.data(), gradient.data(), keep, poll_signals); });
             },
-            "w"_a, "gradient"_a, "Fills gradient, returns the value.");
+            "w"_a, "gradient"_a, "keep"_a = false,
+            "Fills gradient, returns the value. With keep, Hessian products at w start from what is left behind.")
+        .def(
+            "hessian_product",
+            [](Objective& self, const Array<double>& v, Output product) {
+                check_size(self.field.view(), v.size());
+                check_size(self.field.view(), product.size());
+                run([&] { self.objective.hessian_product(v.data(), product.data(), poll_signals); });
+            },
+            "v"_a, "product"_a, "product = Hessian times v, at the w of the last value_gradient; w must be alive.")
+        .def(
+            "hessian_diagonal",
+            [](Objective& self, const Array<double>& w, Output diagonal) {
+                check_size(self.field.view(), w.size());
+                check_size(self.field.view(), diagonal.size());
+                run([&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), poll_signals); });
+            },
+            "w"_a, "diagonal"_a, "diagonal = sum of p (1 - p) over the occurrences of each feature.")
+        .def_prop_ro("cache_bytes", [](const Objective& self) { return self.objective.cache_bytes(); });
 
     nb::class_<Decoder>(m, "Decoder", "A field with its weights: marginals and best labels of sequences.")
         .def(nb::init<Field, Array<double>, const std::string&>(), "field"_a, "weights"_a, "kernels"_a = "auto")

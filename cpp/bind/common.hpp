@@ -68,6 +68,7 @@ auto without_gil(const Work& work) {
 void bind_strings(nb::module_& m);
 void bind_encoder(nb::module_& m);
 void bind_chain(nb::module_& m);
+void bind_online(nb::module_& m);
 void bind_vectors(nb::module_& m);
 
 }  // namespace crfkit

@@ -5,5 +5,6 @@ NB_MODULE(_core, m) {
     crfkit::bind_strings(m);
     crfkit::bind_encoder(m);
     crfkit::bind_chain(m);
+    crfkit::bind_online(m);
     crfkit::bind_vectors(m);
 }

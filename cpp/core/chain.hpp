@@ -4,6 +4,9 @@
 // it. Weight rows in the caller's vector are not padded: a vector load may reach into the row behind,
 // and the lanes past L are masked (scores) or add zero (gradients).
 //
+// A chain of order 1 has labels as its states. In a chain of order 2 a state is the pair (previous label i,
+// label j), at i * P + j of a row of (L + 1) * P; i = L stands for "none", before the first position.
+//
 // Kernel files are compiled once per instruction set, so this header holds plain structs only:
 // an inline function of the library compiled for AVX-512 must not be picked by the linker.
 #pragma once
@@ -25,44 +28,71 @@ struct ChainPlan {
     const int32_t* rows;            // ascending within a position
     const double* row_values;       // or null: all 1
     const int64_t* entry_offsets;   // [n_positions + 1], or null: none
-    const uint32_t* entry_weights;  // index into the weight vector, ascending within a position
+    const uint32_t* entry_weights;  // index into ChainWeights::single, ascending within a position
     const uint16_t* entry_labels;
     const double* entry_values;   // or null: all 1
     const int64_t* pair_offsets;  // [n_positions + 1], or null: none
     const int32_t* pair_attributes;
     const int32_t* labels;  // [n_positions], or null
     const double* weights;  // [n_sequences], or null: all 1
+    const double* cost;     // [L][P] added to the score of label j where the label is i, or null: a margin
 };
 
-// One weight vector, laid out for the kernels.
+// One weight vector, laid out for the kernels. A jump leads from a state to the next label: in order 1 row
+// i holds the transitions i -> j, in order 2 row i * P + j the triples i, j -> k.
 struct ChainWeights {
     int64_t n_labels, width;  // L and P
+    int64_t order, span;      // states in a lattice row: P, or (L + 1) * P
     // Label row a is rows + a * row_stride; from n_inside on it is in `tail`, where a vector load past
     // the row's end stays inside memory.
     const double* rows;
     int64_t row_stride, n_inside;
     const double* tail;
-    const double* single;           // the weights that entries name
-    const double* transitions;      // [L][P] log-potentials
-    const double* exp_transitions;  // [L][P] exp(transitions - shift), 0 in the padding
-    const double* exp_transposed;   // [L][P] its transpose
+    const double* single;                // the weights that entries name
+    double scale;                        // of rows, single and pair; the tables below have it in them
+    const double* transitions;           // [L][P] log-potentials; -inf where a transition is not allowed
+    const double* jumps;                 // [span of order 2, L of order 1][P] log-potentials
+    const double* exp_jumps;             // exp(jumps - shift), 0 in the padding and where not allowed
+    const double* exp_jumps_transposed;  // order 1: [L][P]; order 2: [L + 1][P of k][P of j]
     double shift;
-    double range;        // largest minus smallest transition
-    const double* pair;  // weights of the pair attributes
+    double range;  // largest minus smallest jump that is allowed
+    // 1 for the states that may be taken at the first, at a further and at the last position, 0 for the
+    // others and the padding; null: all may.
+    const double *first_mask, *inner_mask, *last_mask;  // [span]
+    const double* pair;                                 // weights of the pair attributes
     const int64_t* pair_offsets;
     const int32_t* pair_codes;
+};
+
+// A direction in weight space, for derivatives along it: its own rows and scores, and exp_jumps of the point
+// times the direction's jumps.
+struct ChainTangent {
+    const ChainWeights* direction;
+    const double *tilted, *tilted_transposed;
 };
 
 // Where one thread adds its expectations minus observations. Weights from once_row and once_weight on
 // get one term in all the data: it is stored in the shared output.
 struct ChainGradient {
-    double* rows;    // like ChainWeights::rows, private to the thread
-    double* single;  // like ChainWeights::single, private to the thread
-    double* once;    // the output, all weights
+    double* rows;         // like ChainWeights::rows, private to the thread
+    double* single;       // like ChainWeights::single, private to the thread
+    double* once_rows;    // the shared output, laid out like `rows`
+    double* once_single;  // and like `single`
     int64_t once_row, once_weight;
-    double* outer;        // [L][P] sum of alpha(i) * b(j), to be multiplied by exp_transitions
-    double* transitions;  // [L][P] finished expectations (log space, pair attributes) minus observations
+    double* outer;        // like ChainWeights::jumps: sum of alpha(s) * b(k), to be multiplied by exp_jumps
+    double* jumps;        // like ChainWeights::jumps: finished expectations minus observations
+    double* transitions;  // [L][P], order 2 only: likewise for label pairs
     double* pair;         // like ChainWeights::pair, private to the thread
+    // Where `rows` are weights: a bit for each label of a row that has one, in row_words words; null: all have.
+    const uint64_t* row_bits;
+    int64_t row_words;
+};
+
+// What a pass over the data leaves behind for Hessian products at the same weights: per sequence the rows
+// alpha, E and beta, normalised so that alpha * beta is the node marginal, and whether they are there.
+struct ChainCache {
+    double* rows;     // [3][T][span] of each sequence
+    uint8_t* filled;  // [n_sequences]
 };
 
 struct ChainRange {
@@ -77,10 +107,21 @@ struct ChainRange {
 struct ChainKernels {
     const char* name;
     // Doubles of scratch that a sequence of this length needs.
-    int64_t (*scratch_size)(int64_t longest, int64_t n_labels, bool pairs);
+    int64_t (*scratch_size)(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool tangent);
     void (*exponentiate)(const double* x, double shift, double* out, int64_t n);  // n a multiple of 8
-    // Sum of weight * (log Z - score of the labels); adds to the gradient.
-    double (*value_gradient)(const ChainPlan&, const ChainWeights&, const ChainGradient&, const ChainRange&);
+    // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it.
+    double (*value_gradient)(const ChainPlan&, const ChainWeights&, const ChainGradient&, const ChainCache*,
+                             const ChainRange&);
+    // Adds the derivative of that gradient along the tangent. Sequences that the cache (may be null) does not hold
+    // are inferred anew; those it holds take no share in `outer` of the point, which is the caller's to add.
+    void (*hessian_product)(const ChainPlan&, const ChainWeights&, const ChainTangent&, const ChainGradient&,
+                            double* point_outer, const ChainCache*, const ChainRange&);
+    // Adds sum of weight * p (1 - p) over the occurrences of each feature, times the values of `squared`. From the
+    // jumps' part the caller is to take exp_jumps^2 * squares.
+    void (*hessian_diagonal)(const ChainPlan&, const ChainPlan& squared, const ChainWeights&, const ChainGradient&,
+                             double* squares, const ChainRange&);
+    // Sum of weight * (largest score - score of the labels), scores with the cost; adds a sub-gradient.
+    double (*hinge)(const ChainPlan&, const ChainWeights&, const ChainGradient&, const ChainRange&);
     // log Z per sequence; node[T][L] and edge[T][L][L] (of the pair (t - 1, t); zero at starts) where not null.
     void (*marginals)(const ChainPlan&, const ChainWeights&, double* log_z, double* node, double* edge,
                       const ChainRange&);

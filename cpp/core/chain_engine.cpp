@@ -1,84 +1,18 @@
 #include "chain_engine.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
-#include <stdexcept>
 
 #include "parallel.hpp"
 
 namespace crfkit {
 
-PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& kernels, RowTable rows)
-    : field_(field), kernels_(kernels), rows_(std::move(rows)) {
-    const int64_t n = field.n_labels, width = padded(n), square = n * width;
-    view_.n_labels = n;
-    view_.width = width;
-    view_.pair_offsets = field.pair_offsets;
-    view_.pair_codes = field.pair_codes;
-    if (field.state_offsets) {
-        view_.row_stride = width;
-        view_.n_inside = rows_.size();
-        packed_ = Buffer(view_.n_inside * width);
-        single_ = Buffer(field.n_state);
-    } else {
-        view_.row_stride = n;
-        view_.n_inside = std::clamp<int64_t>((field.size() - width) / n + 1, 0, field.n_attributes);
-        if (field.size() < width) view_.n_inside = 0;
-        packed_ = Buffer((field.n_attributes - view_.n_inside) * n + width);
-    }
-    packed_.zero();
-    transitions_ = Buffer(3 * square);
-    transitions_.zero();
-    view_.transitions = transitions_.data();
-    view_.exp_transitions = view_.transitions + square;
-    view_.exp_transposed = view_.transitions + 2 * square;
+int64_t longest_sequence(const ChainPlan& data, int64_t begin, int64_t end) {
+    int64_t longest = 1;
+    for (int64_t n = begin; n < end; ++n) longest = std::max(longest, data.starts[n + 1] - data.starts[n]);
+    return longest;
 }
 
-void PreparedWeights::set(const double* w, int n_threads) {
-    const int64_t n = field_.n_labels, width = view_.width, square = n * width;
-    if (field_.state_offsets) {
-        run_threads(n_threads, [&](int thread) {
-            // A copy on huge pages: its random reads cost a third of those from the caller's pages.
-            const int64_t first = field_.n_state * thread / n_threads, last = field_.n_state * (thread + 1) / n_threads;
-            std::copy(w + first, w + last, single_.data() + first);
-            const int64_t begin = rows_.size() * thread / n_threads, end = rows_.size() * (thread + 1) / n_threads;
-            for (int64_t r = begin; r < end; ++r) {
-                double* row = packed_.data() + r * width;
-                std::fill(row, row + width, 0.0);
-                rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row[label] += w[f]; });
-            }
-        });
-        view_.rows = packed_.data();
-        view_.tail = nullptr;
-    } else {
-        std::copy(w + view_.n_inside * n, w + field_.n_state, packed_.data());
-        view_.rows = w;
-        view_.tail = packed_.data();
-    }
-    view_.single = single_.data();
-    view_.pair = w + field_.n_state + field_.n_transition;
-
-    double *direct = transitions_.data(), *e = direct + square, *e_transposed = direct + 2 * square;
-    const double* transition = w + field_.n_state;
-    for (int64_t k = 0; k < field_.n_transition; ++k) {
-        const int64_t code = field_.transition_codes ? field_.transition_codes[k] : k;
-        direct[code / n * width + code % n] = transition[k];
-    }
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < n; ++j) {
-            low = std::min(low, direct[i * width + j]);
-            high = std::max(high, direct[i * width + j]);
-        }
-    view_.shift = high;
-    view_.range = high - low;
-    kernels_.exponentiate(direct, high, e, square);
-    for (int64_t i = 0; i < n; ++i) {
-        for (int64_t j = 0; j < n; ++j) e_transposed[j * width + i] = e[i * width + j];
-        for (int64_t j = n; j < width; ++j) e[i * width + j] = 0.0;
-    }
-}
+void check_interrupt(void* interrupt, int thread) { static_cast<Interrupt*>(interrupt)->check(thread); }
 
 namespace {
 
@@ -96,14 +30,6 @@ int usable_threads(int n_threads, int64_t n_sequences) {
     return static_cast<int>(std::clamp<int64_t>(n_sequences, 1, std::max(n_threads, 1)));
 }
 
-int64_t longest_sequence(const ChainPlan& data, int64_t begin, int64_t end) {
-    int64_t longest = 1;
-    for (int64_t n = begin; n < end; ++n) longest = std::max(longest, data.starts[n + 1] - data.starts[n]);
-    return longest;
-}
-
-void check_interrupt(void* state, int thread) { static_cast<Interrupt*>(state)->check(thread); }
-
 // Runs work(ChainRange) on the threads' shares of the data.
 template <class Work>
 void over_data(const ChainPlan& data, const FieldView& field, const ChainKernels& kernels, int n_threads,
@@ -113,8 +39,8 @@ void over_data(const ChainPlan& data, const FieldView& field, const ChainKernels
     Interrupt interrupt(poll);
     run_threads(n_threads, [&](int thread) {
         const int64_t begin = bounds[static_cast<size_t>(thread)], end = bounds[static_cast<size_t>(thread) + 1];
-        Buffer scratch(
-            kernels.scratch_size(longest_sequence(data, begin, end), field.n_labels, data.pair_offsets != nullptr));
+        Buffer scratch(kernels.scratch_size(longest_sequence(data, begin, end), field.n_labels, field.order,
+                                            data.pair_offsets != nullptr, false));
         work(ChainRange{thread, begin, end, scratch.data(), check_interrupt, &interrupt});
     });
 }
@@ -122,91 +48,187 @@ void over_data(const ChainPlan& data, const FieldView& field, const ChainKernels
 }  // namespace
 
 ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels,
-                               int n_threads)
-    : field_(field), kernels_(kernels), data_(data, field, true, true), weights_(field, kernels, data_.rows()) {
+                               int n_threads, const double* cost, bool hinge)
+    : field_(field),
+      kernels_(kernels),
+      data_(data, field, true, true),
+      plan_(data_.view()),
+      weights_(field, kernels, data_.rows()),
+      hinge_(hinge) {
+    const int64_t n = field.n_labels, width = padded(n);
+    if (cost) {
+        cost_ = Buffer(n * width);
+        cost_.zero();
+        for (int64_t i = 0; i < n; ++i) std::copy(cost + i * n, cost + (i + 1) * n, cost_.data() + i * width);
+        plan_.cost = cost_.data();
+    }
     n_threads = usable_threads(n_threads, data.n_sequences);
-    bounds_ = split_sequences(data_.view(), field.n_labels, n_threads);
+    bounds_ = split_sequences(plan_, n, n_threads);
 
     std::vector<int64_t> counts(static_cast<size_t>(field.n_attributes), 0);
     for (int64_t k = 0; k < data.offsets[data.n_positions]; ++k) ++counts[static_cast<size_t>(data.attributes[k])];
     int64_t once = field.n_attributes;
     while (once > 0 && counts[static_cast<size_t>(once) - 1] == 1) --once;
     once_row_ = field.state_offsets ? data_.rows().size() : once;
-    // The weights of wide attributes are reached through rows, so none of them is stored directly.
-    once_weight_ = field.state_offsets ? field.state_offsets[std::max(once, count_wide(field))] : 0;
+    // Weights of classes and of wide attributes get several terms, or are reached through rows: none is stored
+    // directly.
+    once_weight_ = field.n_class;
+    if (field.state_offsets) once_weight_ += field.state_offsets[std::max(once, count_wide(field))];
 
     const ChainWeights& w = weights_.view();
     for (int k = 0; k < n_threads; ++k) {
         Thread thread;
         thread.rows = Buffer(once_row_ * w.row_stride + w.width);
         thread.single = Buffer(once_weight_);
-        thread.outer = Buffer(field.n_labels * w.width);
-        thread.transitions = Buffer(field.n_labels * w.width);
+        thread.outer = Buffer(weights_.jumps().jump_size());
+        thread.jumps = Buffer(weights_.jumps().jump_size());
+        thread.transitions = Buffer(field.order == 2 ? n * width : 0);
         thread.pair = Buffer(field.n_pair);
-        const int64_t longest =
-            longest_sequence(data_.view(), bounds_[static_cast<size_t>(k)], bounds_[static_cast<size_t>(k) + 1]);
-        thread.scratch = Buffer(kernels.scratch_size(longest, field.n_labels, data.pair_offsets != nullptr));
         threads_.push_back(std::move(thread));
     }
 }
 
-double ChainObjective::value_gradient(const double* w, double* gradient, const Poll& poll) {
-    weights_.set(w, static_cast<int>(threads_.size()));
+template <class Work>
+void ChainObjective::accumulate(double* out, bool tangent, const Poll& poll, const Work& work) {
     Interrupt interrupt(poll);
     run_threads(static_cast<int>(threads_.size()), [&](int k) {
         Thread& thread = threads_[static_cast<size_t>(k)];
-        for (Buffer* buffer : {&thread.rows, &thread.single, &thread.outer, &thread.transitions, &thread.pair})
+        for (Buffer* buffer :
+             {&thread.rows, &thread.single, &thread.outer, &thread.jumps, &thread.transitions, &thread.pair})
             buffer->zero();
-        const ChainGradient target{
-            thread.rows.data(),  thread.single.data(),      gradient,          once_row_, once_weight_,
-            thread.outer.data(), thread.transitions.data(), thread.pair.data()};
-        thread.value = kernels_.value_gradient(data_.view(), weights_.view(), target,
-                                               {k, bounds_[static_cast<size_t>(k)], bounds_[static_cast<size_t>(k) + 1],
-                                                thread.scratch.data(), check_interrupt, &interrupt});
+        const int64_t begin = bounds_[static_cast<size_t>(k)], end = bounds_[static_cast<size_t>(k) + 1];
+        thread.scratch.reserve(kernels_.scratch_size(longest_sequence(plan_, begin, end), field_.n_labels, field_.order,
+                                                     plan_.pair_offsets != nullptr, tangent));
+        const ChainGradient gradient{thread.rows.data(),
+                                     thread.single.data(),
+                                     out,
+                                     out - field_.n_class,
+                                     once_row_,
+                                     once_weight_,
+                                     thread.outer.data(),
+                                     thread.jumps.data(),
+                                     thread.transitions.data(),
+                                     thread.pair.data(),
+                                     nullptr,
+                                     0};
+        work(thread, gradient, ChainRange{k, begin, end, thread.scratch.data(), check_interrupt, &interrupt});
         distribute(thread);
     });
-    add_up(gradient);
+    add_up(out);
+}
+
+double ChainObjective::value_gradient(const double* w, double* gradient, bool keep, const Poll& poll) {
+    weights_.set(w, static_cast<int>(threads_.size()));
+    kept_ = false;
+    if (hinge_) std::fill(gradient, gradient + field_.size(), 0.0);  // positions without a mistake are not visited
+    ChainCache cache{nullptr, nullptr};
+    if (keep) {
+        cache_.reserve(cache_bytes() / static_cast<int64_t>(sizeof(double)));
+        filled_.resize(static_cast<size_t>(plan_.n_sequences));
+        cache = {cache_.data(), filled_.data()};
+    }
+    accumulate(gradient, false, poll, [&](Thread& thread, const ChainGradient& target, const ChainRange& range) {
+        thread.value = hinge_ ? kernels_.hinge(plan_, weights_.view(), target, range)
+                              : kernels_.value_gradient(plan_, weights_.view(), target, keep ? &cache : nullptr, range);
+    });
+    if (keep) {
+        kept_outer_.reserve(weights_.jumps().jump_size());
+        for (int64_t i = 0; i < kept_outer_.size(); ++i) kept_outer_.data()[i] = total(&Thread::outer, i);
+        kept_ = true;
+    }
     double value = 0.0;
     for (const Thread& thread : threads_) value += thread.value;
     return value;
 }
 
+int64_t ChainObjective::cache_bytes() const {
+    return 3 * plan_.n_positions * weights_.view().span * static_cast<int64_t>(sizeof(double));
+}
+
+void ChainObjective::hessian_product(const double* v, double* product, const Poll& poll) {
+    const JumpTables& jumps = weights_.jumps();
+    const int64_t size = jumps.jump_size();
+    if (!direction_) {
+        direction_ = std::make_unique<PreparedWeights>(field_, kernels_, data_.rows());
+        tilted_ = Buffer(size);
+        tilted_transposed_ = Buffer(weights_.view().span * weights_.view().width);
+        tilted_transposed_.zero();
+    }
+    direction_->set(v, static_cast<int>(threads_.size()), true);
+    for (int64_t i = 0; i < size; ++i) tilted_.data()[i] = weights_.view().exp_jumps[i] * direction_->view().jumps[i];
+    jumps.transpose(tilted_.data(), tilted_transposed_.data());
+    const ChainTangent tangent{&direction_->view(), tilted_.data(), tilted_transposed_.data()};
+    const ChainCache cache{cache_.data(), filled_.data()};
+    accumulate(product, true, poll, [&](Thread& thread, const ChainGradient& target, const ChainRange& range) {
+        thread.point_outer.reserve(size);
+        thread.point_outer.zero();
+        kernels_.hessian_product(plan_, weights_.view(), tangent, target, thread.point_outer.data(),
+                                 kept_ ? &cache : nullptr, range);
+    });
+    double* target = product + jumps.jump_at();
+    jumps.each_jump([&](int64_t at, int64_t k) {
+        const double kept = kept_ ? kept_outer_.data()[at] : 0.0;
+        target[k] += tilted_.data()[at] * (kept + total(&Thread::point_outer, at));
+    });
+}
+
+void ChainObjective::hessian_diagonal(const double* w, double* diagonal, const Poll& poll) {
+    weights_.set(w, static_cast<int>(threads_.size()));
+    kept_ = false;
+    const ChainPlan squared = data_.squared();
+    const JumpTables& jumps = weights_.jumps();
+    accumulate(diagonal, false, poll, [&](Thread& thread, const ChainGradient& target, const ChainRange& range) {
+        thread.point_outer.reserve(jumps.jump_size());
+        thread.point_outer.zero();
+        kernels_.hessian_diagonal(plan_, squared, weights_.view(), target, thread.point_outer.data(), range);
+    });
+    double* target = diagonal + jumps.jump_at();
+    jumps.each_jump([&](int64_t at, int64_t k) {
+        const double e = weights_.view().exp_jumps[at];
+        target[k] = std::max(0.0, target[k] - e * e * total(&Thread::point_outer, at));
+    });
+}
+
 // Adds the gradient of each row of the observed set to the weights that it scores.
 void ChainObjective::distribute(Thread& thread) const {
     const RowTable& rows = data_.rows();
+    double* single = thread.single.data() + field_.n_class;
     for (int64_t r = 0; r < rows.size(); ++r) {
         const double* row = thread.rows.data() + r * weights_.view().width;
-        rows.for_each_weight(r, field_, [&](int64_t f, int32_t label) { thread.single.data()[f] += row[label]; });
+        rows.for_each_weight(r, field_, [&](int64_t f, int32_t label) { single[f] += row[label]; });
     }
+}
+
+double ChainObjective::total(Buffer Thread::* part, int64_t i) const {
+    double sum = (threads_[0].*part).data()[i];
+    for (size_t k = 1; k < threads_.size(); ++k) sum += (threads_[k].*part).data()[i];
+    return sum;
 }
 
 // gradient = sum of the threads' parts, in thread order.
 void ChainObjective::add_up(double* gradient) {
-    const ChainWeights& w = weights_.view();
-    const int64_t n = field_.n_labels;
+    const JumpTables& jumps = weights_.jumps();
+    const int64_t n_class = field_.n_class;
     const int n_threads = static_cast<int>(threads_.size());
-    const auto total = [&](Buffer Thread::* part, int64_t i) {
-        double sum = (threads_[0].*part).data()[i];
-        for (size_t k = 1; k < threads_.size(); ++k) sum += (threads_[k].*part).data()[i];
-        return sum;
-    };
     run_threads(n_threads, [&](int thread) {
-        const auto share = [&](int64_t size, const auto& f) {
-            for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i) f(i);
+        const auto share = [&](int64_t size, double* out, Buffer Thread::* part, int64_t from) {
+            for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i)
+                out[i] = total(part, from + i);
         };
         if (field_.state_offsets)
-            share(once_weight_, [&](int64_t f) { gradient[f] = total(&Thread::single, f); });
+            share(once_weight_ - n_class, gradient, &Thread::single, n_class);
         else
-            share(once_row_ * n, [&](int64_t f) { gradient[f] = total(&Thread::rows, f); });
-        double* pair = gradient + field_.n_state + field_.n_transition;
-        share(field_.n_pair, [&](int64_t i) { pair[i] = total(&Thread::pair, i); });
+            share(once_row_ * field_.n_labels, gradient, &Thread::rows, 0);
+        share(n_class, gradient + field_.class_at(), &Thread::single, 0);
+        share(field_.n_pair, gradient + field_.pair_at(), &Thread::pair, 0);
     });
-    for (int64_t k = 0; k < field_.n_transition; ++k) {
-        const int64_t code = field_.transition_codes ? field_.transition_codes[k] : k;
-        const int64_t at = code / n * w.width + code % n;
-        gradient[field_.n_state + k] =
-            total(&Thread::outer, at) * w.exp_transitions[at] + total(&Thread::transitions, at);
-    }
+    double* target = gradient + jumps.jump_at();
+    jumps.each_jump([&](int64_t at, int64_t k) {
+        target[k] = total(&Thread::outer, at) * weights_.view().exp_jumps[at] + total(&Thread::jumps, at);
+    });
+    if (field_.order == 2)
+        jumps.each_transition(
+            [&](int64_t at, int64_t k) { gradient[field_.transition_at() + k] = total(&Thread::transitions, at); });
 }
 
 void chain_marginals(const SequenceView& data, const FieldView& field, const ChainWeights& w,

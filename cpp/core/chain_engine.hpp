@@ -1,12 +1,13 @@
-// Chains over threads: weights laid out for the kernels, the likelihood of a data set, decoding.
+// Chains over threads: the losses of a data set with their derivatives, decoding.
 #pragma once
 
 #include <functional>
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "buffer.hpp"
 #include "chain.hpp"
+#include "chain_weights.hpp"
 #include "plan.hpp"
 #include "views.hpp"
 
@@ -14,43 +15,47 @@ namespace crfkit {
 
 using Poll = std::function<bool()>;  // true: stop
 
-// A field with one weight vector at a time. Refers to the caller's vector; set it again when it changes.
-class PreparedWeights {
-public:
-    // `rows` are the label rows of the observed set.
-    PreparedWeights(const FieldView& field, const ChainKernels& kernels, RowTable rows);
-    void set(const double* w, int n_threads = 1);
-    const ChainWeights& view() const { return view_; }
-
-private:
-    FieldView field_;
-    const ChainKernels& kernels_;
-    RowTable rows_;
-    Buffer packed_, single_, transitions_;
-    ChainWeights view_{};
-};
-
-// Sum over sequences of weight * (log Z - score of the labels), and its gradient.
+// Sum over sequences of weight * (log Z - score of the labels), or of the structured hinge, and its derivatives.
 class ChainObjective {
 public:
-    ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels, int n_threads);
-    double value_gradient(const double* w, double* gradient, const Poll& poll);
+    // `cost`: [L][L], added to the scores of wrong labels, or null. `hinge`: the largest score in place of log Z.
+    ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels, int n_threads,
+                   const double* cost, bool hinge);
+    // With keep, leaves behind what Hessian products at w start from; w must then stay where it is.
+    double value_gradient(const double* w, double* gradient, bool keep, const Poll& poll);
+    // Hessian times v at the weights of the last value_gradient.
+    void hessian_product(const double* v, double* product, const Poll& poll);
+    // Sum of p (1 - p) over the occurrences of each feature.
+    void hessian_diagonal(const double* w, double* diagonal, const Poll& poll);
+    int64_t cache_bytes() const;  // that keep needs
 
 private:
     struct Thread {
-        Buffer rows, single, outer, transitions, pair, scratch;
+        Buffer rows, single, outer, jumps, transitions, pair, point_outer, scratch;
         double value = 0.0;
     };
+    // Runs work(thread, gradient of the thread, range) and adds the threads' gradients up in `out`.
+    template <class Work>
+    void accumulate(double* out, bool tangent, const Poll& poll, const Work& work);
     void distribute(Thread& thread) const;
     void add_up(double* gradient);
+    double total(Buffer Thread::* part, int64_t i) const;
 
     FieldView field_;
     const ChainKernels& kernels_;
     PlannedData data_;
+    ChainPlan plan_;
     PreparedWeights weights_;
+    bool hinge_;
+    Buffer cost_;
     std::vector<int64_t> bounds_;     // sequences of each thread
     int64_t once_row_, once_weight_;  // see ChainGradient
     std::vector<Thread> threads_;
+    // for Hessian products
+    std::unique_ptr<PreparedWeights> direction_;
+    Buffer cache_, kept_outer_, tilted_, tilted_transposed_;
+    std::vector<uint8_t> filled_;
+    bool kept_ = false;
 };
 
 void chain_marginals(const SequenceView& data, const FieldView& field, const ChainWeights& w,
@@ -58,5 +63,8 @@ void chain_marginals(const SequenceView& data, const FieldView& field, const Cha
                      const Poll& poll);
 void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll);
+
+int64_t longest_sequence(const ChainPlan& data, int64_t begin, int64_t end);
+void check_interrupt(void* interrupt, int thread);
 
 }  // namespace crfkit

@@ -82,14 +82,17 @@ CRFKIT_INLINE void position_scores(const ChainPlan& data, const ChainWeights& w,
     const int64_t begin = data.row_offsets[t];
     over_blocks(width, SumRows{w, data.rows + begin, data.row_values ? data.row_values + begin : nullptr,
                                data.row_offsets[t + 1] - begin, u});
-    if (!data.entry_offsets) return;
-    const int64_t end = data.entry_offsets[t + 1];
-    if (data.entry_values)
-        for (int64_t k = data.entry_offsets[t]; k < end; ++k)
-            u[data.entry_labels[k]] += data.entry_values[k] * w.single[data.entry_weights[k]];
-    else
-        for (int64_t k = data.entry_offsets[t]; k < end; ++k)
-            u[data.entry_labels[k]] += w.single[data.entry_weights[k]];
+    if (data.entry_offsets) {
+        const int64_t end = data.entry_offsets[t + 1];
+        if (data.entry_values)
+            for (int64_t k = data.entry_offsets[t]; k < end; ++k)
+                u[data.entry_labels[k]] += data.entry_values[k] * w.single[data.entry_weights[k]];
+        else
+            for (int64_t k = data.entry_offsets[t]; k < end; ++k)
+                u[data.entry_labels[k]] += w.single[data.entry_weights[k]];
+    }
+    if (w.scale != 1.0)
+        for (int64_t j = 0; j < width; j += kLanes) store(u + j, load(u + j) * splat(w.scale));
 }
 
 // gradient rows += residual[P].
@@ -100,13 +103,23 @@ struct AddToRows {
     const double* values;  // or null
     int64_t n;
     const double* residual;
+    const uint64_t* bits;  // or null
+    int64_t words;
     template <int B>
     CRFKIT_INLINE_MEMBER void run(int64_t column) const {
         V r[B];
         for (int b = 0; b < B; ++b) r[b] = load(residual + column + b * kLanes);
         for (int64_t k = 0; k < n; ++k) {
             double* row = gradient + rows[k] * stride + column;
-            if (values)
+            if (bits) {
+                const uint64_t* of_row = bits + rows[k] * words;
+                const V value = splat(values ? values[k] : 1.0);
+                for (int b = 0; b < B; ++b) {
+                    const int64_t lane = column + b * kLanes;
+                    const V x = keep_bits(value * r[b], of_row[lane / 64] >> lane % 64);
+                    store(row + b * kLanes, load(row + b * kLanes) + x);
+                }
+            } else if (values)
                 for (int b = 0; b < B; ++b) store(row + b * kLanes, load(row + b * kLanes) + splat(values[k]) * r[b]);
             else
                 for (int b = 0; b < B; ++b) store(row + b * kLanes, load(row + b * kLanes) + r[b]);
@@ -124,10 +137,10 @@ CRFKIT_INLINE void add_to_entries(const ChainPlan& data, const ChainGradient& g,
     while (shared > first && weights[shared - 1] >= g.once_weight) --shared;
     if (values) {
         for (int64_t k = first; k < shared; ++k) g.single[weights[k]] += values[k] * residual[labels[k]];
-        for (int64_t k = shared; k < last; ++k) g.once[weights[k]] = values[k] * residual[labels[k]];
+        for (int64_t k = shared; k < last; ++k) g.once_single[weights[k]] = values[k] * residual[labels[k]];
     } else {
         for (int64_t k = first; k < shared; ++k) g.single[weights[k]] += residual[labels[k]];
-        for (int64_t k = shared; k < last; ++k) g.once[weights[k]] = residual[labels[k]];
+        for (int64_t k = shared; k < last; ++k) g.once_single[weights[k]] = residual[labels[k]];
     }
 }
 
@@ -141,10 +154,10 @@ CRFKIT_INLINE void add_residual(const ChainPlan& data, const ChainWeights& w, co
     while (shared > begin && data.rows[shared - 1] >= g.once_row) --shared;
     const double* values = data.row_values;
     over_blocks(width, AddToRows{g.rows, w.row_stride, data.rows + begin, values ? values + begin : nullptr,
-                                 shared - begin, residual});
+                                 shared - begin, residual, g.row_bits, g.row_words});
     for (int64_t k = shared; k < end; ++k) {  // the next row may be another thread's: exactly L stores
         const double value = values ? values[k] : 1.0;
-        double* row = g.once + data.rows[k] * w.row_stride;
+        double* row = g.once_rows + data.rows[k] * w.row_stride;
         for (int64_t j = 0; j < w.n_labels; ++j) row[j] = value * residual[j];
     }
     if (data.entry_offsets) add_to_entries(data, g, data.entry_offsets[t], data.entry_offsets[t + 1], residual);
@@ -158,11 +171,11 @@ CRFKIT_INLINE void pair_scores(const ChainPlan& data, const ChainWeights& w, int
         const int64_t a = data.pair_attributes[k];
         if (w.pair_offsets) {
             for (int64_t f = w.pair_offsets[a]; f < w.pair_offsets[a + 1]; ++f)
-                m[w.pair_codes[f] / n * width + w.pair_codes[f] % n] += w.pair[f];
+                m[w.pair_codes[f] / n * width + w.pair_codes[f] % n] += w.scale * w.pair[f];
         } else {
             const double* row = w.pair + a * n * n;
             for (int64_t i = 0; i < n; ++i)
-                for (int64_t j = 0; j < n; ++j) m[i * width + j] += row[i * n + j];
+                for (int64_t j = 0; j < n; ++j) m[i * width + j] += w.scale * row[i * n + j];
         }
     }
 }

@@ -21,6 +21,22 @@ void check_csr(const char* name, int64_t n_rows, const int64_t* offsets, const i
         }
 }
 
+// The labels may not break the field's constraints.
+void check_allowed(const SequenceView& data, const FieldView& field) {
+    const auto check = [](const uint8_t* mask, int64_t code, int64_t n, const char* what) {
+        if (mask && !mask[code]) refuse("sequence " + std::to_string(n) + what);
+    };
+    for (int64_t n = 0; n < data.n_sequences; ++n) {
+        const int64_t begin = data.starts[n], end = data.starts[n + 1];
+        if (begin == end) continue;
+        check(field.allowed_start, data.labels[begin], n, " starts with a label that the constraints forbid there");
+        check(field.allowed_end, data.labels[end - 1], n, " ends with a label that the constraints forbid there");
+        for (int64_t t = begin + 1; t < end; ++t)
+            check(field.allowed, data.labels[t - 1] * field.n_labels + data.labels[t], n,
+                  " has a transition that the constraints forbid");
+    }
+}
+
 }  // namespace
 
 void check_data(const SequenceView& data, const FieldView& field, bool need_labels) {
@@ -33,6 +49,7 @@ void check_data(const SequenceView& data, const FieldView& field, bool need_labe
         if (data.labels[t] < 0 || data.labels[t] >= field.n_labels)
             refuse("label id " + std::to_string(data.labels[t]) + " at position " + std::to_string(t) +
                    " is outside 0 … " + std::to_string(field.n_labels - 1));
+    check_allowed(data, field);
 }
 
 int64_t count_wide(const FieldView& field) {
@@ -55,26 +72,54 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
     check_data(data, field, need_labels);
     view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
-             data.labels,      data.weights};
-    if (!field.state_offsets) return;
-    if (field.n_labels > 0xffff || field.n_state > 0xffffffff)  // the widths of entry_labels and entry_weights
+             data.labels,      data.weights,     nullptr};
+    if (!field.state_offsets && !field.n_class) return;
+    if (field.n_labels > 0xffff || field.n_state + field.n_class > 0xffffffff)  // of entry_labels and entry_weights
         refuse("more than 65535 labels or 4294967295 state weights");
     Groups groups;
     groups.offsets.assign(static_cast<size_t>(data.n_positions) + 1, 0);
-    if (group && !data.values) groups = find_groups(data, count_wide(field));
+    if (field.state_offsets && group && !data.values) groups = find_groups(data, count_wide(field));
     write_out(data, field, groups);
+}
+
+void PlannedData::write_classes(const FieldView& field, int32_t attribute, const double* value) {
+    const int64_t n = field.n_classes;
+    const int64_t begin = field.class_offsets ? field.class_offsets[attribute] : attribute * n;
+    const int64_t end = field.class_offsets ? field.class_offsets[attribute + 1] : begin + n;
+    for (int64_t f = begin; f < end; ++f) {
+        const int64_t code = field.class_codes ? field.class_codes[f] : f - begin;
+        for (int64_t j = 0; j < field.n_labels; ++j) {
+            if (field.label_classes[j] != code) continue;
+            entry_weights_.push_back(static_cast<uint32_t>(f));
+            entry_labels_.push_back(static_cast<uint16_t>(j));
+            if (value) entry_values_.push_back(*value);
+        }
+    }
+}
+
+void PlannedData::write_entries(const FieldView& field, int32_t attribute, const double* value) {
+    for (int64_t f = field.state_offsets[attribute]; f < field.state_offsets[attribute + 1]; ++f) {
+        entry_weights_.push_back(static_cast<uint32_t>(field.n_class + f));
+        entry_labels_.push_back(static_cast<uint16_t>(field.state_labels[f]));
+        if (value) entry_values_.push_back(*value);
+    }
 }
 
 void PlannedData::write_out(const SequenceView& data, const FieldView& field, const Groups& groups) {
     table_ = groups.table;
     const auto first_wide = static_cast<int32_t>(table_.size());
     const int64_t n_wide = count_wide(field);
-    for (int32_t a = 0; a < n_wide; ++a) table_.add(&a, 1);
+    if (field.state_offsets)
+        for (int32_t a = 0; a < n_wide; ++a) table_.add(&a, 1);
 
     row_offsets_.push_back(0);
     entry_offsets_.push_back(0);
     std::vector<int32_t> grouped;  // attributes of the position that a group scores
     for (int64_t t = 0; t < data.n_positions; ++t) {
+        const auto value_at = [&](int64_t k) { return data.values ? data.values + k : nullptr; };
+        if (field.n_class)
+            for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k)
+                write_classes(field, data.attributes[k], value_at(k));
         grouped.clear();
         for (int64_t k = groups.offsets[static_cast<size_t>(t)]; k < groups.offsets[static_cast<size_t>(t) + 1]; ++k) {
             const auto g = static_cast<size_t>(groups.positions[static_cast<size_t>(k)]);
@@ -85,7 +130,7 @@ void PlannedData::write_out(const SequenceView& data, const FieldView& field, co
         std::sort(rows_.begin() + row_offsets_.back(), rows_.end());
         std::sort(grouped.begin(), grouped.end());
         size_t next = 0;
-        for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k) {
+        for (int64_t k = data.offsets[t]; field.state_offsets && k < data.offsets[t + 1]; ++k) {
             const int32_t a = data.attributes[k];
             if (next < grouped.size() && grouped[next] == a) {
                 ++next;
@@ -96,24 +141,33 @@ void PlannedData::write_out(const SequenceView& data, const FieldView& field, co
                 if (data.values) row_values_.push_back(data.values[k]);
                 continue;
             }
-            for (int64_t f = field.state_offsets[a]; f < field.state_offsets[a + 1]; ++f) {
-                entry_weights_.push_back(static_cast<uint32_t>(f));
-                entry_labels_.push_back(static_cast<uint16_t>(field.state_labels[f]));
-                if (data.values) entry_values_.push_back(data.values[k]);
-            }
+            write_entries(field, a, value_at(k));
         }
         row_offsets_.push_back(static_cast<int64_t>(rows_.size()));
         entry_offsets_.push_back(static_cast<int64_t>(entry_weights_.size()));
     }
-    view_.row_offsets = row_offsets_.data();
-    view_.rows = rows_.data();
     view_.entry_offsets = entry_offsets_.data();
     view_.entry_weights = entry_weights_.data();
     view_.entry_labels = entry_labels_.data();
-    if (data.values) {
-        view_.row_values = row_values_.data();
-        view_.entry_values = entry_values_.data();
-    }
+    if (data.values) view_.entry_values = entry_values_.data();
+    if (!field.state_offsets) return;  // the rows are the data's own
+    view_.row_offsets = row_offsets_.data();
+    view_.rows = rows_.data();
+    if (data.values) view_.row_values = row_values_.data();
+}
+
+ChainPlan PlannedData::squared() {
+    ChainPlan plan = view_;
+    const auto square = [](const double* values, int64_t n, std::vector<double>& out) -> const double* {
+        if (!values) return nullptr;
+        out.resize(static_cast<size_t>(n));
+        for (int64_t i = 0; i < n; ++i) out[static_cast<size_t>(i)] = values[i] * values[i];
+        return out.data();
+    };
+    plan.row_values = square(view_.row_values, view_.row_offsets[view_.n_positions], squared_row_values_);
+    if (view_.entry_offsets)
+        plan.entry_values = square(view_.entry_values, view_.entry_offsets[view_.n_positions], squared_entry_values_);
+    return plan;
 }
 
 }  // namespace crfkit

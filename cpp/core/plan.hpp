@@ -20,23 +20,28 @@ int64_t count_wide(const FieldView& field);
 RowTable wide_rows(const FieldView& field);
 
 // Data that have been checked against a field and written out as a ChainPlan. In the full parameter set
-// every attribute is a row of the caller's vector; in the observed one rows() says what the rows are.
+// every attribute is a row of the caller's vector; in the observed one rows() says what the rows are. The single
+// weights that entries name are the class block and, in the observed set, the state block behind it.
 class PlannedData {
 public:
     // `group`: look for attributes that occur together, which pays when the data are read many times.
     PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group);
     const ChainPlan& view() const { return view_; }
+    // The same with the squares of the values.
+    ChainPlan squared();
     const RowTable& rows() const { return table_; }
 
 private:
     void write_out(const SequenceView& data, const FieldView& field, const Groups& groups);
+    void write_entries(const FieldView& field, int32_t attribute, const double* value);
+    void write_classes(const FieldView& field, int32_t attribute, const double* value);
 
     RowTable table_;
     std::vector<int64_t> row_offsets_, entry_offsets_;
     std::vector<int32_t> rows_;
     std::vector<uint32_t> entry_weights_;
     std::vector<uint16_t> entry_labels_;
-    std::vector<double> row_values_, entry_values_;
+    std::vector<double> row_values_, entry_values_, squared_row_values_, squared_entry_values_;
     ChainPlan view_{};
 };
 

@@ -32,6 +32,13 @@ CRFKIT_INLINE VI label_mask(int64_t column, int64_t n_labels) {
     return (VI)(lane < (VI{} + (long long)(n_labels - column)));
 }
 
+// x in the lanes whose bit is set, 0 in the others; bit 0 is the first lane's.
+CRFKIT_INLINE V keep_bits(V x, uint64_t bits) {
+    VI lane;
+    for (int i = 0; i < kLanes; ++i) lane[i] = i;
+    return (V)((VI)x & -(((VI{} + (long long)bits) >> lane) & 1));
+}
+
 // Folds a vector to one number with f(a, b), halving it each time.
 template <class F>
 CRFKIT_INLINE double fold(V v, F f) {

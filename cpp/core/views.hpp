@@ -18,9 +18,11 @@ struct SequenceView {
     const double* weights = nullptr;           // [n_sequences], or null: all 1
 };
 
-// Which weights a chain has and where they stand: state block, transition block, pair block.
+// Which weights a chain has and where they stand: state block, transition block, pair block, triple block (order 2:
+// label triples), class block (attributes that score a class of labels).
 struct FieldView {
     int64_t n_labels = 0, n_attributes = 0, n_pair_attributes = 0;
+    int64_t order = 1;
     const int64_t* state_offsets = nullptr;  // [n_attributes + 1], or null: attribute a has all labels, at a * L
     const int32_t* state_labels = nullptr;
     int64_t n_state = 0;
@@ -29,7 +31,21 @@ struct FieldView {
     const int64_t* pair_offsets = nullptr;  // [n_pair_attributes + 1], or null: all L * L pairs each
     const int32_t* pair_codes = nullptr;
     int64_t n_pair = 0;
-    int64_t size() const { return n_state + n_transition + n_pair; }
+    const int32_t* triple_codes = nullptr;  // (i * L + j) * L + k of each; null: all, in order
+    int64_t n_triple = 0;
+    const int32_t* label_classes = nullptr;  // [n_labels], or null: no classes
+    int64_t n_classes = 0;
+    const int64_t* class_offsets = nullptr;  // like state_offsets
+    const int32_t* class_codes = nullptr;
+    int64_t n_class = 0;
+    // 1 where a transition, a first or a last label may occur; null: everywhere
+    const uint8_t *allowed = nullptr, *allowed_start = nullptr, *allowed_end = nullptr;
+
+    int64_t transition_at() const { return n_state; }
+    int64_t pair_at() const { return n_state + n_transition; }
+    int64_t triple_at() const { return pair_at() + n_pair; }
+    int64_t class_at() const { return triple_at() + n_triple; }
+    int64_t size() const { return class_at() + n_class; }
 };
 
 }  // namespace crfkit

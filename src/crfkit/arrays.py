@@ -57,6 +57,18 @@ def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
     return xp.asarray(c, dtype=x.dtype, device=device(x)) @ rows + a * x
 
 
+def matvec(matrix: Any, x: Any) -> Any:
+    """``matrix·x``"""
+    return rows_dot(matrix, x) if _native(matrix, x) else matrix @ x
+
+
+def add_rank_two(matrix: Any, a: Any, b: Any) -> None:
+    """``matrix += abᵀ + baᵀ`` in place, some rows at a time: no second matrix is made."""
+    for first in range(0, matrix.shape[0], 64):
+        rows = slice(first, first + 64)
+        matrix[rows, :] += a[rows, None] * b[None, :] + b[rows, None] * a[None, :]
+
+
 def combine(x: Any, a: float, y: Any) -> Any:
     """``x + a·y`` as a new vector."""
     return rows_combine([a], y[None, :], 1.0, x)

@@ -25,7 +25,7 @@ from crfkit import _core
 from crfkit.errors import ModelFileError
 from crfkit.files import make_ordinary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MAX_HEADER = 100_000_000
 _DTYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U64": np.uint64, "U8": np.uint8}
 

@@ -81,6 +81,11 @@ class Penalty(Protocol):
 
 @runtime_checkable
 class SmoothPenalty(Penalty, Protocol):
+    @property
+    def kinds(self) -> frozenset[str]:
+        """For solvers that handle some penalties only: "l2" is `strength`/2·‖w‖²."""
+        ...
+
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
         """gradient += ∇penalty(w), in place."""
         ...

@@ -27,7 +27,7 @@ def plain_lines(iteration: Iteration) -> None:
 
 
 @contextmanager
-def live_line(max_iterations: int) -> Iterator[Callback]:
+def live_line(max_iterations: int | None) -> Iterator[Callback]:
     """A progress bar that ends early when training converges."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -37,16 +37,16 @@ def live_line(max_iterations: int) -> Iterator[Callback]:
         task = progress.add_task("training", total=None, text="")
 
         def show(iteration: Iteration) -> None:
-            text = (
-                f"iteration {iteration.row.iteration} of at most {max_iterations}  objective {iteration.row.value:.4f}"
-            )
+            limit = f" of at most {max_iterations}" if max_iterations else ""
+            extra = "".join(f"  {name.replace('_', ' ')} {value:.4f}" for name, value in iteration.row.extra.items())
+            text = f"iteration {iteration.row.iteration}{limit}  objective {iteration.row.value:.4f}{extra}"
             progress.update(task, text=text)
 
         yield show
 
 
 @contextmanager
-def progress_callback(max_iterations: int, quiet: bool) -> Iterator[list[Callback]]:
+def progress_callback(max_iterations: int | None, quiet: bool) -> Iterator[list[Callback]]:
     if quiet:
         yield []
     elif sys.stderr.isatty():

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from crfkit.errors import ParameterError
+from crfkit.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.data.encode import TaggedCorpus
+    from crfkit.estimators.chain_training import Dev
+    from crfkit.protocols import Penalty
 
 
 def train(
@@ -17,6 +22,15 @@ def train(
     l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
     C: Annotated[float | None, typer.Option("--C", metavar="C", help="CRF++'s penalty ‖w‖²/(2C).")] = None,
     c2: Annotated[float | None, typer.Option("--c2", metavar="C2", help="CRFsuite's penalty C2·‖w‖².")] = None,
+    l1: Annotated[
+        float | None, typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: most weights become zero.")
+    ] = None,
+    loss: Annotated[str, typer.Option("--loss", help="likelihood, softmax-margin or hinge.")] = "likelihood",
+    order: Annotated[int, typer.Option("--order", metavar="1|2", help="2: weights on label triples, too.")] = 1,
+    constraints: Annotated[
+        str | None,
+        typer.Option("--constraints", metavar="SCHEME", help="iob2, iobes or observed: allowed transitions."),
+    ] = None,
     min_frequency: Annotated[
         int, typer.Option("--min-frequency", "-f", metavar="N", help="Drop attributes seen less than N times.")
     ] = 1,
@@ -28,11 +42,34 @@ def train(
             "in the training file, as CRFsuite has.",
         ),
     ] = True,
-    solver: Annotated[str, typer.Option("--solver", help="lbfgs.")] = "lbfgs",
+    solver: Annotated[
+        str,
+        typer.Option(
+            "--solver",
+            "-a",
+            help="auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, sgd, asgd, smd, "
+            "averaged-perceptron, passive-aggressive, arow or mira.",
+        ),
+    ] = "auto",
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of solvers that shuffle the sequences.")] = 0,
+    dev: Annotated[
+        Path | None,
+        typer.Option("--dev", metavar="FILE", help="Column file: stop when its score no longer improves."),
+    ] = None,
+    patience: Annotated[
+        int, typer.Option("--patience", metavar="N", help="With --dev: iterations without improvement.")
+    ] = 10,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", metavar="FILE", help="Write the solver's last state here.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="FILE", help="Go on from a checkpoint of the same training.")
+    ] = None,
     threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
     max_iterations: Annotated[
-        int, typer.Option("--max-iterations", "-i", metavar="N", help="Stop after N iterations.")
-    ] = 1000,
+        int | None,
+        typer.Option("--max-iterations", "-i", metavar="N", help="Stop after N iterations (epochs of online solvers)."),
+    ] = None,
     tolerance: Annotated[
         float,
         typer.Option(
@@ -53,6 +90,7 @@ def train(
     Ctrl-C stops early and still writes the model.
     """
     from crfkit import modelfile
+    from crfkit.checkpoint import Checkpoint
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.data.encode import learn_file
     from crfkit.estimators.chain_training import ChainTraining
@@ -63,23 +101,47 @@ def train(
     given = [name for name, value in (("--l2", l2), ("--C", C), ("--c2", c2)) if value is not None]
     if len(given) > 1:
         raise ParameterError(f"{' and '.join(given)} are the same penalty; give one of them")
-    penalty = (
-        L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else L2(1.0 if l2 is None else l2)
-    )
+    penalty = _penalty(l1, L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else l2)
     training = ChainTraining(
-        penalty, solver, min_frequency, all_states, all_states, tolerance, max_iterations, n_threads=threads
+        penalty,
+        solver,
+        min_frequency,
+        all_states,
+        all_states,
+        tolerance,
+        max_iterations,
+        n_threads=threads,
+        seed=seed,
+        loss=loss,
+        order=order,
+        constraints=constraints,
     )
     training.check()
-    _check_distinct({"TRAIN": file, "--template": template, "--model": model, "--log": log})
-    modelfile.check_writable(model)
+    _check_distinct(
+        {
+            "TRAIN": file,
+            "--template": template,
+            "--model": model,
+            "--log": log,
+            "--dev": dev,
+            "--checkpoint": checkpoint,
+        }
+    )
+    for path in (model, checkpoint):
+        if path is not None:
+            modelfile.check_writable(path)
+    start = Checkpoint.load(resume) if resume is not None else None
     corpus = learn_file(file, Template.read(template), min_frequency)
+    held_out = _read_dev(corpus, dev, patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        trained, result = training.run(corpus, None, [*logging, *showing], train_error)
+        trained, result = training.run(corpus, None, [*logging, *showing], train_error, dev=held_out, resume=start)
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:
         typer.echo("interrupted before the first iteration; no model was written", err=True)
         raise typer.Exit(130)
     trained.save(model)
+    if checkpoint is not None:
+        Checkpoint.of(result).save(checkpoint)
     typer.echo(
         f"{len(trained.classes)} labels, {len(trained.vocabulary.attributes)} attributes, {len(trained.w)} weights"
     )
@@ -88,6 +150,32 @@ def train(
     typer.echo(f"model written to {model}")
     if interrupted:
         raise typer.Exit(130)
+
+
+def _penalty(l1: float | None, l2: Any) -> Penalty | None:
+    """From the strengths given; None: the default."""
+    from crfkit.penalties import L1, L2, ElasticNet
+
+    if l2 is not None and not isinstance(l2, L2):
+        l2 = L2(l2)
+    if l1 is None:
+        return None if l2 is None else cast("Penalty", l2)
+    return L1(l1) if l2 is None else ElasticNet(l1, l2.strength)
+
+
+def _read_dev(corpus: TaggedCorpus, path: Path, patience: int) -> Dev:
+    from crfkit.data.encode import feed_columns, sorted_data
+    from crfkit.estimators.chain_training import Dev
+
+    encoder = corpus.vocabulary.encoder(labelled=True)
+    for _ in feed_columns(encoder, path):
+        pass
+    *arrays, labels = encoder.take()
+    data = sorted_data((*arrays, None))
+    if len(data) == 0:
+        raise DataError("the file has no sequences", path)
+    names = encoder.label_names
+    return Dev(data, [[names[j] for j in row] for row in data.split(labels)], patience)
 
 
 def _check_distinct(paths: dict[str, Path | None]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,17 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from crfkit.checkpoint import Checkpoint
 from crfkit.data.encode import TaggedCorpus, learn, learn_file
-from crfkit.data.sequences import Floats
+from crfkit.data.sequences import Floats, check_labels
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_model import ChainModel
-from crfkit.estimators.chain_training import ChainTraining, TrainingError
+from crfkit.estimators.chain_training import ChainTraining, Dev, TrainingError
+from crfkit.estimators.partial import PartialFit, partial_fit
 from crfkit.features.template import Template
-from crfkit.penalties import L2
 from crfkit.protocols import Penalty
 from crfkit.result import Status
-from crfkit.solvers import StoppingRule
+from crfkit.solvers import SOLVERS, StoppingRule
 from crfkit.solvers.loop import Callback, Iteration
 
 
@@ -35,17 +37,25 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         With a CRF++ template, tokens are lists of column strings. Without one, they are lists of attribute strings,
         dicts (``{"w": "the", "cap": True, "x": 0.5, "nested": {...}}``), or each sequence is a matrix
         (NumPy or scipy.sparse) with a row per position.
-    penalty : a member of :mod:`crfkit.penalties`
-    solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver
+    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or for no penalty with solvers that take none
+    solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; docs/choose_a_solver.md says which for what
     min_frequency : drop attributes that occur less often than this in the training set
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs,
         as CRF++ does, or (default) to those that occur in the training set, as CRFsuite does
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
-    max_iterations : stop after so many
+    max_iterations : stop after so many; None for the solver's own limit. An online solver's iteration is an epoch
     n_threads : None for all cores
-    random_state : for solvers that draw random numbers; lbfgs, the only one so far, draws none and ignores it
+    random_state : the seed of solvers that shuffle the sequences; None is 0, so that runs can be repeated
     verbose : 1 prints a line per iteration
+    loss : "likelihood", "softmax-margin" or "hinge"
+    cost : of the margin losses: a matrix [true label, label] in the order of the sorted labels; None counts mistakes
+    order : 1, or 2 for weights on label triples
+    constraints : "iob2", "iobes", "observed" or a collection of (label, next label) pairs that may not occur: what is
+        forbidden has probability 0, in training and in prediction
+    label_classes : a mapping from labels to class names, so that attributes also score classes of labels, e.g.
+        ``{"B-PER": "PER", "I-PER": "PER"}``
+    warm_start : begin at the weights of the last fit, as far as they have the same names
 
     Attributes
     ----------
@@ -67,16 +77,22 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         template: Template | str | Path | None = None,
-        penalty: Penalty = L2(1.0),  # noqa: B008 - frozen
-        solver: Any = "lbfgs",
+        penalty: Penalty | None = None,
+        solver: Any = "auto",
         min_frequency: int = 1,
         all_possible_states: bool = False,
         all_possible_transitions: bool = False,
         tolerance: float | StoppingRule = 1e-5,
-        max_iterations: int = 1000,
+        max_iterations: int | None = None,
         n_threads: int | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
         verbose: int = 0,
+        loss: str = "likelihood",
+        cost: ArrayLike | None = None,
+        order: int = 1,
+        constraints: str | Collection[tuple[Any, Any]] | None = None,
+        label_classes: Mapping[Any, str] | None = None,
+        warm_start: bool = False,
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -89,6 +105,12 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
+        self.loss = loss
+        self.cost = cost
+        self.order = order
+        self.constraints = constraints
+        self.label_classes = label_classes
+        self.warm_start = warm_start
 
     # --- training
 
@@ -99,24 +121,71 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         training_error: bool = False,
+        X_dev: Iterable[Any] | None = None,
+        y_dev: Iterable[Iterable[Any]] | None = None,
+        patience: int = 10,
+        resume: Checkpoint | None = None,
     ) -> ChainCRF:
         """Learns from sequences X with labels y; sample_weight counts each sequence so many times.
 
-        Callbacks see every iteration and may add to ``result_.trace``; training_error adds the share of positions and
-        of sequences that the current weights decode wrongly. On Ctrl-C the model so far is kept in the estimator and
-        KeyboardInterrupt is raised.
+        With a development set X_dev, y_dev, training ends when its score (F1 of phrases, or accuracy) has not improved
+        for `patience` iterations, and the best weights are kept. `resume` goes on from a checkpoint
+        (:meth:`checkpoint`) of a run on the same data. Callbacks see every iteration and may add to
+        ``result_.trace``; training_error adds the share of positions and of sequences that the current weights decode
+        wrongly. On Ctrl-C the model so far is kept in the estimator and KeyboardInterrupt is raised.
         """
-        self._training().check()
+        training = self._training()
+        training.check()
+        if (X_dev is None) != (y_dev is None):
+            raise ParameterError("X_dev and y_dev go together")
         corpus = learn(X, y, self._template(), self.min_frequency)
-        return self._fit_corpus(corpus, sample_weight, callbacks, training_error)
+        dev = None
+        if X_dev is not None and y_dev is not None:
+            gold = [list(row) for row in y_dev]
+            data = corpus.vocabulary.encode(X_dev)
+            check_labels(gold, data.lengths)
+            dev = Dev(data, gold, patience)
+        return self._fit_corpus(training, corpus, sample_weight, callbacks, training_error, dev, resume)
 
     def fit_file(self, path: str | Path, callbacks: Sequence[Callback] = (), training_error: bool = False) -> ChainCRF:
         """Learns from a column file whose last column is the label, streaming it. Needs a template."""
-        self._training().check()
+        training = self._training()
+        training.check()
         template = self._template()
         if template is None:
             raise ParameterError("training from a column file needs a template")
-        return self._fit_corpus(learn_file(path, template, self.min_frequency), None, callbacks, training_error)
+        corpus = learn_file(path, template, self.min_frequency)
+        return self._fit_corpus(training, corpus, None, callbacks, training_error)
+
+    def partial_fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Iterable[Any]],
+        classes: Iterable[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> ChainCRF:
+        """One epoch of an online solver over these sequences, from the current weights.
+
+        Attributes and labels that are new are added. `classes` names labels that may come later, so that constraints
+        and all-pairs parameter sets know them from the start.
+        """
+        training = self._training()
+        training.check()
+        solver = training.make_solver(max_iterations=1)
+        if "online" not in solver.needs:
+            online = sorted(name for name, other in SOLVERS.items() if "online" in other.needs)
+            raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
+        corpus = learn(X, y, self._template(), self.min_frequency)
+        previous: PartialFit | None = getattr(self, "_partial", None)
+        model, result, self._partial = partial_fit(training, corpus, previous, list(classes or ()), sample_weight)
+        self._set_model(model)
+        self.result_ = result
+        return self
+
+    def checkpoint(self) -> Checkpoint:
+        """The state of the solver after the last fit: `save` it, and give it to `fit(resume=…)` to go on."""
+        self._fitted()
+        return Checkpoint.of(self.result_)
 
     def _training(self) -> ChainTraining:
         return ChainTraining(
@@ -128,23 +197,42 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             self.tolerance,
             self.max_iterations,
             self.n_threads,
+            self._seed(),
+            self.loss,
+            self.cost,
+            self.order,
+            self.constraints,
+            self.label_classes,
         )
+
+    def _seed(self) -> int:
+        if self.random_state is None or isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state or 0)
+        if isinstance(self.random_state, np.random.Generator):
+            return int(self.random_state.integers(2**31))
+        if isinstance(self.random_state, np.random.RandomState):
+            return int(self.random_state.randint(2**31 - 1))
+        raise ParameterError(f"random_state must be an integer, a generator or None, not {self.random_state!r}")
 
     def _fit_corpus(
         self,
+        training: ChainTraining,
         corpus: TaggedCorpus,
         sample_weight: ArrayLike | None,
         callbacks: Sequence[Callback],
         training_error: bool,
+        dev: Dev | None = None,
+        resume: Checkpoint | None = None,
     ) -> ChainCRF:
         if self.verbose:
             callbacks = [*callbacks, _print_row]
-        model, result = self._training().run(corpus, sample_weight, callbacks, training_error)
+        start = self.model_ if self.warm_start and hasattr(self, "model_") else None
+        model, result = training.run(corpus, sample_weight, callbacks, training_error, dev, start, resume)
         self._set_model(model)
         self.result_ = result
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
-        if result.status not in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK):
+        if result.status not in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.NO_IMPROVEMENT):
             warnings.warn(str(result.status), ConvergenceWarning, stacklevel=3)
         return self
 
@@ -200,6 +288,7 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             all_possible_states=model.field.state_offsets is None,
             all_possible_transitions=model.field.transition_codes is None,
             n_threads=n_threads,
+            order=model.field.order,
         )
         crf._set_model(model)
         return crf
@@ -217,7 +306,7 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """All weights: state, transition, pair."""
+        """All weights: state, transition, pair, triple, class; without zeros after an L1 penalty."""
         return self._fitted().w
 
     @property

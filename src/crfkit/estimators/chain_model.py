@@ -20,6 +20,22 @@ from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 
+# the arrays of a field in a model file, with their types
+FIELD_ARRAYS: Mapping[str, type] = {
+    "state_offsets": np.int64,
+    "state_labels": np.int32,
+    "transition_codes": np.int32,
+    "pair_offsets": np.int64,
+    "pair_codes": np.int32,
+    "triple_codes": np.int32,
+    "allowed": np.uint8,
+    "allowed_start": np.uint8,
+    "allowed_end": np.uint8,
+    "label_classes": np.int32,
+    "class_offsets": np.int64,
+    "class_codes": np.int32,
+}
+
 
 @dataclass(frozen=True, eq=False)
 class ChainModel:
@@ -33,6 +49,7 @@ class ChainModel:
         default_factory=dict
     )  # how it was made: penalty, objective, status …
     n_threads: int | None = None
+    class_names: tuple[str, ...] = ()  # of the field's classes of labels
 
     @cached_property
     def inference(self) -> ChainInference:
@@ -103,15 +120,19 @@ class ChainModel:
             "template": v.template.text if v.template else None,
             "n_features": v.n_features,
             "n_transition": f.n_transition,
+            "order": f.order,
+            "n_triple": f.n_triple,
+            "class_names": list(self.class_names),
             "training": dict(self.training),
         }
         tensors: dict[str, Any] = {"weights": self.w}
         for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
             for part in ("offsets", "bytes", "slots"):
                 tensors[f"{name}.{part}"] = getattr(table, part)
-        for name in ("state_offsets", "state_labels", "transition_codes", "pair_offsets", "pair_codes"):
-            if getattr(f, name) is not None:
-                tensors[f"field.{name}"] = getattr(f, name)
+        for name in FIELD_ARRAYS:
+            array = getattr(f, name)
+            if array is not None:
+                tensors[f"field.{name}"] = array.astype(np.uint8).ravel() if array.dtype == bool else array
         return metadata, tensors
 
     @classmethod
@@ -140,16 +161,19 @@ class ChainModel:
                 tables[1],
                 n_features,
             )
+            arrays = {
+                name: contents.tensor(f"field.{name}", kind, optional=True) for name, kind in FIELD_ARRAYS.items()
+            }
+            if arrays["allowed"] is not None:
+                arrays["allowed"] = arrays["allowed"].reshape(len(labels), len(labels))
             field = ChainField(
                 len(labels),
                 len(tables[0]),
                 len(tables[1]),
-                contents.tensor("field.state_offsets", np.int64, optional=True),
-                contents.tensor("field.state_labels", np.int32, optional=True),
-                contents.tensor("field.transition_codes", np.int32, optional=True),
-                contents.entry("n_transition", int),
-                contents.tensor("field.pair_offsets", np.int64, optional=True),
-                contents.tensor("field.pair_codes", np.int32, optional=True),
+                n_transition=contents.entry("n_transition", int),
+                order=contents.entry("order", int),
+                n_triple=contents.entry("n_triple", int),
+                **arrays,
             )
         except (DataError, ValueError) as error:
             if isinstance(error, ModelFileError):
@@ -161,7 +185,11 @@ class ChainModel:
         if not np.isfinite(w).all():
             raise ModelFileError("a weight is not a finite number")
         training = contents.metadata.get("training")
-        return cls(vocabulary, np.array(labels), field, w, training if isinstance(training, dict) else {}, n_threads)
+        names = contents.entry("class_names", list)
+        if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
+            raise ModelFileError("the names of the label classes do not fit the field")
+        training = training if isinstance(training, dict) else {}
+        return cls(vocabulary, np.array(labels), field, w, training, n_threads, tuple(names))
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, "chain", *self.parts())

@@ -3,44 +3,72 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import using_threads
-from crfkit.data.encode import TaggedCorpus
+from crfkit.checkpoint import Checkpoint
+from crfkit.data.encode import TaggedCorpus, Vocabulary
+from crfkit.data.sequences import Floats, Ids, SequenceData
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_model import ChainModel
+from crfkit.estimators.development import Development
+from crfkit.estimators.transfer import pruned, transfer
 from crfkit.fields.chain import ChainField
+from crfkit.fields.constraints import make_constraints
 from crfkit.inference.chain import ChainInference, count_threads
-from crfkit.losses.chain import ChainLikelihood
-from crfkit.penalties import L2
+from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
+from crfkit.penalties import L2, NoPenalty
 from crfkit.protocols import Penalty
-from crfkit.result import Result
+from crfkit.result import Result, Status
 from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
 from crfkit.solvers.loop import Callback, Iteration
+
+LOSSES: Mapping[str, type[ChainLoss]] = {
+    "likelihood": ChainLikelihood,
+    "softmax-margin": SoftmaxMargin,
+    "hinge": StructuredHinge,
+}
+
+
+@dataclass(frozen=True)
+class Dev:
+    """A development set."""
+
+    data: SequenceData
+    gold: Iterable[Sequence[Any]]
+    patience: int = 10
 
 
 @dataclass(frozen=True)
 class ChainTraining:
     """How to train; the names are those of :class:`ChainCRF`."""
 
-    penalty: Penalty = L2(1.0)  # noqa: RUF009 - frozen
-    solver: Any = "lbfgs"
+    penalty: Penalty | None = None
+    solver: Any = "auto"
     min_frequency: int = 1
     all_possible_states: bool = False
     all_possible_transitions: bool = False
     tolerance: float | StoppingRule = 1e-5
-    max_iterations: int = 1000
+    max_iterations: int | None = None
     n_threads: int | None = None
+    seed: int = 0
+    loss: str = "likelihood"
+    cost: ArrayLike | None = None
+    order: int = 1
+    constraints: str | Collection[tuple[Any, Any]] | None = None
+    label_classes: Mapping[Any, str] | None = None
 
     def check(self) -> None:
         """Raises ParameterError where an option is out of range."""
         for name in ("min_frequency", "max_iterations"):
             value = getattr(self, name)
+            if name == "max_iterations" and value is None:
+                continue
             if not isinstance(value, numbers.Integral) or value < 1:
                 raise ParameterError(f"{name} must be an integer >= 1, not {value!r}")
         if self.n_threads is not None and (not isinstance(self.n_threads, numbers.Integral) or self.n_threads < 1):
@@ -49,9 +77,15 @@ class ChainTraining:
             raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
         if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
             raise ParameterError(f"tolerance must be a number or a stopping rule, not {self.tolerance!r}")
-        if isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty):
+        if self.penalty is not None and (isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty)):
             raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
-        self._solver()
+        if self.loss not in LOSSES:
+            raise ParameterError(f"unknown loss {self.loss!r}; there are {', '.join(LOSSES)}")
+        if self.cost is not None and self.loss == "likelihood":
+            raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
+        if self.order not in (1, 2):
+            raise ParameterError(f"order must be 1 or 2, not {self.order!r}")
+        self.make_solver()
 
     def run(
         self,
@@ -59,48 +93,115 @@ class ChainTraining:
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         training_error: bool = False,
+        dev: Dev | None = None,
+        start: ChainModel | None = None,
+        resume: Checkpoint | None = None,
     ) -> tuple[ChainModel, Result]:
-        """The model and how training went."""
+        """The model and how training went. Begins at the weights of `start`, or where `resume` was left."""
         vocabulary = corpus.vocabulary
         data = corpus.data.with_weights(sample_weight)
         if data.weights is not None and not data.weights.any():
             raise ParameterError("every sequence has weight 0")
-        field = ChainField.from_data(
-            data,
-            len(corpus.classes),
-            len(vocabulary.attributes),
-            len(vocabulary.pair_attributes),
-            all_states=self.all_possible_states,
-            all_transitions=self.all_possible_transitions,
-            transitions=vocabulary.template is None or vocabulary.template.transitions,
-        )
+        classes = corpus.classes.tolist()
+        field, names = self.make_field(data, vocabulary, classes)
         if field.size == 0:
             raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
-        loss = ChainLikelihood(data, field, self.n_threads)
+        loss = self.make_loss(data, field)
+        development = None
         if training_error:
             callbacks = [TrainingError(loss, self.n_threads), *callbacks]
+        if dev is not None:
+            development = Development(dev.data, dev.gold, classes, field, dev.patience, self.n_threads)
+            callbacks = [development, *callbacks]
+        w0 = np.zeros(field.size) if start is None else transfer(start, vocabulary, classes, field)
+        if resume is not None:
+            w0 = np.array(resume.w)
+        solver = self.make_solver()
+        penalty = self.penalty if self.penalty is not None else default_penalty(solver)
         with using_threads(count_threads(self.n_threads)):
-            result = self._solver().minimize(loss, self.penalty, np.zeros(field.size), callbacks)
+            result = solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
+        if development is not None:
+            result = _best_of(result, development)
         record = {
             "objective": result.objective,
             "value": result.value,
             "status": result.status.name,
             "iterations": result.iterations,
             "min_frequency": int(self.min_frequency),
+            "solver": solver.name,
         }
-        return ChainModel(vocabulary, corpus.classes, field, result.w, record, self.n_threads), result
+        model = ChainModel(vocabulary, corpus.classes, field, result.w, record, self.n_threads, names)
+        return (model if penalty.split()[1] is None else pruned(model)), result
 
-    def _solver(self) -> Any:
+    def make_field(
+        self, data: SequenceData, vocabulary: Vocabulary, classes: Sequence[Any]
+    ) -> tuple[ChainField, tuple[str, ...]]:
+        """(the field for a training set, the names of its classes of labels)."""
+        names, label_classes = self._classes(classes)
+        masks = make_constraints(self.constraints, classes, data)
+        field = ChainField.from_data(
+            data,
+            len(classes),
+            len(vocabulary.attributes),
+            len(vocabulary.pair_attributes),
+            all_states=self.all_possible_states,
+            all_transitions=self.all_possible_transitions,
+            transitions=vocabulary.template is None or vocabulary.template.transitions,
+            order=self.order,
+            allowed=masks.allowed,
+            allowed_start=masks.allowed_start,
+            allowed_end=masks.allowed_end,
+            label_classes=label_classes,
+        )
+        return field, names
+
+    def make_loss(self, data: SequenceData, field: ChainField) -> ChainLoss:
+        kind: Any = LOSSES[self.loss]
+        if self.loss == "likelihood":
+            return ChainLikelihood(data, field, self.n_threads)
+        loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
+        return loss
+
+    def _classes(self, labels: Sequence[Any]) -> tuple[tuple[str, ...], Ids | None]:
+        """(names of the classes, class of each label); a label that is not mentioned is a class of its own."""
+        if self.label_classes is None:
+            return (), None
+        of_label = [str(self.label_classes.get(label, label)) for label in labels]
+        names = sorted(set(of_label))
+        return tuple(names), np.array([names.index(name) for name in of_label], dtype=np.int32)
+
+    def make_solver(self, **options: Any) -> Any:
         rule: Any = self.tolerance
         if isinstance(rule, numbers.Real):
             rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
-        return make_solver(self.solver, stopping=rule, max_iterations=int(self.max_iterations))
+        options = {"stopping": rule, "seed": self.seed, **options}
+        if self.max_iterations is not None:
+            options["max_iterations"] = int(self.max_iterations)
+        return make_solver(self.solver, **options)
+
+
+def default_penalty(solver: Any) -> Penalty:
+    """L2(1), or none for solvers that take none."""
+    takes = getattr(solver, "handles_smooth", None)
+    return NoPenalty() if takes is not None and not takes else L2(1.0)
+
+
+def _best_of(result: Result, development: Development) -> Result:
+    """The result at the weights that scored best on the development set."""
+    w: Floats | None = development.best_w
+    if w is None:
+        return result
+    status = Status.NO_IMPROVEMENT if development.stopped else result.status
+    same = w is result.w or np.array_equal(w, result.w)
+    row = max(result.trace, key=lambda row: row.extra.get(development.name, -1.0))
+    value, optimality = (result.value, result.optimality) if same else (row.value, row.optimality)
+    return replace(result, w=w, value=value, optimality=optimality, status=status)
 
 
 class TrainingError:
     """Callback: adds the share of positions and of sequences that decoding gets wrong, as CRF++ prints them."""
 
-    def __init__(self, loss: ChainLikelihood, n_threads: int | None = None) -> None:
+    def __init__(self, loss: ChainLoss, n_threads: int | None = None) -> None:
         self._loss = loss
         self._n_threads = n_threads
 

@@ -1,8 +1,10 @@
 """Linear chains: which weights there are and where they stand in the weight vector.
 
-    score(x, y) = Σ_t Σ_{a at t} value_a·w[a, y_t] + Σ_{t>0} w[y_{t−1}, y_t] + Σ_{t>0} Σ_{b at t} w[b, y_{t−1}, y_t]
+    score(x, y) = Σ_t Σ_{a at t} value_a·(w[a, y_t] + w[a, class of y_t])
+                + Σ_{t>0} (w[y_{t−1}, y_t] + Σ_{b at t} w[b, y_{t−1}, y_t]) + Σ_{t>1} w[y_{t−2}, y_{t−1}, y_t]
 
-Blocks in this order: state (attribute × label), transition (label × label), pair (pair attribute × label × label).
+Blocks in this order: state (attribute × label), transition (label × label), pair (pair attribute × label × label),
+triple (label × label × label, in chains of order 2), class (attribute × class of labels).
 """
 
 from __future__ import annotations
@@ -10,12 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit.data.sequences import Ids, Ints, SequenceData
 from crfkit.errors import DataError
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +30,11 @@ class ChainField:
 
     None in place of offsets or codes means all: every attribute has a weight for every label (CRF++). With arrays,
     only the listed combinations have one (CRFsuite): ``state_labels[state_offsets[a] : state_offsets[a+1]]`` are the
-    labels of attribute a; a label pair (i, j) is coded ``i·L + j``.
+    labels of attribute a; a label pair (i, j) is coded ``i·L + j``, a triple (i, j, k) ``(i·L + j)·L + k``.
+
+    With ``label_classes`` (the class of each label, 0 … C−1), attributes also score classes. ``allowed[i, j]`` says
+    whether label j may follow label i at all, ``allowed_start`` and ``allowed_end`` which labels may begin and end a
+    sequence; what is not allowed has probability 0.
     """
 
     n_labels: int
@@ -36,18 +46,52 @@ class ChainField:
     n_transition: int = 0
     pair_offsets: Ints | None = None
     pair_codes: Ids | None = None
+    order: int = 1
+    triple_codes: Ids | None = None
+    n_triple: int = 0
+    allowed: Flags | None = None  # [L, L]
+    allowed_start: Flags | None = None  # [L]
+    allowed_end: Flags | None = None  # [L]
+    label_classes: Ids | None = None  # [L]
+    class_offsets: Ints | None = None
+    class_codes: Ids | None = None
 
     def __post_init__(self) -> None:
         L = self.n_labels
         if L < 1:
             raise DataError("a chain needs at least one label")
+        if self.order not in (1, 2):
+            raise DataError(f"a chain is of order 1 or 2, not {self.order!r}")
+        for name, shape in (("allowed", (L, L)), ("allowed_start", (L,)), ("allowed_end", (L,))):
+            mask = getattr(self, name)
+            if mask is not None:
+                mask = np.ascontiguousarray(mask, dtype=bool)
+                if mask.shape != shape:
+                    raise DataError(f"{name} has shape {mask.shape}; expected {shape}")
+                object.__setattr__(self, name, mask)
+        self._check_classes()
+        self._check_codes("triple", self.triple_codes, self.n_triple, L**3 if self.order == 2 else 0)
         _check_lists("state", self.state_offsets, self.state_labels, self.n_attributes, L)
         _check_lists("pair", self.pair_offsets, self.pair_codes, self.n_pair_attributes, L * L)
-        if self.transition_codes is None:
-            if self.n_transition not in (0, L * L):
-                raise DataError(f"a chain of {L} labels has {L * L} transitions or none, not {self.n_transition}")
-        elif len(self.transition_codes) != self.n_transition or not _ascending(self.transition_codes, L * L):
-            raise DataError("transition codes must ascend and be label pairs")
+        self._check_codes("transition", self.transition_codes, self.n_transition, L * L)
+
+    def _check_codes(self, name: str, codes: Ids | None, n: int, end: int) -> None:
+        if codes is None:
+            if n not in (0, end):
+                raise DataError(f"a chain of {self.n_labels} labels has {end} {name}s or none, not {n}")
+        elif len(codes) != n or not _ascending(codes, end):
+            raise DataError(f"{name} codes must ascend and be below {end}")
+
+    def _check_classes(self) -> None:
+        if self.label_classes is None:
+            if self.class_offsets is not None or self.class_codes is not None:
+                raise DataError("class weights need label_classes")
+            return
+        classes = np.ascontiguousarray(self.label_classes, dtype=np.int32)
+        object.__setattr__(self, "label_classes", classes)
+        if classes.shape != (self.n_labels,) or classes.min() < 0:
+            raise DataError(f"label_classes must be {self.n_labels} numbers >= 0")
+        _check_lists("class", self.class_offsets, self.class_codes, self.n_attributes, self.n_classes)
 
     @classmethod
     def from_data(
@@ -60,6 +104,11 @@ class ChainField:
         all_states: bool,
         all_transitions: bool,
         transitions: bool = True,
+        order: int = 1,
+        allowed: Flags | None = None,
+        allowed_start: Flags | None = None,
+        allowed_end: Flags | None = None,
+        label_classes: Ids | None = None,
     ) -> ChainField:
         """The parameter set for a training set: all combinations, or those that occur in it."""
         if data.labels is None:
@@ -68,27 +117,42 @@ class ChainField:
         pair: tuple[Ints, Ids] | tuple[None, None] = (None, None)
         if not all_states:
             state = _core.observed_pairs(data.offsets, data.attributes, data.labels, n_attributes, n_labels)
-        codes = None
+        lags: dict[int, Ids] = {}
         if transitions and not all_transitions:
-            inside = np.ones(data.n_positions, dtype=bool)
-            inside[data.starts[:-1][data.lengths > 0]] = False
-            t = np.flatnonzero(inside)
-            codes = np.unique(data.labels[t - 1].astype(np.int64) * n_labels + data.labels[t]).astype(np.int32)
+            lags = {lag: _observed_runs(data, n_labels, lag) for lag in range(1, order + 1)}
         if data.pair_offsets is not None and data.pair_attributes is not None and not all_transitions:
             pair = _core.observed_pairs(
                 data.pair_offsets, data.pair_attributes, data.labels, n_pair_attributes, n_labels, pairs=True
             )
-        n_transition = (len(codes) if codes is not None else n_labels**2) if transitions else 0
+        classes: tuple[Ints, Ids] | tuple[None, None] = (None, None)
+        if label_classes is not None and not all_states:
+            label_classes = np.ascontiguousarray(label_classes, dtype=np.int32)
+            n_classes = int(label_classes.max()) + 1
+            seen = label_classes[data.labels]
+            classes = _core.observed_pairs(data.offsets, data.attributes, seen, n_attributes, n_classes)
+
+        def count(lag: int) -> int:
+            return len(lags[lag]) if lag in lags else n_labels ** (lag + 1) if transitions and lag <= order else 0
+
         return cls(
             n_labels,
             n_attributes,
             n_pair_attributes,
             state[0],
             state[1],
-            codes,
-            n_transition,
+            lags.get(1),
+            count(1),
             pair[0],
             pair[1],
+            order,
+            lags.get(2),
+            count(2),
+            allowed,
+            allowed_start,
+            allowed_end,
+            label_classes,
+            classes[0],
+            classes[1],
         )
 
     @property
@@ -100,14 +164,35 @@ class ChainField:
         return len(self.pair_codes) if self.pair_codes is not None else self.n_pair_attributes * self.n_labels**2
 
     @property
+    def n_classes(self) -> int:
+        return 0 if self.label_classes is None else int(self.label_classes.max()) + 1
+
+    @property
+    def n_class(self) -> int:
+        """Number of class weights."""
+        return len(self.class_codes) if self.class_codes is not None else self.n_attributes * self.n_classes
+
+    @property
     def size(self) -> int:
         """Number of weights."""
-        return self.n_state + self.n_transition + self.n_pair
+        return self.n_state + self.n_transition + self.n_pair + self.n_triple + self.n_class
 
     @property
     def layout(self) -> Mapping[str, slice]:
-        first, second = self.n_state, self.n_state + self.n_transition
-        return {"state": slice(0, first), "transition": slice(first, second), "pair": slice(second, self.size)}
+        counts = {
+            "state": self.n_state,
+            "transition": self.n_transition,
+            "pair": self.n_pair,
+            "triple": self.n_triple,
+            "class": self.n_class,
+        }
+        ends = accumulate(counts.values())
+        return {name: slice(end - n, end) for (name, n), end in zip(counts.items(), ends, strict=True)}
+
+    @property
+    def constrained(self) -> bool:
+        """Whether some labellings are forbidden."""
+        return any(mask is not None for mask in (self.allowed, self.allowed_start, self.allowed_end))
 
     def state_names(self) -> tuple[Ids, Ids]:
         """(attribute, label) of every state weight."""
@@ -133,8 +218,26 @@ class ChainField:
         i, j = np.divmod(codes, self.n_labels)
         return a.astype(np.int32), i.astype(np.int32), j.astype(np.int32)
 
+    def triple_names(self) -> tuple[Ids, Ids, Ids]:
+        """(label two before, label before, label) of every triple weight."""
+        codes = self.triple_codes if self.triple_codes is not None else np.arange(self.n_triple)
+        ij, k = np.divmod(codes, self.n_labels)
+        i, j = np.divmod(ij, self.n_labels)
+        return i.astype(np.int32), j.astype(np.int32), k.astype(np.int32)
+
+    def class_names(self) -> tuple[Ids, Ids]:
+        """(attribute, class) of every class weight."""
+        if self.class_offsets is None or self.class_codes is None:
+            a, c = np.divmod(np.arange(self.n_class), max(self.n_classes, 1))
+            return a.astype(np.int32), c.astype(np.int32)
+        return np.repeat(np.arange(self.n_attributes, dtype=np.int32), np.diff(self.class_offsets)), self.class_codes
+
     @cached_property
     def native(self) -> _core.Field:
+        allowed, start, end = (
+            None if mask is None else mask.astype(np.uint8).ravel()
+            for mask in (self.allowed, self.allowed_start, self.allowed_end)
+        )
         return _core.Field(
             self.n_labels,
             self.n_attributes,
@@ -145,7 +248,28 @@ class ChainField:
             self.n_transition,
             self.pair_offsets,
             self.pair_codes,
+            self.order,
+            self.triple_codes,
+            self.n_triple,
+            allowed,
+            start,
+            end,
+            self.label_classes,
+            self.n_classes,
+            self.class_offsets,
+            self.class_codes,
         )
+
+
+def _observed_runs(data: SequenceData, n_labels: int, lag: int) -> Ids:
+    """The codes of the runs of lag + 1 labels that occur, ascending."""
+    assert data.labels is not None
+    positions = np.arange(data.n_positions) - np.repeat(data.starts[:-1], data.lengths)
+    t = np.flatnonzero(positions >= lag)
+    codes = np.zeros(len(t), dtype=np.int64)
+    for back in range(lag, -1, -1):
+        codes = codes * n_labels + data.labels[t - back]
+    return np.unique(codes).astype(np.int32)
 
 
 def _ascending(codes: Ids, end: int) -> bool:

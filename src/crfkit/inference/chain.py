@@ -10,6 +10,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit.data.sequences import Floats, Ids, SequenceData
+from crfkit.errors import DataError
 from crfkit.fields.chain import ChainField
 
 
@@ -35,19 +36,21 @@ class ChainInference:
 
     def log_partition(self, data: SequenceData) -> Floats:
         """log Z of each sequence."""
-        return self._decoder.marginals(data.native, self._threads, nodes=False)[0]
+        return self._marginals(data, nodes=False)[0]
 
     def node_marginals(self, data: SequenceData) -> Floats:
         """p(y_t = j | x), [T, L]."""
-        return self._decoder.marginals(data.native, self._threads)[1]
+        return self._marginals(data)[1]
 
     def edge_marginals(self, data: SequenceData) -> Floats:
         """p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
-        return self._decoder.marginals(data.native, self._threads, nodes=False, edges=True)[2]
+        return self._marginals(data, nodes=False, edges=True)[2]
 
     def decode(self, data: SequenceData) -> tuple[Ids, Floats]:
         """(the most probable labels [T], their score per sequence [N])."""
-        return self._decoder.viterbi(data.native, self._threads)
+        labels, scores = self._decoder.viterbi(data.native, self._threads)
+        self._check_possible(scores)
+        return labels, scores
 
     def errors(self, data: SequenceData) -> tuple[float, float]:
         """(share of positions, share of sequences) that decoding labels wrongly."""
@@ -56,6 +59,16 @@ class ChainInference:
         wrong = self.decode(data)[0] != data.labels
         per_sequence = np.add.reduceat(wrong, data.starts[:-1][data.lengths > 0])
         return float(wrong.mean()), float((per_sequence > 0).sum() / len(data))
+
+    def _marginals(self, data: SequenceData, nodes: bool = True, edges: bool = False) -> tuple[Floats, Floats, Floats]:
+        found = self._decoder.marginals(data.native, self._threads, nodes, edges)
+        self._check_possible(found[0])
+        return found
+
+    def _check_possible(self, scores: Floats) -> None:
+        """Constraints may leave nothing of a sequence: its log Z and its best score are then −inf."""
+        if self.field.constrained and np.isneginf(scores).any():
+            raise DataError(f"the constraints allow no labelling of sequence {int(np.argmin(scores))}")
 
     @property
     def _threads(self) -> int:

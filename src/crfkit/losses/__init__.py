@@ -1,5 +1,5 @@
-"""Losses: smooth functions of the weights. See :mod:`crfkit.protocols`."""
+"""Losses: functions of the weights. See :mod:`crfkit.protocols`."""
 
-from crfkit.losses.chain import ChainLikelihood
+from crfkit.losses.chain import ChainLikelihood, SoftmaxMargin, StructuredHinge
 
-__all__ = ["ChainLikelihood"]
+__all__ = ["ChainLikelihood", "SoftmaxMargin", "StructuredHinge"]

@@ -1,34 +1,62 @@
-"""Negative log-likelihood of chains: ``Σ_n weight_n · (log Z(x_n) − score(x_n, y_n))``."""
+"""Losses of chains: negative log-likelihood and its margin forms.
+
+likelihood       Σ_n weight_n · (log Σ_y exp score(x_n, y) − score(x_n, y_n))
+softmax margin   the same with score(x_n, y) + cost(y_n, y) in the sum (Gimpel & Smith 2010)
+hinge            Σ_n weight_n · (max_y (score(x_n, y) + cost(y_n, y)) − score(x_n, y_n))
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit.data.sequences import Floats, SequenceData
+from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
+from crfkit.losses.online import OnlineChain
 from crfkit.protocols import Evaluation
 
+if TYPE_CHECKING:
+    from crfkit.losses.expectations import ChainExpectations
 
-class ChainLikelihood:
-    """The loss of a field on labelled sequences; exact."""
 
-    name = "chain likelihood"
-    capabilities = frozenset({"smooth", "subset"})
+class ChainLoss:
+    """A loss of a field on labelled sequences. `cost` is [gold label, label]."""
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[str]]
+    hinge: ClassVar[bool] = False
 
     def __init__(
-        self, data: SequenceData, field: ChainField, n_threads: int | None = None, kernels: str = "auto"
+        self,
+        data: SequenceData,
+        field: ChainField,
+        n_threads: int | None = None,
+        kernels: str = "auto",
+        cache_bytes: int = 1 << 30,
+        cost: Floats | None = None,
     ) -> None:
+        """`cache_bytes`: how much memory Hessian products may use to save time."""
         self.data = data
         self.field = field
-        self._options = (n_threads, kernels)
-        self._objective = _core.Objective(data.native, field.native, count_threads(n_threads), kernels)
+        self.cost = cost
+        self.n_threads = n_threads
+        self.kernels = kernels
+        self._cache_bytes = cache_bytes
+        flat = None if cost is None else cost.ravel()
+        try:
+            self._objective = _core.Objective(
+                data.native, field.native, count_threads(n_threads), kernels, flat, self.hinge
+            )
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        self._curved = False  # whether a Hessian product was asked for: the next evaluations prepare for it
+        self._held: ChainEvaluation | None = None  # the evaluation that the native objective stands at
 
     @property
     def size(self) -> int:
@@ -38,30 +66,134 @@ class ChainLikelihood:
     def layout(self) -> Mapping[str, slice]:
         return self.field.layout
 
-    def subset(self, ids: ArrayLike) -> ChainLikelihood:
-        """The loss of some sequences only; multiply by ``len(data) / len(ids)`` to estimate the whole."""
-        return ChainLikelihood(self.data.take(ids), self.field, *self._options)
-
     def at(self, w: Floats, warm: Evaluation | None = None) -> ChainEvaluation:
-        return ChainEvaluation(self._objective, w)
+        return ChainEvaluation(self, w)
+
+    def subset(self, ids: ArrayLike) -> ChainLoss:
+        """The loss of some sequences only; multiply by ``len(data) / len(ids)`` to estimate the whole."""
+        part = type(self).__new__(type(self))
+        ChainLoss.__init__(
+            part, self.data.take(ids), self.field, self.n_threads, self.kernels, self._cache_bytes, self.cost
+        )
+        return part
+
+    def online(self) -> OnlineChain:
+        """Updates sequence by sequence."""
+        return OnlineChain(self.data, self.field, self.kernels, self.cost, self.hinge)
+
+    def expectations(self) -> ChainExpectations:
+        """Expected feature counts by total count, for improved iterative scaling."""
+        if "expectations" not in self.capabilities:
+            raise CapabilityError(f"the {self.name} has no expectations")
+        from crfkit.losses.expectations import ChainExpectations
+
+        return ChainExpectations(self)
 
 
-@dataclass(frozen=True, eq=False)
+class ChainLikelihood(ChainLoss):
+    """The negative log-likelihood; exact."""
+
+    name = "chain likelihood"
+    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "online", "expectations"})
+
+
+class SoftmaxMargin(ChainLoss):
+    """Likelihood in a field where wrong labels score higher by their cost: a smooth margin. `cost` None: Hamming."""
+
+    name = "softmax margin"
+    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "online"})
+
+    def __init__(
+        self,
+        data: SequenceData,
+        field: ChainField,
+        cost: ArrayLike | None = None,
+        n_threads: int | None = None,
+        kernels: str = "auto",
+        cache_bytes: int = 1 << 30,
+    ) -> None:
+        super().__init__(data, field, n_threads, kernels, cache_bytes, cost_matrix(cost, field.n_labels))
+
+
+class StructuredHinge(ChainLoss):
+    """The margin loss of structured support vector machines; it has corners. `cost` None: Hamming."""
+
+    name = "structured hinge"
+    capabilities = frozenset({"subset", "online"})
+    hinge = True
+
+    def __init__(
+        self,
+        data: SequenceData,
+        field: ChainField,
+        cost: ArrayLike | None = None,
+        n_threads: int | None = None,
+        kernels: str = "auto",
+    ) -> None:
+        super().__init__(data, field, n_threads, kernels, 0, cost_matrix(cost, field.n_labels))
+
+
+def cost_matrix(cost: ArrayLike | None, n_labels: int) -> Floats:
+    """The cost of labelling i as j: as given, checked, or 1 for all mistakes."""
+    if cost is None:
+        return 1.0 - np.eye(n_labels)
+    matrix = np.array(cost, dtype=np.float64)
+    if matrix.shape != (n_labels, n_labels):
+        raise ParameterError(f"the cost has shape {matrix.shape}; expected ({n_labels}, {n_labels})")
+    if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
+        raise ParameterError("costs must be finite and >= 0, and 0 for the right label")
+    return matrix
+
+
 class ChainEvaluation:
-    """Value and gradient at w, computed together when either is first asked for."""
+    """A chain loss at w; value and gradient are computed together when either is first asked for."""
 
-    _objective: _core.Objective
-    w: Floats
+    def __init__(self, loss: ChainLoss, w: Floats) -> None:
+        self.w = w
+        self._loss = loss
+        self._both: tuple[float, Floats] | None = None
 
-    @cached_property
-    def _both(self) -> tuple[float, Floats]:
+    def _evaluate(self) -> tuple[float, Floats]:
+        loss = self._loss
         gradient = np.empty(len(self.w))
-        return self._objective.value_gradient(self.w, gradient), gradient
+        objective = loss._objective
+        keep = loss._curved and objective.cache_bytes <= loss._cache_bytes
+        loss._held = None
+        value = objective.value_gradient(self.w, gradient, keep)
+        loss._held = self
+        return value, gradient
 
     @property
     def value(self) -> float:
+        if self._both is None:
+            self._both = self._evaluate()
         return self._both[0]
 
     @property
     def grad(self) -> Floats:
+        if self._both is None:
+            self._both = self._evaluate()
         return self._both[1]
+
+    def hessp(self, v: Floats) -> Floats:
+        """∇²loss(w)·v."""
+        loss = self._loss
+        self._require("hessp")
+        if loss._held is not self or not loss._curved:
+            loss._curved = True
+            self._evaluate()
+        product = np.empty(len(self.w))
+        loss._objective.hessian_product(np.ascontiguousarray(v), product)
+        return product
+
+    def hess_diag(self) -> Floats:
+        """Σ p(1−p) over the occurrences of each feature, values squared: the diagonal as if they were independent."""
+        self._require("hess_diag")
+        diagonal = np.empty(len(self.w))
+        self._loss._held = None
+        self._loss._objective.hessian_diagonal(self.w, diagonal)
+        return diagonal
+
+    def _require(self, capability: str) -> None:
+        if capability not in self._loss.capabilities:
+            raise CapabilityError(f"the {self._loss.name} has no {capability}")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from crfkit.arrays import add_scaled, dot
 from crfkit.errors import ParameterError
@@ -21,6 +22,8 @@ class L2:
     """
 
     strength: float = 1.0
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"l2"})
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.strength) and self.strength >= 0):

@@ -6,15 +6,38 @@ from dataclasses import fields
 from typing import Any
 
 from crfkit.errors import ParameterError
+from crfkit.solvers.auto import Auto
+from crfkit.solvers.conjugate_gradient import ConjugateGradient
+from crfkit.solvers.dense_quasi_newton import BFGS, DFP
+from crfkit.solvers.gradient_descent import GradientDescent
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.line_search import StrongWolfe
+from crfkit.solvers.line_searches import Armijo, ExactLineSearch, Goldstein, MoreThuente, StrongWolfe, UnitStep
 from crfkit.solvers.loop import Iteration
+from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, PassiveAggressive
+from crfkit.solvers.newton import Newton
+from crfkit.solvers.sgd import ASGD, SGD
+from crfkit.solvers.smd import SMD
 from crfkit.solvers.stopping import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, SuccessiveChanges
+from crfkit.solvers.tron import Tron
 
 SOLVERS: dict[str, Any] = {
     solver.name: solver
     for solver in (
+        Auto,
         LBFGS,
+        BFGS,
+        DFP,
+        ConjugateGradient,
+        GradientDescent,
+        Newton,
+        Tron,
+        SGD,
+        ASGD,
+        AveragedPerceptron,
+        PassiveAggressive,
+        AROW,
+        MIRA,
+        SMD,
     )
 }  # fmt: skip
 
@@ -38,14 +61,33 @@ def make_solver(solver: Any, **options: Any) -> Any:
 
 
 __all__ = [
+    "AROW",
+    "ASGD",
+    "BFGS",
+    "DFP",
     "LBFGS",
+    "MIRA",
+    "SGD",
+    "SMD",
     "SOLVERS",
     "AnyOf",
+    "Armijo",
+    "Auto",
+    "AveragedPerceptron",
+    "ConjugateGradient",
+    "ExactLineSearch",
+    "Goldstein",
+    "GradientDescent",
     "GradientNorm",
     "Iteration",
+    "MoreThuente",
+    "Newton",
+    "PassiveAggressive",
     "PeriodDecrease",
     "StoppingRule",
     "StrongWolfe",
     "SuccessiveChanges",
+    "Tron",
+    "UnitStep",
     "make_solver",
 ]

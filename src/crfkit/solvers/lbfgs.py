@@ -6,27 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status
-from crfkit.solvers.line_search import Reason, StrongWolfe, Trial
+from crfkit.solvers.descent import Progress, check_iterations, saved_vector
+from crfkit.solvers.line_search import LineSearch
+from crfkit.solvers.line_searches import StrongWolfe
 from crfkit.solvers.loop import Callback, run
 from crfkit.solvers.memory import CurvaturePairs
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.objective import Objective
+from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
-@dataclass
-class LBFGSState:
-    point: Point
-    pairs: CurvaturePairs
-    best_value: float  # so far, as is the next
-    best_norm: float
-    stalls: int = 0  # successive steps that improved neither
+class _UnscaledPairs(CurvaturePairs):
+    """H₀ is not rescaled to the newest pair: γ = 1."""
 
-    def saved(self) -> Mapping[str, Any]:
-        return self.pairs.saved()
+    def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
+        taken = super().add(x, g, x_new, g_new)
+        self._gamma = 1.0
+        return taken
 
 
 @dataclass(frozen=True)
@@ -38,24 +38,30 @@ class LBFGS:
     memory : how many curvature pairs to keep; two vectors each.
     stopping : a rule of :mod:`crfkit.solvers.stopping`.
     max_iterations : at most so many.
-    line_search : finds a step that satisfies the strong Wolfe conditions.
+    line_search : one of :mod:`crfkit.solvers.line_searches`; curvature is learned from Wolfe steps.
+    initial_scaling : H₀ = γ·I with γ = sᵀy/yᵀy of the newest pair, or the identity.
+    preconditioned : H₀ = γ·diag(h)^(−power), where h is the Hessian's diagonal at the start.
+    power : see `preconditioned`; 1 is Jacobi's, less is safer where the diagonal changes on the way.
     """
 
     memory: int = 6
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 1000
-    line_search: StrongWolfe = field(default_factory=StrongWolfe)
+    line_search: LineSearch = field(default_factory=StrongWolfe)
+    initial_scaling: bool = True
+    preconditioned: bool = False
+    power: float = 0.5
 
     name: ClassVar[str] = "lbfgs"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
+    needs = NeedsDiagonal("smooth")
     handles_rest: ClassVar[frozenset[str]] = frozenset()
-    max_stalls: ClassVar[int] = 10
 
     def __post_init__(self) -> None:
         if self.memory < 1:
             raise ParameterError(f"memory must be >= 1, not {self.memory!r}")
-        if self.max_iterations < 0:
-            raise ParameterError(f"max_iterations must be >= 0, not {self.max_iterations!r}")
+        if not 0 <= self.power <= 1:
+            raise ParameterError(f"power must be between 0 and 1, not {self.power!r}")
+        check_iterations(self.max_iterations)
 
     def minimize(
         self,
@@ -67,45 +73,15 @@ class LBFGS:
     ) -> Result:
         return run(self, loss, penalty, w0, callbacks, resume)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> LBFGSState:
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
+        if "pairs" in saved and ("scale" in saved) != self.preconditioned:
+            raise ParameterError("the saved state is of an L-BFGS with another setting of `preconditioned`")
         start = objective.at(w0)
-        return LBFGSState(start, CurvaturePairs(self.memory, saved), start.value, start.grad_norm)
+        scale = None
+        if self.preconditioned and start.finite:
+            scale = saved_vector(saved, "scale", w0) if "scale" in saved else jacobi_scale(objective, start, self.power)
+        kind = CurvaturePairs if self.initial_scaling else _UnscaledPairs
+        return QuasiNewtonState(start, kind(self.memory, saved, scale), Progress.at(start, saved), scale)
 
-    def step(self, objective: Objective, state: LBFGSState) -> LBFGSState | Status:
-        point, pairs = state.point, state.pairs
-        if point.grad_norm == 0.0:
-            return Status.CONVERGED
-        first = len(pairs) == 0
-        d = pairs.direction(point.grad)
-        slope = dot(d, point.grad)
-        if not slope < 0:  # the pairs have lost positive definiteness to rounding
-            pairs.clear()
-            first, d = True, -1.0 * point.grad
-            slope = dot(d, point.grad)
-
-        def phi(step: float) -> Trial:
-            trial = objective.at(combine(point.w, step, d), point.evaluation)
-            return Trial(step, trial.value, dot(trial.grad, d), trial)
-
-        start = Trial(0.0, point.value, slope, point)
-        found = self.line_search.search(phi, start, 1.0 / point.grad_norm if first else 1.0)
-        new = found.trial.point
-        # Where the objective is flat to rounding, a step along which it does not fall must flatten its slope.
-        useless = new is not None and new.value >= point.value and found.reason is not Reason.STRONG_WOLFE
-        if not found.accepted or new is None or useless:
-            if first:
-                return Status.LINE_SEARCH_FAILED
-            pairs.clear()  # once more along the gradient
-            return self.step(objective, state)
-        pairs.add(point.w, point.grad, new.w, new.grad)
-        return self._advance(state, new)
-
-    def _advance(self, state: LBFGSState, new: Point) -> LBFGSState | Status:
-        """The next state, unless nothing but rounding has changed for a while."""
-        falls = new.value < state.best_value - 2.0**-50 * abs(state.best_value)
-        flattens = new.grad_norm < 0.9 * state.best_norm
-        stalls = 0 if falls or flattens else state.stalls + 1
-        if stalls > self.max_stalls:
-            return Status.LINE_SEARCH_FAILED
-        best_value, best_norm = min(state.best_value, new.value), min(state.best_norm, new.grad_norm)
-        return LBFGSState(new, state.pairs, best_value, best_norm, stalls)
+    def step(self, objective: Objective, state: QuasiNewtonState) -> QuasiNewtonState | Status:
+        return quasi_newton_step(objective, state, self.line_search)

@@ -1,9 +1,4 @@
-"""Strong Wolfe line search: bracket, then zoom with safeguarded cubic interpolation.
-
-Nocedal & Wright, Numerical Optimization, Algorithms 3.5 and 3.6. With φ(t) = f(x + t·d), a step t is taken when
-    φ(t) ≤ φ(0) + c1·t·φ′(0)        (sufficient decrease)
-    |φ′(t)| ≤ c2·|φ′(0)|            (curvature)
-"""
+"""What all line searches share: φ(t) = f(x + t·d) at a trial step, the outcome with its reason, the decrease test."""
 
 from __future__ import annotations
 
@@ -11,8 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
+from crfkit.errors import ParameterError
 from crfkit.solvers.objective import Point
+
+ROUNDING = 4 * 2.0**-52  # differences of φ that are smaller, relative to φ, count as none
 
 
 @dataclass(frozen=True)
@@ -27,101 +26,89 @@ class Trial:
         return math.isfinite(self.value) and math.isfinite(self.slope)
 
 
+Phi = Callable[[float], Trial]
+
+
 class Reason(Enum):
     """Why a line search stopped."""
 
     STRONG_WOLFE = "both Wolfe conditions hold"
-    DECREASE_ONLY = "out of trials: the best step decreases enough, but the slope is still steep"
+    GOLDSTEIN = "both Goldstein conditions hold"
+    ARMIJO = "the step decreases enough"
+    EXACT = "the slope is zero, or changes its sign, to the precision asked for"
+    UNTESTED = "the step was taken as it was given"
+    DECREASE_ONLY = "out of trials: the best step decreases enough, but the other condition does not hold"
     NO_DECREASE = "no step with sufficient decrease was found"
     NOT_DESCENT = "the direction does not descend"
+    UNBOUNDED = "the function still falls at the largest step"
+
+
+_FAILED = frozenset({Reason.NO_DECREASE, Reason.NOT_DESCENT, Reason.UNBOUNDED})
 
 
 @dataclass(frozen=True)
 class LineSearchResult:
-    trial: Trial
+    trial: Trial  # the start where no step was found; the largest step where the function is unbounded
     reason: Reason
     trials: int
 
     @property
     def accepted(self) -> bool:
-        return self.reason in (Reason.STRONG_WOLFE, Reason.DECREASE_ONLY)
+        return self.reason not in _FAILED
+
+
+class LineSearch(Protocol):
+    def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
+        """Searches from `start` (step 0), trying `step` first."""
+        ...
 
 
 @dataclass(frozen=True)
-class StrongWolfe:
-    c1: float = 1e-4
-    c2: float = 0.9
-    max_trials: int = 20
-    max_step: float = 1e20
-    expansion: float = 4.0
+class Decrease:
+    """φ(t) ≤ φ(0) + c1·t·φ′(0), up to the rounding of φ and `slack`·|φ(0)|."""
 
-    def search(self, phi: Callable[[float], Trial], start: Trial, step: float) -> LineSearchResult:
-        """Searches from `start` (step 0), trying `step` first."""
-        if not start.slope < 0:
-            return LineSearchResult(start, Reason.NOT_DESCENT, 0)
-        # Differences below the rounding of φ count as none.
-        slack = 4 * 2.0**-52 * abs(start.value)
-        trials = 0
+    start: Trial
+    c1: float
+    slack: float = 0.0
 
-        def decreases(trial: Trial) -> bool:
-            return trial.value <= start.value + self.c1 * trial.step * start.slope + slack
+    def tolerance(self, trial: Trial) -> float:
+        """By how much the value may be higher than it should be."""
+        start = abs(self.start.value)
+        return ROUNDING * max(start, abs(trial.value)) + self.slack * start
 
-        def flat(trial: Trial) -> bool:
-            return abs(trial.slope) <= -self.c2 * start.slope
+    def holds(self, trial: Trial) -> bool:
+        bound = self.start.value + self.c1 * trial.step * self.start.slope
+        return trial.finite and trial.value <= bound + self.tolerance(trial)
 
-        low = start
-        while trials < self.max_trials:
-            trial = phi(step)
-            trials += 1
-            if not trial.finite or not decreases(trial) or (trial.value >= low.value and trials > 1):
-                high = trial
-                break
-            if flat(trial):
-                return LineSearchResult(trial, Reason.STRONG_WOLFE, trials)
-            if trial.slope >= 0:
-                low, high = trial, low
-                break
-            low = trial
-            step = min(self.expansion * step, self.max_step)
-        else:
-            return _give_up(low, start, trials)
+    def seen(self, trial: Trial) -> bool:
+        """It holds and is more than rounding: φ(t) < φ(0)."""
+        return self.holds(trial) and trial.value < self.start.value + self.slack * abs(self.start.value)
 
-        # Zoom: the interval between low (the best step so far) and high holds a Wolfe point.
-        while trials < self.max_trials and abs(high.step - low.step) > 1e-16 * max(low.step, high.step):
-            trial = phi(_interpolate(low, high))
-            trials += 1
-            if not trial.finite or not decreases(trial) or trial.value >= low.value + slack:
-                high = trial
-                continue
-            if flat(trial):
-                return LineSearchResult(trial, Reason.STRONG_WOLFE, trials)
-            if trial.slope * (high.step - low.step) >= 0:
-                high = low
-            low = trial
-        return _give_up(low, start, trials)
+    def out_of_trials(self, best: Trial, trials: int) -> LineSearchResult:
+        """The outcome where no trial met all conditions; `best` is the lowest, or the start."""
+        if self.seen(best):
+            return LineSearchResult(best, Reason.DECREASE_ONLY, trials)
+        return LineSearchResult(self.start, Reason.NO_DECREASE, trials)
+
+    def at_largest_step(self, trial: Trial, trials: int) -> LineSearchResult:
+        """The outcome where the slope is still negative at the largest step."""
+        if self.seen(trial):
+            return LineSearchResult(trial, Reason.UNBOUNDED, trials)
+        return LineSearchResult(self.start, Reason.NO_DECREASE, trials)
 
 
-def _give_up(low: Trial, start: Trial, trials: int) -> LineSearchResult:
-    reason = Reason.NO_DECREASE if low is start else Reason.DECREASE_ONLY
-    return LineSearchResult(low, reason, trials)
+def check_range(name: str, low: float, value: float, high: float) -> None:
+    if not low < value < high:
+        raise ParameterError(f"{name} must be between {low:g} and {high:g}, not {value!r}")
 
 
-def _interpolate(low: Trial, high: Trial) -> float:
-    """Minimiser of the cubic through both ends, kept off them by a tenth of the interval; else the middle."""
-    a, b = low.step, high.step
-    width = b - a
-    guess = math.nan
-    if high.finite:
-        # Nocedal & Wright (3.59)
-        d1 = low.slope + high.slope - 3 * (low.value - high.value) / (a - b)
-        square = d1 * d1 - low.slope * high.slope
-        if square >= 0:
-            d2 = math.copysign(math.sqrt(square), width)
-            denominator = high.slope - low.slope + 2 * d2
-            if denominator != 0:
-                guess = b - width * (high.slope + d2 - d1) / denominator
-    if not math.isfinite(guess) or not 0.1 <= (guess - a) / width <= 0.9:
-        fraction = (guess - a) / width if math.isfinite(guess) else 0.5
-        fraction = min(max(fraction, 0.1), 0.9) if math.isfinite(fraction) else 0.5
-        return a + fraction * width
-    return guess
+def check_limits(max_trials: int, max_step: float) -> None:
+    if max_trials < 1:
+        raise ParameterError(f"max_trials must be >= 1, not {max_trials!r}")
+    if not max_step > 0:
+        raise ParameterError(f"max_step must be > 0, not {max_step!r}")
+
+
+def check_slack(slack: float) -> None:
+    if not (math.isfinite(slack) and slack >= 0):
+        raise ParameterError(f"slack must be a finite number >= 0, not {slack!r}")

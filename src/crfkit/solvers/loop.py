@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from crfkit.arrays import norm
@@ -136,7 +136,9 @@ def run(
             if solver.stopping.satisfied(trace, point.w):
                 return finish(state, Status.CONVERGED)
         return finish(state, Status.MAX_ITERATIONS)
-    except StopTraining:
+    except StopTraining as stop:
+        if stop.extra:
+            trace[-1] = replace(trace[-1], extra=dict(stop.extra))
         return finish(state, Status.STOPPED_BY_CALLBACK)
     except KeyboardInterrupt:
         return finish(state, Status.INTERRUPTED)
@@ -156,7 +158,11 @@ def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None
             f"the solver {solver.name} needs {', '.join(missing)}, which the {loss.name} does not have; "
             f"it has {', '.join(sorted(loss.capabilities))}" + which(lambda other: other.needs <= loss.capabilities)
         )
-    rest = penalty.split()[1]
+    smooth, rest = penalty.split()
+    handles_smooth = getattr(solver, "handles_smooth", None)  # None: any
+    if smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds:
+        taken = " and ".join(sorted(handles_smooth)) or "none"
+        raise CapabilityError(f"the solver {solver.name} would ignore {penalty.name}; penalties that it takes: {taken}")
     if rest is None:
         return
     kinds = rest.kinds

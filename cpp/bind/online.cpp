@@ -1,0 +1,129 @@
+#include "../core/online.hpp"
+
+#include "chain.hpp"
+#include "common.hpp"
+
+namespace crfkit {
+
+namespace {
+
+struct Online {
+    Sequences data;
+    Field field;
+    ChainOnline chain;
+
+    Online(Sequences d, Field f, const std::string& kernels, const OptionalArray<double>& cost, bool hinge)
+        : data(std::move(d)),
+          field(std::move(f)),
+          chain(data.view(), field.view(), kernels_named(kernels), pointer(cost), hinge) {}
+};
+
+using Order = Array<int64_t>;
+
+}  // namespace
+
+void bind_online(nb::module_& m) {
+    nb::class_<Online>(m, "Online", "Chains that are updated sequence by sequence; see crfkit.losses.online.")
+        .def(nb::init<Sequences, Field, const std::string&, const OptionalArray<double>&, bool>(), "data"_a, "field"_a,
+             "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false)
+        .def(
+            "start",
+            [](Online& self, const Array<double>& w) {
+                check_size(self.field.view(), w.size());
+                self.chain.start(w.data());
+            },
+            "w"_a)
+        .def(
+            "weights",
+            [](const Online& self, Output w) {
+                check_size(self.field.view(), w.size());
+                self.chain.weights(w.data());
+            },
+            "w"_a)
+        .def(
+            "average",
+            [](const Online& self, Output w) {
+                check_size(self.field.view(), w.size());
+                self.chain.average(w.data());
+            },
+            "w"_a)
+        .def(
+            "sgd",
+            [](Online& self, const Order& order, const Array<double>& steps, double l2, double l1, bool averaged) {
+                if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
+                return run([&] {
+                    return self.chain.sgd(order.data(), steps.data(), static_cast<int64_t>(order.size()), l2, l1,
+                                          averaged, poll_signals);
+                });
+            },
+            "order"_a, "steps"_a, "l2"_a, "l1"_a, "averaged"_a, "Summed loss before each update.")
+        .def(
+            "perceptron",
+            [](Online& self, const Order& order) {
+                run([&] { self.chain.perceptron(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
+            },
+            "order"_a)
+        .def(
+            "measure",
+            [](Online& self, const Order& order) {
+                run([&] { self.chain.measure(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
+            },
+            "order"_a, "Counts mistakes, changes nothing.")
+        .def_prop_ro(
+            "mistakes",
+            [](const Online& self) {
+                return std::make_tuple(self.chain.mistakes().sequences, self.chain.mistakes().positions);
+            },
+            "(sequences, positions) that the last epoch labelled wrongly, before its updates.")
+        .def(
+            "save",
+            [](const Online& self) {
+                ChainOnline::Saved saved = self.chain.save();
+                return nb::make_tuple(to_numpy(std::move(saved.theta)), to_numpy(std::move(saved.sums)),
+                                      to_numpy(std::move(saved.reached)), to_numpy(std::move(saved.covariances)),
+                                      to_numpy(std::move(saved.multipliers)), saved.scale, saved.scale_sum,
+                                      saved.penalty, saved.steps);
+            },
+            "All that later epochs depend on.", nb::sig("def save(self) -> tuple[Any, ...]"))
+        .def(
+            "restore",
+            [](Online& self, const Array<double>& theta, const Array<double>& sums, const Array<double>& reached,
+               const Array<double>& covariances, const Array<double>& multipliers, double scale, double scale_sum,
+               double penalty, int64_t steps) {
+                const auto copy = [](const Array<double>& array) {
+                    return std::vector<double>(array.data(), array.data() + array.size());
+                };
+                self.chain.restore({copy(theta), copy(sums), copy(reached), copy(covariances), copy(multipliers), scale,
+                                    scale_sum, penalty, steps});
+            },
+            "theta"_a, "sums"_a, "reached"_a, "covariances"_a, "multipliers"_a, "scale"_a, "scale_sum"_a, "penalty"_a,
+            "steps"_a, "Goes on from what save returned.")
+        .def(
+            "passive_aggressive",
+            [](Online& self, const Order& order, int kind, double c) {
+                if (kind < 0 || kind > 2) throw nb::value_error("kind must be 0, 1 or 2");
+                return run([&] {
+                    return self.chain.passive_aggressive(order.data(), static_cast<int64_t>(order.size()),
+                                                         static_cast<Aggression>(kind), c, poll_signals);
+                });
+            },
+            "order"_a, "kind"_a, "c"_a, "Summed loss before each update.")
+        .def(
+            "arow",
+            [](Online& self, const Order& order, double variance, double gamma) {
+                return run([&] {
+                    return self.chain.arow(order.data(), static_cast<int64_t>(order.size()), variance, gamma,
+                                           poll_signals);
+                });
+            },
+            "order"_a, "variance"_a, "gamma"_a, "Summed loss before each update.")
+        .def(
+            "mira",
+            [](Online& self, const Order& order, double c) {
+                return run(
+                    [&] { return self.chain.mira(order.data(), static_cast<int64_t>(order.size()), c, poll_signals); });
+            },
+            "order"_a, "c"_a, "Summed loss before each update.");
+}
+
+}  // namespace crfkit

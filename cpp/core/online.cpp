@@ -1,0 +1,463 @@
+#include "online.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "parallel.hpp"
+
+namespace crfkit {
+
+namespace {
+
+constexpr double kLeastScale = 1e-6;  // below it, the factor is multiplied into the weights
+
+size_t at(int64_t i) { return static_cast<size_t>(i); }
+
+std::vector<int32_t> invert(const int32_t* codes, int64_t n, int64_t all) {
+    std::vector<int32_t> index(at(all), -1);
+    for (int64_t k = 0; k < n; ++k) index[at(codes ? codes[k] : k)] = static_cast<int32_t>(k);
+    return index;
+}
+
+}  // namespace
+
+ChainOnline::ChainOnline(const SequenceView& data, const FieldView& field, const ChainKernels& kernels,
+                         const double* cost, bool hinge)
+    : field_(field),
+      kernels_(kernels),
+      data_(data, field, true, false),
+      plan_(data_.view()),
+      jumps_(field, kernels),
+      hinge_(hinge) {
+    const int64_t n = field.n_labels, width = padded(n);
+    if (cost) {
+        cost_ = Buffer(n * width);
+        cost_.zero();
+        for (int64_t i = 0; i < n; ++i) std::copy(cost + i * n, cost + (i + 1) * n, cost_.data() + i * width);
+        plan_.cost = cost_.data();
+    }
+    sequence_weights_.assign(at(data.n_sequences), 1.0);
+    if (data.weights) std::copy(data.weights, data.weights + data.n_sequences, sequence_weights_.begin());
+    factors_.assign(at(data.n_sequences), 1.0);
+    plan_.weights = factors_.data();
+
+    const int64_t n_rows = field.state_offsets ? data_.rows().size() : field.n_attributes;
+    row_words_ = (width + 63) / 64;
+    if (field.state_offsets) {
+        row_bits_.assign(at(n_rows * row_words_), 0);
+        for (int64_t r = 0; r < n_rows; ++r)
+            data_.rows().for_each_weight(r, field, [&](int64_t, int32_t label) {
+                row_bits_[at(r * row_words_ + label / 64)] |= uint64_t{1} << (label % 64);
+            });
+    }
+    transition_index_ = invert(field.transition_codes, field.n_transition, n * n);
+    if (field.order == 2) triple_index_ = invert(field.triple_codes, field.n_triple, n * n * n);
+
+    single_at_ = n_rows * width;
+    pair_at_ = single_at_ + field.n_class + (field.state_offsets ? field.n_state : 0);
+    transition_at_ = pair_at_ + field.n_pair;
+    triple_at_ = transition_at_ + field.n_transition;
+    size_ = triple_at_ + field.n_triple;
+    theta_ = Buffer(size_ + width);
+    theta_.zero();
+    for (Buffer* table : {&outer_, &jump_delta_}) *table = Buffer(jumps_.jump_size());
+    transition_delta_ = Buffer(field.order == 2 ? n * width : 0);
+    const int64_t longest = longest_sequence(plan_, 0, plan_.n_sequences);
+    scratch_ = Buffer(kernels.scratch_size(longest, n, field.order, plan_.pair_offsets != nullptr, false));
+    best_.resize(at(plan_.n_positions));
+    best_score_.resize(at(plan_.n_sequences));
+
+    view_.rows = theta_.data();
+    view_.row_stride = width;
+    view_.n_inside = n_rows;
+    view_.tail = nullptr;
+    view_.single = theta_.data() + single_at_;
+    view_.pair = theta_.data() + pair_at_;
+    view_.pair_offsets = field.pair_offsets;
+    view_.pair_codes = field.pair_codes;
+    view_.scale = 1.0;
+    refresh();
+}
+
+void ChainOnline::refresh() {
+    view_.scale = scale_;
+    jumps_.set(theta_.data() + transition_at_, theta_.data() + triple_at_, scale_, false);
+    jumps_.describe(view_);
+}
+
+template <class Visit>
+void ChainOnline::each_place(const Visit& visit) const {
+    const int64_t width = view_.row_stride, n = field_.n_labels;
+    if (field_.state_offsets) {
+        const int64_t n_rows = data_.rows().size();
+        for (int64_t r = 0; r < n_rows; ++r)
+            data_.rows().for_each_weight(r, field_, [&](int64_t f, int32_t label) { visit(r * width + label, f); });
+        for (int64_t f = field_.state_offsets[n_rows]; f < field_.n_state; ++f)
+            visit(single_at_ + field_.n_class + f, f);
+    } else {
+        for (int64_t a = 0; a < field_.n_attributes; ++a)
+            for (int64_t j = 0; j < n; ++j) visit(a * width + j, a * n + j);
+    }
+    for (int64_t k = 0; k < field_.n_class; ++k) visit(single_at_ + k, field_.class_at() + k);
+    for (int64_t k = 0; k < field_.n_pair; ++k) visit(pair_at_ + k, field_.pair_at() + k);
+    for (int64_t k = 0; k < field_.n_transition; ++k) visit(transition_at_ + k, field_.transition_at() + k);
+    for (int64_t k = 0; k < field_.n_triple; ++k) visit(triple_at_ + k, field_.triple_at() + k);
+}
+
+void ChainOnline::start(const double* w) {
+    each_place([&](int64_t place, int64_t f) { theta_.data()[place] = w[f]; });
+    scale_ = 1.0;
+    scale_sum_ = penalty_ = 0.0;
+    steps_ = 0;
+    if (sums_.size()) sums_.zero();
+    reached_ = Buffer();
+    covariances_ = Buffer();
+    multipliers_.clear();
+    refresh();
+}
+
+void ChainOnline::weights(double* w) const {
+    each_place([&](int64_t place, int64_t f) { w[f] = scale_ * theta_.data()[place]; });
+}
+
+// With s_k the scale and v_k theta after step k, and d_m the change of theta at step m:
+//   sum_k s_k v_k = S_K v_K - sum_m S_{m-1} d_m,   S_k = s_1 + … + s_k.
+void ChainOnline::average(double* w) const {
+    if (steps_ == 0) return weights(w);
+    const double n = static_cast<double>(steps_);
+    each_place([&](int64_t place, int64_t f) {
+        const double sum = sums_.size() ? sums_.data()[place] : 0.0;
+        w[f] = (scale_sum_ * theta_.data()[place] - sum) / n;
+    });
+}
+
+ChainOnline::Saved ChainOnline::save() const {
+    const auto copy = [](const Buffer& buffer) {
+        return std::vector<double>(buffer.data(), buffer.data() + buffer.size());
+    };
+    return {copy(theta_), copy(sums_), copy(reached_), copy(covariances_), multipliers_, scale_,
+            scale_sum_,   penalty_,    steps_};
+}
+
+void ChainOnline::restore(const Saved& saved) {
+    const auto copy = [&](const std::vector<double>& values, Buffer& buffer) {
+        if (!values.empty() && values.size() != at(theta_.size()))
+            throw std::invalid_argument("the saved state is of other data or of another field");
+        if (values.empty()) {
+            buffer = Buffer();
+            return;
+        }
+        buffer.reserve(theta_.size());
+        std::copy(values.begin(), values.end(), buffer.data());
+    };
+    if (saved.theta.size() != at(theta_.size()) ||
+        (!saved.multipliers.empty() && saved.multipliers.size() != at(plan_.n_sequences)))
+        throw std::invalid_argument("the saved state is of other data or of another field");
+    std::copy(saved.theta.begin(), saved.theta.end(), theta_.data());
+    copy(saved.sums, sums_);
+    copy(saved.reached, reached_);
+    copy(saved.covariances, covariances_);
+    multipliers_ = saved.multipliers;
+    scale_ = saved.scale;
+    scale_sum_ = saved.scale_sum;
+    penalty_ = saved.penalty;
+    steps_ = saved.steps;
+    refresh();
+}
+
+void ChainOnline::fold_scale() {
+    for (int64_t i = 0; i < size_; ++i) theta_.data()[i] *= scale_;
+    for (int64_t i = 0; i < reached_.size(); ++i) reached_.data()[i] *= scale_;
+    penalty_ *= scale_;
+    scale_sum_ /= scale_;
+    scale_ = 1.0;
+}
+
+template <class Epoch>
+void ChainOnline::over(const int64_t* order, int64_t n, const Poll& poll, const Epoch& epoch) {
+    Interrupt interrupt(poll);
+    mistakes_ = {};
+    for (int64_t k = 0; k < n; ++k) {
+        if (order[k] < 0 || order[k] >= plan_.n_sequences)
+            throw std::invalid_argument("sequence " + std::to_string(order[k]) + " does not exist");
+        epoch(k, order[k]);
+        interrupt.check(0);
+    }
+}
+
+// The cumulative penalty of Tsuruoka, Tsujii & Ananiadou (2009): each weight gets all of the penalty that has come up,
+// but is not taken across zero.
+void ChainOnline::penalise(int64_t i) {
+    double &x = theta_.data()[i], &reached = reached_.data()[i];
+    const double before = x;
+    if (x > 0.0)
+        x = std::max(0.0, x - (penalty_ + reached));
+    else if (x < 0.0)
+        x = std::min(0.0, x + (penalty_ - reached));
+    reached += x - before;
+}
+
+// theta += what the kernel left in delta for sequence n; then averages and penalties of the weights it touched.
+void ChainOnline::apply_gradient(int64_t n, bool averaged, double l1) {
+    const int64_t width = view_.row_stride;
+    const auto apply = [&](int64_t i) {
+        const double d = std::exchange(delta(i), 0.0);
+        theta_.data()[i] += d;
+        if (averaged) sums_.data()[i] += scale_sum_ * d;
+        if (l1 > 0.0) penalise(i);
+    };
+    for (int64_t t = plan_.starts[n]; t < plan_.starts[n + 1]; ++t) {
+        for (int64_t k = plan_.row_offsets[t]; k < plan_.row_offsets[t + 1]; ++k)
+            for (int64_t j = 0; j < field_.n_labels; ++j) apply(plan_.rows[k] * width + j);
+        if (plan_.entry_offsets)
+            for (int64_t k = plan_.entry_offsets[t]; k < plan_.entry_offsets[t + 1]; ++k)
+                apply(single_at_ + plan_.entry_weights[k]);
+        if (!plan_.pair_offsets) continue;
+        const int64_t square = field_.n_labels * field_.n_labels;
+        for (int64_t k = plan_.pair_offsets[t]; k < plan_.pair_offsets[t + 1]; ++k) {
+            const int64_t a = plan_.pair_attributes[k];
+            const int64_t begin = field_.pair_offsets ? field_.pair_offsets[a] : a * square;
+            const int64_t end = field_.pair_offsets ? field_.pair_offsets[a + 1] : begin + square;
+            for (int64_t f = begin; f < end; ++f) apply(pair_at_ + f);
+        }
+    }
+    const int64_t length = plan_.starts[n + 1] - plan_.starts[n];
+    for (int64_t k = 0; length > 1 && k < field_.n_transition; ++k) apply(transition_at_ + k);
+    for (int64_t k = 0; length > 2 && k < field_.n_triple; ++k) apply(triple_at_ + k);
+}
+
+double ChainOnline::sgd(const int64_t* order, const double* steps, int64_t n, double l2, double l1, bool averaged,
+                        const Poll& poll) {
+    const double total = static_cast<double>(plan_.n_sequences);
+    const bool apart = averaged || l1 > 0.0;  // the change must be known on its own
+    if (apart && !delta_.size()) {
+        delta_ = Buffer(theta_.size());
+        delta_.zero();
+    }
+    if (averaged && !sums_.size()) {
+        sums_ = Buffer(theta_.size());
+        sums_.zero();
+    }
+    if (l1 > 0.0 && !reached_.size()) {
+        reached_ = Buffer(theta_.size());
+        reached_.zero();
+    }
+    double* target = apart ? delta_.data() : theta_.data();
+    const ChainGradient gradient{target,
+                                 target + single_at_,
+                                 nullptr,
+                                 nullptr,
+                                 view_.n_inside,
+                                 INT64_MAX,
+                                 outer_.data(),
+                                 jump_delta_.data(),
+                                 transition_delta_.data(),
+                                 target + pair_at_,
+                                 row_bits_.empty() ? nullptr : row_bits_.data(),
+                                 row_words_};
+    double loss = 0.0;
+    over(order, n, poll, [&](int64_t k, int64_t id) {
+        const double eta = steps[k], weight = sequence_weights_[at(id)], shrink = 1.0 - eta * l2 / total;
+        if (!(shrink > 0.0)) throw std::invalid_argument("the step size is too large for the L2 penalty");
+        // A step of length zero measures the loss: it moves weights by less than rounding.
+        const double factor = -std::max(eta, 1e-280) * weight / (scale_ * shrink);
+        if (weight != 0.0 && plan_.starts[id + 1] > plan_.starts[id]) {
+            for (Buffer* table : {&outer_, &jump_delta_, &transition_delta_}) table->zero();
+            factors_[at(id)] = factor;
+            const ChainRange range{0, id, id + 1, scratch_.data(), [](void*, int) {}, nullptr};
+            const double value = hinge_ ? kernels_.hinge(plan_, view_, gradient, range)
+                                        : kernels_.value_gradient(plan_, view_, gradient, nullptr, range);
+            loss += value / factor * weight;
+            jumps_.each_jump([&](int64_t place, int64_t i) {
+                const int64_t block = field_.order == 1 ? transition_at_ : triple_at_;
+                target[block + i] += outer_.data()[place] * view_.exp_jumps[place] + jump_delta_.data()[place];
+            });
+            if (field_.order == 2)
+                jumps_.each_transition(
+                    [&](int64_t place, int64_t i) { target[transition_at_ + i] += transition_delta_.data()[place]; });
+        }
+        scale_ *= shrink;
+        penalty_ += eta * l1 / (total * scale_);
+        if (apart) apply_gradient(id, averaged, l1);
+        scale_sum_ += scale_;
+        ++steps_;
+        if (scale_ < kLeastScale) fold_scale();
+        refresh();
+    });
+    if (l1 > 0.0)
+        for (int64_t i = 0; i < size_; ++i) penalise(i);
+    refresh();
+    return loss;
+}
+
+void ChainOnline::add_feature(int64_t i, double value) {
+    if (delta(i) == 0.0) difference_.features.emplace_back(i, 0.0);
+    delta(i) += value;
+}
+
+// Adds sign * features of the labels y at the positions where best_ and the labels differ.
+void ChainOnline::add_features(int64_t n, const int32_t* y, double sign) {
+    const int64_t begin = plan_.starts[n], n_labels = field_.n_labels;
+    const int32_t *gold = plan_.labels, *best = best_.data();
+    for (int64_t t = begin; t < plan_.starts[n + 1]; ++t) {
+        const int64_t label = y[t];
+        if (gold[t] != best[t]) {
+            for (int64_t k = plan_.row_offsets[t]; k < plan_.row_offsets[t + 1]; ++k) {
+                const int64_t r = plan_.rows[k];
+                if (row_bits_.empty() || (row_bits_[at(r * row_words_ + label / 64)] >> (label % 64) & 1))
+                    add_feature(r * view_.row_stride + label, sign * (plan_.row_values ? plan_.row_values[k] : 1.0));
+            }
+            if (plan_.entry_offsets)
+                for (int64_t k = plan_.entry_offsets[t]; k < plan_.entry_offsets[t + 1]; ++k)
+                    if (plan_.entry_labels[k] == label)
+                        add_feature(single_at_ + plan_.entry_weights[k],
+                                    sign * (plan_.entry_values ? plan_.entry_values[k] : 1.0));
+        }
+        if (t == begin) continue;
+        const bool same = gold[t] == best[t] && gold[t - 1] == best[t - 1];
+        const int64_t code = y[t - 1] * n_labels + label;
+        if (!same && transition_index_[at(code)] >= 0) add_feature(transition_at_ + transition_index_[at(code)], sign);
+        if (!same && plan_.pair_offsets)
+            for (int64_t k = plan_.pair_offsets[t]; k < plan_.pair_offsets[t + 1]; ++k) {
+                const int64_t a = plan_.pair_attributes[k];
+                if (!field_.pair_offsets) {
+                    add_feature(pair_at_ + a * n_labels * n_labels + code, sign);
+                    continue;
+                }
+                const int32_t* first = field_.pair_codes + field_.pair_offsets[a];
+                const int32_t* last = field_.pair_codes + field_.pair_offsets[a + 1];
+                const int32_t* found = std::lower_bound(first, last, static_cast<int32_t>(code));
+                if (found != last && *found == code) add_feature(pair_at_ + (found - field_.pair_codes), sign);
+            }
+        if (field_.order == 1 || t == begin + 1 || (same && gold[t - 2] == best[t - 2])) continue;
+        const int32_t k = triple_index_[at(y[t - 2] * n_labels * n_labels + code)];
+        if (k >= 0) add_feature(triple_at_ + k, sign);
+    }
+}
+
+// The features of sequence n's labels minus those of its best labelling.
+const ChainOnline::Difference& ChainOnline::compare(int64_t n) {
+    if (!delta_.size()) {
+        delta_ = Buffer(theta_.size());
+        delta_.zero();
+    }
+    const ChainRange range{0, n, n + 1, scratch_.data(), [](void*, int) {}, nullptr};
+    ChainPlan plain = plan_;
+    plain.cost = nullptr;
+    kernels_.viterbi(plain, view_, best_.data(), best_score_.data(), range);
+    difference_.wrong = 0;
+    difference_.margin = 0.0;
+    difference_.features.clear();
+    for (int64_t t = plan_.starts[n]; t < plan_.starts[n + 1]; ++t)
+        difference_.wrong += plan_.labels[t] != best_[at(t)];
+    mistakes_.sequences += difference_.wrong > 0;
+    mistakes_.positions += difference_.wrong;
+    if (difference_.wrong == 0) return difference_;
+    add_features(n, plan_.labels, 1.0);
+    add_features(n, best_.data(), -1.0);
+    for (auto& [i, value] : difference_.features) {
+        value = std::exchange(delta(i), 0.0);
+        difference_.margin += theta_.data()[i] * value;
+    }
+    return difference_;
+}
+
+void ChainOnline::update(double factor) {
+    if (!sums_.size()) {
+        sums_ = Buffer(theta_.size());
+        sums_.zero();
+    }
+    for (const auto& [i, value] : difference_.features) {
+        theta_.data()[i] += factor * value;
+        sums_.data()[i] += scale_sum_ * factor * value;
+    }
+    refresh();
+}
+
+namespace {
+
+double squared_norm(const std::vector<std::pair<int64_t, double>>& features) {
+    double total = 0.0;
+    for (const auto& [i, value] : features) total += value * value;
+    return total;
+}
+
+}  // namespace
+
+void ChainOnline::measure(const int64_t* order, int64_t n, const Poll& poll) {
+    over(order, n, poll, [&](int64_t, int64_t id) { compare(id); });
+}
+
+void ChainOnline::perceptron(const int64_t* order, int64_t n, const Poll& poll) {
+    over(order, n, poll, [&](int64_t, int64_t id) {
+        if (compare(id).wrong > 0) update(sequence_weights_[at(id)]);
+        scale_sum_ += 1.0;
+        ++steps_;
+    });
+}
+
+double ChainOnline::passive_aggressive(const int64_t* order, int64_t n, Aggression kind, double c, const Poll& poll) {
+    double total = 0.0;
+    over(order, n, poll, [&](int64_t, int64_t id) {
+        const Difference& d = compare(id);
+        const double square = squared_norm(d.features);
+        if (d.wrong > 0 && square > 0.0) {
+            const double loss = std::sqrt(static_cast<double>(d.wrong)) - d.margin;
+            double tau = loss / (kind == Aggression::quadratic ? square + 0.5 / c : square);
+            if (kind == Aggression::linear) tau = std::min(c, tau);
+            total += sequence_weights_[at(id)] * loss;
+            update(sequence_weights_[at(id)] * tau);
+        }
+        scale_sum_ += 1.0;
+        ++steps_;
+    });
+    return total;
+}
+
+double ChainOnline::arow(const int64_t* order, int64_t n, double variance, double gamma, const Poll& poll) {
+    if (!covariances_.size()) {
+        covariances_ = Buffer(theta_.size());
+        std::fill(covariances_.data(), covariances_.data() + covariances_.size(), variance);
+    }
+    double total = 0.0;
+    over(order, n, poll, [&](int64_t, int64_t id) {
+        if (const Difference& d = compare(id); d.wrong > 0) {
+            const double loss = static_cast<double>(d.wrong) - d.margin;
+            double confidence = gamma;
+            for (const auto& [i, value] : d.features) confidence += covariances_.data()[i] * value * value;
+            total += sequence_weights_[at(id)] * loss;
+            for (auto& [i, value] : difference_.features) {
+                const double difference = value;
+                value *= covariances_.data()[i];
+                covariances_.data()[i] = 1.0 / (1.0 / covariances_.data()[i] + difference * difference / gamma);
+            }
+            update(sequence_weights_[at(id)] * loss / confidence);
+        }
+        scale_sum_ += 1.0;
+        ++steps_;
+    });
+    return total;
+}
+
+double ChainOnline::mira(const int64_t* order, int64_t n, double c, const Poll& poll) {
+    multipliers_.resize(at(plan_.n_sequences), 0.0);
+    double total = 0.0;
+    over(order, n, poll, [&](int64_t, int64_t id) {
+        const Difference& d = compare(id);
+        const double square = squared_norm(d.features);
+        if (d.wrong > 0 && square > 0.0) {
+            const double loss = static_cast<double>(d.wrong) - d.margin;
+            double& used = multipliers_[at(id)];
+            const double mu = std::min(loss / square, c * sequence_weights_[at(id)] - used);
+            used += mu;
+            total += sequence_weights_[at(id)] * loss;
+            update(mu);
+        }
+        scale_sum_ += 1.0;
+        ++steps_;
+    });
+    return total;
+}
+
+}  // namespace crfkit

@@ -1,0 +1,46 @@
+"""A run of a solver in a file: its weights and the state from which it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crfkit import modelfile
+from crfkit.data.sequences import Floats
+from crfkit.errors import ModelFileError
+from crfkit.result import Result
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What `minimize(…, w0=checkpoint.w, resume=checkpoint.state)` goes on from."""
+
+    w: Floats
+    state: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, result: Result) -> Checkpoint:
+        return cls(result.w, result.state)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the file, atomically."""
+        tensors: dict[str, Any] = {"w": np.asarray(self.w)}
+        numbers: dict[str, Any] = {}
+        for name, value in self.state.items():
+            if isinstance(value, np.ndarray):
+                tensors[f"state.{name}"] = value
+            else:
+                numbers[name] = value.item() if isinstance(value, np.generic) else value
+        modelfile.write(path, "checkpoint", {"state": numbers}, tensors)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Checkpoint:
+        contents = modelfile.read(path)
+        if contents.kind != "checkpoint":
+            raise ModelFileError(f"{path}: this is a file of kind '{contents.kind}'; expected 'checkpoint'")
+        arrays = {name[6:]: array for name, array in contents.tensors.items() if name.startswith("state.")}
+        return cls(contents.tensor("w", np.float64), {**contents.entry("state", dict), **arrays})

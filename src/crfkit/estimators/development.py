@@ -1,0 +1,56 @@
+"""Early stopping: the score on a development set after each iteration, and the weights that scored best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from crfkit.data.sequences import Floats, SequenceData
+from crfkit.errors import ParameterError, StopTraining
+from crfkit.fields.chain import ChainField
+from crfkit.inference.chain import ChainInference
+from crfkit.metrics import evaluate
+from crfkit.solvers.loop import Iteration
+
+
+class Development:
+    """Callback: adds `dev_f1` (labels of phrases, "B-…") or `dev_accuracy` to the trace; ends training when it has not
+    improved for `patience` iterations."""
+
+    def __init__(
+        self,
+        data: SequenceData,
+        gold: Iterable[Sequence[Any]],
+        classes: Sequence[Any],
+        field: ChainField,
+        patience: int,
+        n_threads: int | None,
+    ) -> None:
+        if patience < 1:
+            raise ParameterError(f"patience must be >= 1, not {patience!r}")
+        self.best_w: Floats | None = None
+        self.stopped = False
+        self._data, self._field, self._threads = data, field, n_threads
+        self._gold = [[str(label) for label in row] for row in gold]
+        self._names = [str(label) for label in classes]
+        self._patience = patience
+        self._best, self._since = -1.0, 0
+        self.name = "dev_f1" if any(label[:2] in ("B-", "I-") for label in self._names) else "dev_accuracy"
+
+    def score(self, w: Floats) -> float:
+        """F1 of phrases, or the share of positions that are right."""
+        best, _ = ChainInference(self._field, w, self._threads).decode(self._data)
+        predicted = [[self._names[j] for j in row] for row in self._data.split(best)]
+        found = evaluate(self._gold, predicted)
+        return found.overall.f1 if self.name == "dev_f1" else found.accuracy
+
+    def __call__(self, iteration: Iteration) -> Mapping[str, float]:
+        score = self.score(iteration.w)
+        if score > self._best:
+            self._best, self._since, self.best_w = score, 0, iteration.w.copy()
+        else:
+            self._since += 1
+        if self._since >= self._patience:
+            self.stopped = True
+            raise StopTraining({self.name: score})
+        return {self.name: score}

@@ -1,0 +1,147 @@
+"""Learning from batches that arrive one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crfkit import _core
+from crfkit.arrays import using_threads
+from crfkit.data.encode import TaggedCorpus, Vocabulary, sorted_data
+from crfkit.data.sequences import Ids, Ints
+from crfkit.errors import ParameterError
+from crfkit.estimators.chain_model import ChainModel
+from crfkit.estimators.chain_training import ChainTraining, default_penalty
+from crfkit.estimators.transfer import transfer
+from crfkit.fields.chain import ChainField
+from crfkit.inference.chain import count_threads
+from crfkit.result import Result
+
+
+@dataclass(frozen=True)
+class PartialFit:
+    """Between two batches: the weights that learning goes on from, and how far it has come."""
+
+    current: ChainModel
+    mean: ChainModel  # of the weights after each sequence, for solvers that average
+    batches: int
+    sequences: int
+    step_size: float | None
+
+
+def partial_fit(
+    training: ChainTraining,
+    corpus: TaggedCorpus,
+    before: PartialFit | None,
+    classes: Sequence[Any],
+    sample_weight: ArrayLike | None,
+) -> tuple[ChainModel, Result, PartialFit]:
+    """One epoch over the batch: the model, how it went, and what the next batch needs."""
+    if training.constraints == "observed":
+        raise ParameterError("a batch does not show all transitions that occur; name the constraints, or use fit")
+    old = before.current if before is not None else None
+    corpus = _in_company(corpus, old, classes)
+    data, vocabulary = corpus.data.with_weights(sample_weight), corpus.vocabulary
+    field, names = training.make_field(data, vocabulary, corpus.classes.tolist())
+    if old is not None:
+        field = _united(field, old, corpus.classes.tolist())
+    loss = training.make_loss(data, field)
+    solver = training.make_solver(max_iterations=1)
+    penalty = training.penalty if training.penalty is not None else default_penalty(solver)
+    labels = corpus.classes.tolist()
+    w0 = np.zeros(field.size) if old is None else transfer(old, vocabulary, labels, field)
+    resume = {"solver": solver.name, "epoch": before.batches, "step_size": before.step_size} if before else None
+    with using_threads(count_threads(training.n_threads)):
+        result = solver.minimize(loss, penalty, w0, (), resume)
+    record = {"objective": result.objective, "status": result.status.name, "solver": solver.name}
+    current = ChainModel(vocabulary, corpus.classes, field, result.state["w"], record, training.n_threads, names)
+    seen, w = (before.sequences if before else 0), result.w
+    if solver.averaged and before is not None:
+        earlier = transfer(before.mean, vocabulary, labels, field)
+        w = (seen * earlier + len(data) * w) / (seen + len(data))
+    model = replace(current, w=w)
+    batches = (before.batches if before else 0) + 1
+    return model, result, PartialFit(current, model, batches, seen + len(data), result.state.get("step_size"))
+
+
+def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[Any]) -> TaggedCorpus:
+    """The batch in the vocabulary of all batches so far: the old attributes first, then the new ones."""
+    names = set(corpus.classes.tolist()) | set(classes) | (set(old.class_list) if old is not None else set())
+    try:
+        united = np.array(sorted(names))
+    except TypeError:
+        raise ParameterError("the labels of all batches must be of one type") from None
+    place = {label: i for i, label in enumerate(united.tolist())}
+    data, v = corpus.data, corpus.vocabulary
+    assert data.labels is not None
+    labels = np.array([place[label] for label in corpus.classes.tolist()], dtype=np.int32)[data.labels]
+    if old is None:
+        return TaggedCorpus(v, data.with_labels(labels), united)
+    attributes, rank = _merged(old.vocabulary.attributes, v.attributes)
+    pair_attributes, pair_rank = _merged(old.vocabulary.pair_attributes, v.pair_attributes)
+    arrays = (
+        data.starts,
+        data.offsets.copy(),
+        data.attributes.copy(),
+        None if data.values is None else data.values.copy(),
+        None if data.pair_offsets is None else data.pair_offsets.copy(),
+        None if data.pair_attributes is None else pair_rank[data.pair_attributes],
+        labels,
+    )
+    merged = Vocabulary(v.kind, v.template, attributes, pair_attributes, v.n_features)
+    return TaggedCorpus(merged, sorted_data(arrays, rank), united)
+
+
+def _merged(old: _core.StringTable, new: _core.StringTable) -> tuple[_core.StringTable, Ids]:
+    """(old strings, then those that only `new` has; the id of each string of `new` in that table)."""
+    strings = old.to_list()
+    rank = np.empty(len(new), dtype=np.int32)
+    for k, text in enumerate(new.to_list()):
+        rank[k] = old.find(text)
+        if rank[k] < 0:
+            rank[k] = len(strings)
+            strings.append(text)
+    return _core.StringTable.from_strings(strings), rank
+
+
+def _united(field: ChainField, old: ChainModel, classes: Sequence[Any]) -> ChainField:
+    """The field with the weights that the old model has besides; attributes keep their ids, labels their names."""
+    L = field.n_labels
+    label = np.array([classes.index(name) for name in old.class_list], dtype=np.int64)
+
+    def union(base: int, new: Sequence[Ids], earlier: Sequence[Ids], first_is_label: bool) -> Ints:
+        parts = [part.astype(np.int64) for part in earlier]
+        parts = [label[p] if k or first_is_label else p for k, p in enumerate(parts)]
+        return np.union1d(_code([part.astype(np.int64) for part in new], base), _code(parts, base))
+
+    changes: dict[str, Any] = {}
+    if field.state_offsets is not None:
+        codes = union(L, field.state_names(), old.field.state_names(), False)
+        changes |= _listed("state_offsets", "state_labels", codes, L, field.n_attributes)
+    if field.transition_codes is not None:
+        codes = union(L, field.transition_names(), old.field.transition_names(), True).astype(np.int32)
+        changes |= {"transition_codes": codes, "n_transition": len(codes)}
+    if field.triple_codes is not None:
+        codes = union(L, field.triple_names(), old.field.triple_names(), True).astype(np.int32)
+        changes |= {"triple_codes": codes, "n_triple": len(codes)}
+    if field.pair_offsets is not None:
+        codes = union(L, field.pair_names(), old.field.pair_names(), False)
+        changes |= _listed("pair_offsets", "pair_codes", codes, L * L, field.n_pair_attributes)
+    return replace(field, **changes)
+
+
+def _code(parts: Sequence[NDArray[Any]], base: int) -> Ints:
+    codes = parts[0]
+    for part in parts[1:]:
+        codes = codes * base + part
+    return codes
+
+
+def _listed(offsets: str, listed: str, codes: Ints, base: int, n: int) -> dict[str, Any]:
+    ids, inner = np.divmod(codes, base)
+    counts = np.bincount(ids, minlength=n)
+    return {offsets: np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), listed: inner.astype(np.int32)}

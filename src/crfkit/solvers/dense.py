@@ -1,0 +1,66 @@
+"""Dense matrices of all pairs of weights: whether they fit, the Hessian, a step from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.solvers.objective import Objective, Point
+
+Matrix = Any
+
+
+def check_memory(w: Vector, matrices: int, max_memory: float, solver: str, instead: str) -> None:
+    """Raises if so many matrices of the size of w do not fit."""
+    n = w.shape[0]
+    needed = matrices * n * n * (array_namespace(w).finfo(w.dtype).bits // 8)
+    if needed > max_memory:
+        kept = "a matrix" if matrices == 1 else f"{matrices} matrices"
+        raise ParameterError(
+            f"the solver {solver} keeps {kept} of {n} × {n} numbers and needs {_bytes(needed)}, but max_memory allows "
+            f"{_bytes(max_memory)}; raise max_memory, or use {instead}"
+        )
+
+
+def hessian(objective: Objective, point: Point) -> Matrix:
+    """[n, n], from n products with unit vectors."""
+    w = point.w
+    xp, n = array_namespace(w), w.shape[0]
+    H = xp.empty((n, n), dtype=w.dtype, device=device(w))
+    for k in range(n):
+        unit = xp.zeros_like(w)
+        unit[k] = 1.0
+        H[k, :] = objective.hessp(point, unit)
+    return 0.5 * (H + H.T)
+
+
+def newton_direction(H: Matrix, g: Vector) -> Vector:
+    """−(H + τI)⁻¹g with the first τ of 0, τ₀, 16·τ₀, 16²·τ₀ … that makes the matrix safely positive definite."""
+    xp = array_namespace(g)
+    eye = xp.eye(g.shape[0], dtype=g.dtype, device=device(g))
+    scale = float(xp.max(xp.abs(H)))
+    shifted, shift = H, 2.0**-30 * scale if scale > 0 else 1.0
+    while not _positive_definite(shifted):
+        shifted, shift = H + shift * eye, 16 * shift
+    return -1.0 * xp.linalg.solve(shifted, g[:, None])[:, 0]
+
+
+def _positive_definite(H: Matrix) -> bool:
+    """Whether it has a Cholesky factor that is not singular to rounding."""
+    xp = array_namespace(H)
+    try:
+        pivots = xp.linalg.diagonal(xp.linalg.cholesky(H)) ** 2
+    except (np.linalg.LinAlgError, RuntimeError):  # RuntimeError: that of torch
+        return False
+    return bool(xp.min(pivots) > 2.0**-46 * xp.max(pivots))
+
+
+def _bytes(n: float) -> str:
+    unit = 0
+    while n >= 1024 and unit < 5:
+        n, unit = n / 1024, unit + 1
+    return f"{n:.2f} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[unit]}"

@@ -1,0 +1,153 @@
+"""BFGS and DFP: line search + a dense approximation H of the inverse Hessian, for problems of a few thousand weights.
+
+With s = x⁺ − x and y = g⁺ − g, both updates are H⁺ = H + abᵀ + baᵀ and give H⁺y = s. With h = Hy:
+    BFGS   H⁺ = (I − ρsyᵀ)H(I − ρysᵀ) + ρssᵀ, ρ = 1/yᵀs:   a = ρs,   b = ½(1 + ρ·yᵀh)·s − h
+    DFP    H⁺ = H + ssᵀ/yᵀs − hhᵀ/yᵀh:                     a = p + q, b = ½(p − q), p = s/√yᵀs, q = h/√yᵀh
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+from array_api_compat import array_namespace, device
+
+from crfkit.arrays import add_rank_two, combine, dot, matvec
+from crfkit.errors import ParameterError
+from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.result import Result, Status
+from crfkit.solvers.dense import Matrix, check_memory
+from crfkit.solvers.descent import Progress, check_iterations
+from crfkit.solvers.line_search import LineSearch
+from crfkit.solvers.line_searches import StrongWolfe
+from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.objective import Objective
+from crfkit.solvers.quasi_newton import QuasiNewtonState, quasi_newton_step
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+
+class InverseHessian(ABC):
+    """H, which starts as the identity."""
+
+    matrix: Matrix
+
+    def __init__(self, size: int, initial_scaling: bool, saved: Mapping[str, Any]) -> None:
+        self._initial_scaling = initial_scaling
+        self.clear()
+        if "inverse" in saved:
+            if saved["inverse"].shape != (size, size):
+                raise ParameterError(f"the saved state has {saved['inverse'].shape[0]} weights, not {size}")
+            self.matrix = 1.0 * saved["inverse"]  # a copy: the saved state may be resumed once more
+            self._steps = int(saved["steps"])
+
+    @staticmethod
+    @abstractmethod
+    def update(s: Vector, y: Vector, h: Vector, ys: float) -> tuple[Vector, Vector]:
+        """a and b"""
+
+    def clear(self) -> None:
+        self.matrix = None
+        self._steps = 0
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"inverse": self.matrix, "steps": self._steps} if self._steps else {}
+
+    def __len__(self) -> int:
+        return self._steps
+
+    def direction(self, g: Vector) -> Vector:
+        """−H·g"""
+        return -1.0 * (matvec(self.matrix, g) if self._steps else g)
+
+    def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
+        """Takes a step in; not if its curvature is not safely positive: H stays positive definite."""
+        s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
+        ys, yy = dot(y, s), dot(y, y)
+        if not ys > 2.0**-52 * yy:
+            return False
+        if self.matrix is None:
+            xp = array_namespace(x)
+            eye = xp.eye(x.shape[0], dtype=x.dtype, device=device(x))
+            eye *= ys / yy if self._initial_scaling else 1.0  # Nocedal & Wright (6.20)
+            self.matrix = eye
+        a, b = self.update(s, y, matvec(self.matrix, y), ys)
+        steps, self._steps = self._steps, 0  # interrupted inside the update, H would be neither old nor new
+        add_rank_two(self.matrix, a, b)
+        self._steps = steps + 1
+        return True
+
+
+class BFGSInverse(InverseHessian):
+    @staticmethod
+    def update(s: Vector, y: Vector, h: Vector, ys: float) -> tuple[Vector, Vector]:
+        return s / ys, (0.5 + 0.5 * dot(y, h) / ys) * s - h
+
+
+class DFPInverse(InverseHessian):
+    @staticmethod
+    def update(s: Vector, y: Vector, h: Vector, ys: float) -> tuple[Vector, Vector]:
+        p, q = s / math.sqrt(ys), h / math.sqrt(dot(y, h))
+        return p + q, 0.5 * (p - q)
+
+
+@dataclass(frozen=True)
+class BFGS:
+    """Minimises smooth objectives; keeps a dense matrix.
+
+    Parameters
+    ----------
+    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    max_iterations : at most so many.
+    line_search : one of :mod:`crfkit.solvers.line_searches`; curvature is learned from Wolfe steps.
+    initial_scaling : before the first update H is scaled by sᵀy/yᵀy.
+    max_memory : bytes that the matrix may take; more is refused before the first evaluation.
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 1000
+    line_search: LineSearch = field(default_factory=StrongWolfe)
+    initial_scaling: bool = True
+    max_memory: float = 2.0 * 2**30
+
+    name: ClassVar[str] = "bfgs"
+    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    inverse_hessian: ClassVar[type[InverseHessian]] = BFGSInverse
+
+    def __post_init__(self) -> None:
+        check_iterations(self.max_iterations)
+        if not self.max_memory > 0:
+            raise ParameterError(f"max_memory must be > 0, not {self.max_memory!r}")
+
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
+        check_memory(w0, 1, self.max_memory, self.name, "lbfgs")
+        start = objective.at(w0)
+        inverse = self.inverse_hessian(w0.shape[0], self.initial_scaling, saved)
+        return QuasiNewtonState(start, inverse, Progress.at(start, saved))
+
+    def step(self, objective: Objective, state: QuasiNewtonState) -> QuasiNewtonState | Status:
+        return quasi_newton_step(objective, state, self.line_search)
+
+
+@dataclass(frozen=True)
+class DFP(BFGS):
+    """Davidon, Fletcher & Powell's update; as :class:`BFGS`, with a line search that is closer to exact."""
+
+    line_search: LineSearch = field(default_factory=partial(StrongWolfe, c2=0.1))
+
+    name: ClassVar[str] = "dfp"
+    inverse_hessian: ClassVar[type[InverseHessian]] = DFPInverse

@@ -1,0 +1,83 @@
+"""What all line-search solvers share: a step along a direction, and an end where only rounding is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit.arrays import combine, dot
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.result import Status
+from crfkit.solvers.line_search import LineSearch, Reason, Trial
+from crfkit.solvers.objective import Objective, Point
+
+MAX_STALLS = 10
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A step that was taken: new = old + step·d."""
+
+    point: Point  # the new one
+    step: float
+    slope: float  # d·gradient at the old point
+
+
+def move(objective: Objective, point: Point, d: Vector, line_search: LineSearch, step: float) -> Moved | Status:
+    """A line search from the point along d, with `step` tried first; a status if it finds no step."""
+    slope = dot(d, point.grad)
+
+    def phi(t: float) -> Trial:
+        new = objective.at(combine(point.w, t, d), point.evaluation)
+        return Trial(t, new.value, dot(new.grad, d), new)
+
+    found = line_search.search(phi, Trial(0.0, point.value, slope, point), step)
+    if found.reason is Reason.UNBOUNDED:
+        return Status.DIVERGED
+    if not found.accepted or found.trial.point is None:
+        return Status.LINE_SEARCH_FAILED
+    return Moved(found.trial.point, found.trial.step, slope)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The least value and gradient norm so far, and how many successive steps improved neither."""
+
+    value: float  # at the current point
+    best_value: float
+    best_norm: float
+    stalls: int = 0
+
+    @classmethod
+    def at(cls, point: Point, saved: Mapping[str, Any]) -> Progress:
+        """At the start of a run; goes on from `saved` if that is of this point and objective."""
+        if saved.get("value") == point.value:
+            return cls(point.value, float(saved["best_value"]), float(saved["best_norm"]), int(saved["stalls"]))
+        return cls(point.value, point.value, point.grad_norm)
+
+    def after(self, new: Point) -> Progress | Status:
+        """After a step to `new`; a status if nothing but rounding has changed for a while."""
+        falls = new.value < self.best_value - 2.0**-50 * abs(self.best_value)
+        flattens = new.grad_norm < 0.9 * self.best_norm
+        stalls = 0 if falls or flattens else self.stalls + 1
+        if stalls > MAX_STALLS:
+            return Status.LINE_SEARCH_FAILED
+        return Progress(new.value, min(self.best_value, new.value), min(self.best_norm, new.grad_norm), stalls)
+
+    def saved(self) -> Mapping[str, Any]:
+        return vars(self)
+
+
+def saved_vector(saved: Mapping[str, Any], name: str, like: Vector) -> Vector:
+    """A copy of a vector of the saved state: that may be resumed once more."""
+    vector = saved[name]
+    if vector.shape != like.shape:
+        raise ParameterError(f"the saved state has {vector.shape[0]} weights, not {like.shape[0]}")
+    return 1.0 * vector
+
+
+def check_iterations(max_iterations: int) -> None:
+    if max_iterations < 0:
+        raise ParameterError(f"max_iterations must be >= 0, not {max_iterations!r}")

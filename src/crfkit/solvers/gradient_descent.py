@@ -1,0 +1,84 @@
+"""Gradient descent (steepest descent): line search + the direction −g."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from crfkit.arrays import combine, dot
+from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.result import Result, Status
+from crfkit.solvers.descent import Progress, check_iterations, move
+from crfkit.solvers.line_search import LineSearch
+from crfkit.solvers.line_searches import StrongWolfe
+from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+EXPANSION = 4.0  # of the first trial after a step along which the slope did not rise
+
+
+@dataclass(frozen=True)
+class GradientDescentState:
+    point: Point
+    progress: Progress
+    trial: float  # the step to try first
+
+    def saved(self) -> Mapping[str, Any]:
+        return {**self.progress.saved(), "trial": self.trial}
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """Minimises smooth objectives, slowly: it converges at the rate ((κ−1)/(κ+1))², κ the Hessian's condition.
+
+    The first trial of a line search is Barzilai & Borwein's step sᵀs/sᵀy of the step before.
+
+    Parameters
+    ----------
+    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    max_iterations : at most so many.
+    line_search : one of :mod:`crfkit.solvers.line_searches`.
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 10_000
+    line_search: LineSearch = field(default_factory=StrongWolfe)
+
+    name: ClassVar[str] = "gradient-descent"
+    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_iterations(self.max_iterations)
+
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> GradientDescentState:
+        start = objective.at(w0)
+        trial = float(saved["trial"]) if "trial" in saved else 1.0 / (start.grad_norm or 1.0)
+        return GradientDescentState(start, Progress.at(start, saved), trial)
+
+    def step(self, objective: Objective, state: GradientDescentState) -> GradientDescentState | Status:
+        point = state.point
+        if point.grad_norm == 0.0:
+            return Status.CONVERGED
+        moved = move(objective, point, -1.0 * point.grad, self.line_search, state.trial)
+        if isinstance(moved, Status):
+            return moved
+        progress = state.progress.after(moved.point)
+        if isinstance(progress, Status):
+            return progress
+        s, y = combine(moved.point.w, -1.0, point.w), combine(moved.point.grad, -1.0, point.grad)
+        sy = dot(s, y)
+        trial = dot(s, s) / sy if sy > 0 else EXPANSION * moved.step
+        return GradientDescentState(moved.point, progress, trial)

@@ -1,0 +1,134 @@
+"""What solvers that update sequence by sequence share. An iteration is an epoch: once over all sequences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from crfkit.arrays import norm
+from crfkit.errors import ParameterError
+from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.result import Result
+from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.objective import Objective
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+
+class Online(Protocol):
+    """`loss.online()`; crfkit.losses.online.OnlineChain is one."""
+
+    n_sequences: int
+
+    def start(self, w: Vector) -> None: ...
+    def weights(self) -> Vector: ...
+    def average(self) -> Vector: ...
+    def save(self) -> Mapping[str, Any]: ...
+    def restore(self, saved: Mapping[str, Any]) -> None: ...
+
+
+def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
+    """The loss's online form at w0, or where `saved` was left."""
+    online = objective.loss.online()  # type: ignore[attr-defined]
+    if "theta" in saved:
+        online.restore(saved)
+    else:
+        online.start(w0)
+    return online
+
+
+def shuffled(seed: int, epoch: int, n: int) -> Any:
+    """The order of an epoch; it depends on nothing but its arguments."""
+    return np.random.default_rng([seed, epoch]).permutation(n)
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """Where a mistake-driven learner stands: the weights it would return, and how often it was wrong on the way."""
+
+    w: Vector
+    value: float  # positions that the last epoch labelled wrongly, each before its update
+    optimality: float  # sequences, likewise, as a share of all
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(norm(self.w))
+
+
+@dataclass(frozen=True)
+class OnlineState:
+    point: Any
+    online: Any
+    epoch: int
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"w": self.online.weights(), "epoch": self.epoch, **self.more, **self.online.save()}
+
+
+@dataclass(frozen=True)
+class MistakeDriven:
+    """Base of the learners that look at the best labelling only and change the weights where it is wrong.
+
+    They minimise no objective: the trace's value is the number of positions labelled wrongly during the epoch.
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 100
+    seed: int = 0
+    averaged: bool = True
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]] = frozenset({"online"})
+    handles_smooth: ClassVar[frozenset[str]] = frozenset()
+    handles_rest: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_online(self.max_iterations, self.seed)
+
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+    def objective_name(self, objective: Objective) -> str:
+        return f"mistakes of {self.name}"
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
+        online = opened(objective, w0, saved)
+        sequences, positions = online.measure()
+        point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
+        return OnlineState(point, online, int(saved.get("epoch", 0)))
+
+    def step(self, objective: Objective, state: OnlineState) -> OnlineState:
+        online = state.online
+        self.update(online, shuffled(self.seed, state.epoch, online.n_sequences))
+        sequences, positions = online.mistakes
+        w = online.average() if self.averaged else online.weights()
+        point = Mistakes(w, float(positions), sequences / max(online.n_sequences, 1))
+        return OnlineState(point, online, state.epoch + 1)
+
+    def update(self, online: Any, order: Any) -> None:
+        """One epoch."""
+        raise NotImplementedError
+
+
+def check_online(max_iterations: int, seed: int) -> None:
+    if max_iterations < 0:
+        raise ParameterError(f"max_iterations must be >= 0, not {max_iterations!r}")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ParameterError(f"seed must be an integer >= 0, not {seed!r}")
+
+
+def check_positive(**options: float) -> None:
+    for name, value in options.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ParameterError(f"{name} must be a finite number > 0, not {value!r}")

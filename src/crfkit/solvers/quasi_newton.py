@@ -1,0 +1,67 @@
+"""The step that L-BFGS, BFGS and DFP share: a line search along −H·g, where H is learned from the steps before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from crfkit.arrays import norm
+from crfkit.protocols import Vector
+from crfkit.result import Status
+from crfkit.solvers.descent import Progress, move
+from crfkit.solvers.line_search import LineSearch
+from crfkit.solvers.objective import Objective, Point
+
+
+class Curvature(Protocol):
+    """An approximation H of the inverse Hessian."""
+
+    def __len__(self) -> int:
+        """How many steps it knows; none: H is diagonal."""
+        ...
+
+    def direction(self, g: Vector) -> Vector:
+        """−H·g"""
+        ...
+
+    def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
+        """Takes a step in, if its curvature is positive."""
+        ...
+
+    def clear(self) -> None: ...
+    def saved(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class QuasiNewtonState:
+    point: Point
+    curvature: Curvature
+    progress: Progress
+    scale: Vector = None  # where the variables are w/scale: H starts as diag(scale²)
+
+    def saved(self) -> Mapping[str, Any]:
+        scale = {} if self.scale is None else {"scale": self.scale}
+        return {**self.curvature.saved(), **self.progress.saved(), **scale}
+
+
+def quasi_newton_step(
+    objective: Objective, state: QuasiNewtonState, line_search: LineSearch
+) -> QuasiNewtonState | Status:
+    point, curvature = state.point, state.curvature
+    if point.grad_norm == 0.0:
+        return Status.CONVERGED
+    first = len(curvature) == 0
+    d = curvature.direction(point.grad)
+    unit = norm(point.grad if state.scale is None else state.scale * point.grad) if first else 1.0
+    moved = move(objective, point, d, line_search, 1.0 / unit)
+    if moved is Status.LINE_SEARCH_FAILED and not first:
+        curvature.clear()  # once more along the gradient
+        return quasi_newton_step(objective, state, line_search)
+    if isinstance(moved, Status):
+        return moved
+    curvature.add(point.w, point.grad, moved.point.w, moved.point.grad)
+    progress = state.progress.after(moved.point)
+    if isinstance(progress, Status):
+        return progress
+    return QuasiNewtonState(moved.point, curvature, progress, state.scale)

@@ -1,0 +1,134 @@
+"""Stochastic gradient descent, sequence by sequence (Bottou 2010; L1 by Tsuruoka, Tsujii & Ananiadou 2009).
+
+With N sequences, λ = l2/N and t updates made:  η_t = η₀ / (1 + η₀·λ·t),  or η₀ / (1 + t/N) where there is no L2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from crfkit.arrays import dot
+from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.result import Result, Status
+from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.objective import Objective
+from crfkit.solvers.online import OnlineState, check_online, check_positive, opened, shuffled
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Minimises losses that have an online form, with L2, L1 or both. An iteration is an epoch.
+
+    Parameters
+    ----------
+    step_size : η₀; None: chosen by trying some on a sample.
+    sample : how many sequences that sample has.
+    seed : of the order of the sequences.
+    """
+
+    stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-4, 5))
+    max_iterations: int = 100
+    seed: int = 0
+    step_size: float | None = None
+    sample: int = 1000
+
+    name: ClassVar[str] = "sgd"
+    needs: ClassVar[frozenset[str]] = frozenset({"online"})
+    handles_smooth: ClassVar[frozenset[str]] = frozenset({"l2"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1"})
+    averaged: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_online(self.max_iterations, self.seed)
+        check_positive(sample=self.sample)
+        if self.step_size is not None:
+            check_positive(step_size=self.step_size)
+
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
+        online = opened(objective, w0, saved)
+        step_size = saved.get("step_size", self.step_size)
+        if step_size is None:
+            step_size = calibrate(online, objective, w0, self.sample, self.seed)
+        return OnlineState(objective.at(w0), online, int(saved.get("epoch", 0)), {"step_size": float(step_size)})
+
+    def step(self, objective: Objective, state: OnlineState) -> OnlineState | Status:
+        online = state.online
+        run_epoch(online, objective, state.more["step_size"], self.seed, state.epoch, self.averaged)
+        w = online.average() if self.averaged else online.weights()
+        point = objective.at(w)
+        return OnlineState(point, online, state.epoch + 1, state.more)
+
+
+@dataclass(frozen=True)
+class ASGD(SGD):
+    """Averaged stochastic gradient descent (Polyak & Juditsky 1992; Xu 2011): returns the mean of all iterates."""
+
+    name: ClassVar[str] = "asgd"
+    averaged: ClassVar[bool] = True
+
+
+def strengths(objective: Objective) -> tuple[float, float]:
+    """(l2, l1)."""
+    l2 = getattr(objective.smooth, "strength", 0.0)
+    return float(l2), float(getattr(objective.rest, "strength", 0.0))
+
+
+def run_epoch(online: Any, objective: Objective, step_size: float, seed: int, epoch: int, averaged: bool) -> float:
+    """One epoch; returns the summed loss."""
+    n = online.n_sequences
+    l2, l1 = strengths(objective)
+    return float(online.sgd(shuffled(seed, epoch, n), step_sizes(step_size, l2, n, epoch * n, n), l2, l1, averaged))
+
+
+def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> Any:
+    """η of the updates first … first + count."""
+    t = np.arange(first, first + count, dtype=np.float64)
+    return step_size / (1.0 + (step_size * l2 * t if l2 > 0 else t) / n)
+
+
+def calibrate(online: Any, objective: Objective, w0: Vector, sample: int, seed: int, start: float = 0.1) -> float:
+    """The step size among start·2^k that makes the objective of a sample smallest in one epoch over it."""
+    n = online.n_sequences
+    l2, l1 = strengths(objective)
+    order = np.random.default_rng([seed, 2**31]).permutation(n)[:sample]
+    part = len(order) / n  # of the data, hence of the penalty
+
+    def after(step_size: float) -> float:
+        # within the bound that keeps 1 − η·l2/N positive
+        if step_size * l2 >= 0.5 * n:
+            return math.inf
+        online.start(w0)
+        online.sgd(order, np.full(len(order), step_size), l2, l1, False)
+        w = online.weights()
+        value = online.sgd(order, np.zeros(len(order)), 0.0, 0.0, False)
+        penalty = 0.5 * l2 * dot(w, w) + (objective.rest.value(w) if objective.rest is not None else 0.0)
+        return float(value + part * penalty)
+
+    best, value = start, after(start)
+    for factor in (2.0, 0.5):
+        improved = False
+        for _ in range(12):
+            trial = after(best * factor)
+            if not trial < value:
+                break
+            best, value, improved = best * factor, trial, True
+        if improved:
+            break
+    online.start(w0)
+    return best

@@ -1,0 +1,119 @@
+"""Stochastic meta-descent (Schraudolph 1999; on conditional random fields Vishwanathan et al. 2006).
+
+Every weight has a step size p_i of its own, which is learned. On a mini-batch with gradient g and Hessian H, scaled to
+the whole objective divided by N:
+
+    p ← p · max(½, 1 − μ·g·v),   w ← w − a·p·g,   v ← λ·v − a·p·(g + λ·H·v)
+
+The factor a = 10/(10 + epoch) is ours: without it the weights keep moving about the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from crfkit.errors import ParameterError
+from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.result import Result
+from crfkit.solvers.descent import saved_vector
+from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.online import check_online, check_positive, shuffled
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+
+@dataclass(frozen=True)
+class SMDState:
+    point: Point
+    batches: Sequence[Loss]
+    p: Vector
+    v: Vector
+    epoch: int
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"p": self.p, "v": self.v, "epoch": self.epoch}
+
+
+@dataclass(frozen=True)
+class SMD:
+    """Minimises smooth losses that can be split into mini-batches. An iteration is an epoch.
+
+    Parameters
+    ----------
+    batch : sequences in a mini-batch.
+    step_size : p at the start; None: 1/batch.
+    meta : μ, how fast step sizes change.
+    decay : λ, for how long a gradient is remembered.
+    seed : of the mini-batches.
+    """
+
+    stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-4, 5))
+    max_iterations: int = 100
+    seed: int = 0
+    batch: int = 32
+    step_size: float | None = None
+    meta: float = 0.02
+    decay: float = 0.9
+
+    name: ClassVar[str] = "smd"
+    needs: ClassVar[frozenset[str]] = frozenset({"smooth", "hessp", "subset"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_online(self.max_iterations, self.seed)
+        check_positive(batch=self.batch, step_size=1.0 if self.step_size is None else self.step_size)
+        if not self.meta >= 0 or not 0 <= self.decay <= 1:
+            raise ParameterError(f"meta must be >= 0 and decay between 0 and 1, not {self.meta!r} and {self.decay!r}")
+
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> SMDState:
+        loss: Any = objective.loss
+        n = len(loss.data)
+        order = shuffled(self.seed, 2**31, n)
+        batches = [loss.subset(order[k : k + self.batch]) for k in range(0, n, self.batch)]
+        start = objective.at(w0)
+        xp = array_namespace(w0)
+        first = 1.0 / self.batch if self.step_size is None else self.step_size
+        p = saved_vector(saved, "p", w0) if "p" in saved else first * xp.ones_like(w0)
+        v = saved_vector(saved, "v", w0) if "v" in saved else xp.zeros_like(w0)
+        return SMDState(start, batches, p, v, int(saved.get("epoch", 0)))
+
+    def step(self, objective: Objective, state: SMDState) -> SMDState:
+        loss: Any = objective.loss
+        n, w, p, v = len(loss.data), 1.0 * state.point.w, 1.0 * state.p, 1.0 * state.v
+        xp = array_namespace(w)
+        annealing = 10.0 / (10.0 + state.epoch)
+        for k in shuffled(self.seed, state.epoch, len(state.batches)):
+            batch: Any = state.batches[k]
+            share = len(batch.data) / n  # of the penalty
+            evaluation = batch.at(w)
+            g, curved = evaluation.grad, evaluation.hessp(v)
+            objective.products += 1
+            if objective.smooth is not None:
+                term = xp.zeros_like(w)
+                objective.smooth.add_gradient(w, term)
+                g += share * term
+                term *= 0.0
+                objective.smooth.add_hessp(w, v, term)
+                curved += share * term
+            factor = 1.0 - self.meta * g * v
+            p *= xp.where(factor > 0.5, factor, 0.5 * xp.ones_like(factor))
+            w -= annealing * p * g
+            v = self.decay * v - annealing * p * (g + self.decay * curved)
+            if not bool(np.isfinite(float(xp.sum(v)))):
+                break
+        return SMDState(objective.at(w), state.batches, p, v, state.epoch + 1)

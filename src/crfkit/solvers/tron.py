@@ -1,0 +1,167 @@
+"""TRON: trust-region Newton (Lin & Moré 1999; Lin, Weng & Keerthi 2008, with LIBLINEAR's constants).
+
+Each iteration minimises q(v) = gᵀv + ½vᵀHv inside ‖v‖ ≤ Δ and compares: ρ = (f(w + v) − f(w)) / q(v).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from crfkit.arrays import combine, dot, norm
+from crfkit.errors import ParameterError
+from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.result import Result, Status
+from crfkit.solvers.cg_steihaug import Exit, steihaug
+from crfkit.solvers.descent import Progress, check_iterations
+from crfkit.solvers.line_search import ROUNDING
+from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+ETA0, ETA1, ETA2 = 1e-4, 0.25, 0.75  # thresholds of ρ: to take the step; to shrink, to keep or to extend the region
+SIGMA1, SIGMA2, SIGMA3 = 0.25, 0.5, 4.0  # factors of the radius
+XI = 0.1  # residual of the inner iteration, relative to ‖g‖
+
+
+@dataclass(frozen=True)
+class TronState:
+    point: Point
+    progress: Progress
+    radius: float  # Δ; 0: not known before the first step
+
+    def saved(self) -> Mapping[str, Any]:
+        return {**self.progress.saved(), "radius": self.radius}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A step v from the centre of the region, with what the model and the objective say about it."""
+
+    length: float  # ‖v‖
+    slope: float  # gᵀv
+    predicted: float  # −q(v)
+    actual: float  # f(w) − f(w + v)
+    rounding: float  # of f(w): of two differences below it, the ratio is 1
+
+    @property
+    def ratio(self) -> float:
+        """ρ; −∞ where f(w + v) is not finite."""
+        ratio = (self.actual + self.rounding) / (self.predicted + self.rounding)
+        return ratio if math.isfinite(ratio) else -math.inf
+
+    def next_radius(self, radius: float) -> float:
+        """Δ after the step, in the intervals (3.10) of the thesis: α‖v‖, α the minimiser of a parabola along v."""
+        bend = -self.actual - self.slope
+        alpha = SIGMA3 if bend <= 0 else max(SIGMA1, -0.5 * self.slope / bend)
+        wish, ratio = alpha * self.length, self.ratio
+        if ratio == -math.inf:
+            return SIGMA1 * min(self.length, radius)
+        if ratio <= ETA0:
+            return min(wish, SIGMA2 * radius)
+        if ratio <= ETA1:
+            return max(SIGMA1 * radius, min(wish, SIGMA2 * radius))
+        if ratio < ETA2:
+            return max(SIGMA1 * radius, min(wish, SIGMA3 * radius))
+        return max(radius, min(wish, SIGMA3 * radius))
+
+
+@dataclass(frozen=True)
+class Tron:
+    """Minimises smooth objectives whose Hessian-vector products are known. An iteration ends when a step is taken.
+
+    Parameters
+    ----------
+    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    max_iterations : at most so many.
+    preconditioned : the region and the inner iteration are in the variables w·√h, h the Hessian's diagonal at w.
+    max_products : of the inner iteration, at most.
+    max_trials : steps that are tried in one iteration, at most; each one that is not taken shrinks the region.
+    max_radius : an objective that still falls as predicted there is taken to be unbounded.
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 1000
+    preconditioned: bool = False
+    max_products: int = 1000
+    max_trials: int = 60
+    max_radius: float = 1e20
+
+    name: ClassVar[str] = "tron"
+    needs = NeedsDiagonal("smooth", "hessp")
+    handles_rest: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_iterations(self.max_iterations)
+        for name in ("max_products", "max_trials"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} must be >= 1, not {getattr(self, name)!r}")
+        if not self.max_radius > 0:
+            raise ParameterError(f"max_radius must be > 0, not {self.max_radius!r}")
+
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> TronState:
+        start = objective.at(w0)
+        return TronState(start, Progress.at(start, saved), float(saved.get("radius", 0.0)))
+
+    def step(self, objective: Objective, state: TronState) -> TronState | Status:
+        point = state.point
+        if point.grad_norm == 0.0:
+            return Status.CONVERGED
+        # In the variables w/scale the gradient is scale·g and the Hessian scale·H·scale.
+        scale = jacobi_scale(objective, point) if self.preconditioned else 1.0
+        g = scale * point.grad
+
+        def hessp(v: Vector) -> Vector:
+            return scale * objective.hessp(point, scale * v)
+
+        first, radius = state.radius == 0.0, state.radius or norm(g)
+        for _ in range(self.max_trials):
+            found = steihaug(hessp, g, radius, XI, self.max_products)
+            new = objective.at(combine(point.w, 1.0, scale * found.v), point.evaluation)
+            attempt = _attempt(point, new, g, found.v, found.r)
+            if first:
+                first, radius = False, min(radius, attempt.length)
+            radius = attempt.next_radius(radius)
+            if attempt.ratio > ETA0:
+                break
+        else:
+            return Status.LINE_SEARCH_FAILED  # the region has vanished
+        v = scale * found.v
+        if not _flattens(point, new, v):
+            return Status.LINE_SEARCH_FAILED
+        straight = found.exit is Exit.NEGATIVE_CURVATURE and attempt.ratio >= ETA2
+        if radius >= self.max_radius or (straight and self._unbounded(objective, point, v, attempt)):
+            return Status.DIVERGED
+        progress = state.progress.after(new)
+        return progress if isinstance(progress, Status) else TronState(new, progress, radius)
+
+    def _unbounded(self, objective: Objective, point: Point, v: Vector, attempt: Attempt) -> bool:
+        """Whether the objective still falls along v at the largest radius."""
+        far = self.max_radius / attempt.length
+        value = objective.at(combine(point.w, far, v), point.evaluation).value
+        return math.isfinite(value) and value <= point.value + ETA0 * far * attempt.slope
+
+
+def _attempt(old: Point, new: Point, g: Vector, v: Vector, r: Vector) -> Attempt:
+    slope = dot(g, v)
+    predicted = 0.5 * (dot(v, r) - slope)  # r = −g − Hv
+    actual = old.value - new.value if new.finite else -math.inf
+    return Attempt(norm(v), slope, predicted, actual, ROUNDING * abs(old.value))
+
+
+def _flattens(old: Point, new: Point, v: Vector) -> bool:
+    """A step along which the objective does not fall, for rounding, must flatten its slope."""
+    return new.value < old.value or abs(dot(new.grad, v)) <= 0.9 * abs(dot(old.grad, v))
