@@ -113,7 +113,8 @@ static void scaled_tangent(const ChainPlan& data, const ChainWeights& w, const C
 }
 
 // The same in log space, by conditional means of v's score given the state at t: F of what lies before (and at) t,
-// B of what lies behind. Adds the derivatives of the edges to g; the lattice holds log_recursions' results.
+// B of what lies behind, each less its mean over the states, so that nothing grows with the length. Adds the
+// derivatives of the edges to g; the lattice holds log_recursions' results.
 template <class Shape>
 static void log_tangent(const ChainPlan& data, const ChainWeights& w, const ChainTangent& v, const ChainGradient& g,
                         int64_t first, double weight, const Inference& found, const Lattice<Shape>& a,
@@ -134,6 +135,11 @@ static void log_tangent(const ChainPlan& data, const ChainWeights& w, const Chai
             if (const double p = std::exp(terms[i] - total); p > 0.0) result += p * value(i);
         return result;
     };
+    const auto centre = [&](double* x, int64_t t) {
+        double total = 0.0;
+        shape.each([&](int64_t s) { total += a.node[t * span + s] * x[t * span + s]; });
+        shape.each([&](int64_t s) { x[t * span + s] -= total; });
+    };
     for (int64_t i = 0; i < length * span; ++i) F[i] = B[i] = 0.0;
     for (int64_t t = 0; t < length; ++t) {
         const double *m = jumps_to(w, a, t), *bar = t > 0 ? scores_of_v(t) : nullptr;
@@ -151,6 +157,7 @@ static void log_tangent(const ChainPlan& data, const ChainWeights& w, const Chai
             }
             F[t * span + s] = d.u[t * span + s] + before;
         });
+        centre(F, t);
     }
     for (int64_t t = length - 1; t > 0; --t) {
         const double *m = jumps_to(w, a, t), *bar = scores_of_v(t);
@@ -161,24 +168,31 @@ static void log_tangent(const ChainPlan& data, const ChainWeights& w, const Chai
                 return bar[s * width + k] + d.u[r] + B[r];
             });
         });
+        centre(B, t - 1);
     }
-    double z = 0.0;
     for (int64_t t = 0; t < length; ++t) {
-        z = 0.0;
-        shape.each([&](int64_t s) { z += a.node[t * span + s] * (F[t * span + s] + B[t * span + s]); });
-        for (int64_t s = 0; s < span; ++s) d.node[t * span + s] = 0.0;
-        shape.each(
-            [&](int64_t s) { d.node[t * span + s] = a.node[t * span + s] * (F[t * span + s] + B[t * span + s] - z); });
+        const double *f = F + t * span, *b = B + t * span, *p = a.node + t * span;
+        double *out = d.node + t * span, z = 0.0;
+        shape.each([&](int64_t s) { z += p[s] * (f[s] + b[s]); });
+        for (int64_t s = 0; s < span; ++s) out[s] = 0.0;
+        shape.each([&](int64_t s) { out[s] = p[s] * (f[s] + b[s] - z); });
     }
     for (int64_t t = 1; t < length; ++t) {
         const double* bar = scores_of_v(t);
         edge_marginal(w, a, found, t);
-        shape.each([&](int64_t s) {
-            for (int64_t k = 0; k < n; ++k) {
-                const int64_t r = t * span + shape.after(s, k);
-                a.edge[s * width + k] *= weight * (F[(t - 1) * span + s] + bar[s * width + k] + d.u[r] + B[r] - z);
-            }
-        });
+        const auto score = [&](int64_t s, int64_t k) {
+            const int64_t r = t * span + shape.after(s, k);
+            return F[(t - 1) * span + s] + bar[s * width + k] + d.u[r] + B[r];
+        };
+        double z = 0.0;
+        const auto each_edge = [&](const auto& f) {
+            shape.each([&](int64_t s) {
+                for (int64_t k = 0; k < n; ++k)
+                    if (a.edge[s * width + k] > 0.0) f(s, k);
+            });
+        };
+        each_edge([&](int64_t s, int64_t k) { z += a.edge[s * width + k] * score(s, k); });
+        each_edge([&](int64_t s, int64_t k) { a.edge[s * width + k] *= weight * (score(s, k) - z); });
         add_row(g.jumps, a.edge, shape.jump_rows() * width);
         if (a.scores) add_pair_residual(data, w, g, first + t, a.edge);
     }

@@ -167,10 +167,12 @@ void ChainOnline::restore(const Saved& saved) {
 }
 
 void ChainOnline::fold_scale() {
+    // The sum so far moves into sums_, as dividing S by a tiny scale would make S v and sums_ cancel.
+    for (int64_t i = 0; i < sums_.size(); ++i) sums_.data()[i] -= scale_sum_ * theta_.data()[i];
+    if (sums_.size()) scale_sum_ = 0.0;
     for (int64_t i = 0; i < size_; ++i) theta_.data()[i] *= scale_;
     for (int64_t i = 0; i < reached_.size(); ++i) reached_.data()[i] *= scale_;
     penalty_ *= scale_;
-    scale_sum_ /= scale_;
     scale_ = 1.0;
 }
 
@@ -202,10 +204,10 @@ void ChainOnline::penalise(int64_t i) {
 void ChainOnline::apply_gradient(int64_t n, bool averaged, double l1) {
     const int64_t width = view_.row_stride;
     const auto apply = [&](int64_t i) {
-        const double d = std::exchange(delta(i), 0.0);
-        theta_.data()[i] += d;
-        if (averaged) sums_.data()[i] += scale_sum_ * d;
+        const double before = theta_.data()[i];
+        theta_.data()[i] += std::exchange(delta(i), 0.0);
         if (l1 > 0.0) penalise(i);
+        if (averaged) sums_.data()[i] += scale_sum_ * (theta_.data()[i] - before);
     };
     for (int64_t t = plan_.starts[n]; t < plan_.starts[n + 1]; ++t) {
         for (int64_t k = plan_.row_offsets[t]; k < plan_.row_offsets[t + 1]; ++k)
@@ -285,8 +287,11 @@ double ChainOnline::sgd(const int64_t* order, const double* steps, int64_t n, do
         if (scale_ < kLeastScale) fold_scale();
         refresh();
     });
-    if (l1 > 0.0)
-        for (int64_t i = 0; i < size_; ++i) penalise(i);
+    for (int64_t i = 0; l1 > 0.0 && i < size_; ++i) {
+        const double before = theta_.data()[i];
+        penalise(i);
+        if (averaged) sums_.data()[i] += scale_sum_ * (theta_.data()[i] - before);  // not in the mean so far
+    }
     refresh();
     return loss;
 }
@@ -341,6 +346,10 @@ const ChainOnline::Difference& ChainOnline::compare(int64_t n) {
     if (!delta_.size()) {
         delta_ = Buffer(theta_.size());
         delta_.zero();
+    }
+    if (scale_ != 1.0) {  // left by sgd
+        fold_scale();
+        refresh();
     }
     const ChainRange range{0, n, n + 1, scratch_.data(), [](void*, int) {}, nullptr};
     ChainPlan plain = plan_;

@@ -46,7 +46,7 @@ def untied(problem: Problem) -> tuple[ChainField, np.ndarray]:
     return free, M[:, :-1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(problem=with_classes)
 def test_classes_tie_the_weights_of_their_labels(problem):
     free, M = untied(problem)

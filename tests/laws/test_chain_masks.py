@@ -35,7 +35,7 @@ NO_MASKS = {"allowed": None, "allowed_start": None, "allowed_end": None}
 # --- against the oracles
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(problem=masked)
 def test_likelihood_equals_enumeration(problem):
     """Normalised over the labellings that are allowed, and no others."""

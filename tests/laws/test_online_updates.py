@@ -197,7 +197,7 @@ def compare(
 @every_kernel
 @every_loss
 @pytest.mark.parametrize("l2", [0.0, 2.0])
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(problem=any_problem, seed=st.integers(0, 1000), averaged=st.booleans())
 def test_gradient_steps(kernels, kind, l2, problem, seed, averaged):
     def run(updates):
@@ -210,7 +210,7 @@ def test_gradient_steps(kernels, kind, l2, problem, seed, averaged):
 @every_kernel
 @pytest.mark.parametrize("kind", ["likelihood", "softmax margin"])
 @pytest.mark.parametrize("l1", [0.01, 1.0, 30.0])
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(problem=any_problem, seed=st.integers(0, 1000), averaged=st.booleans())
 def test_gradient_steps_with_the_cumulative_penalty(kernels, kind, l1, problem, seed, averaged):
     """A weight that a sequence does not touch pays later: the average has it as it stands."""
@@ -299,7 +299,7 @@ def test_steps_approach_the_minimum(kernels):
 
 
 @every_kernel
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(problem=any_problem, seed=st.integers(0, 1000))
 def test_perceptron(kernels, problem, seed):
     def run(updates):
@@ -311,7 +311,7 @@ def test_perceptron(kernels, problem, seed):
 
 @every_kernel
 @pytest.mark.parametrize("kind", [0, 1, 2])
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(problem=any_problem, seed=st.integers(0, 1000), c=st.sampled_from([0.05, 1.0, 20.0]))
 def test_passive_aggressive(kernels, kind, problem, seed, c):
     def run(updates):
@@ -322,7 +322,7 @@ def test_passive_aggressive(kernels, kind, problem, seed, c):
 
 
 @every_kernel
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(problem=any_problem, seed=st.integers(0, 1000), constants=st.sampled_from([(0.1, 2.0), (1.0, 0.5), (1.0, 20.0)]))
 def test_arow(kernels, problem, seed, constants):
     def run(updates):
@@ -333,7 +333,7 @@ def test_arow(kernels, problem, seed, constants):
 
 
 @every_kernel
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(problem=any_problem, seed=st.integers(0, 1000), c=st.sampled_from([0.05, 0.5, 100.0]))
 def test_mira(kernels, problem, seed, c):
     def run(updates):

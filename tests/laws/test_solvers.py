@@ -85,7 +85,7 @@ def tame(name, seed=0):
 
 
 @every_solver
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), condition=st.sampled_from([1.0, 100.0, 1e4]))
 def test_random_quadratics(name, seed, n, condition):
     condition = min(condition, 20.0) if name in SLOW else condition
@@ -97,7 +97,7 @@ def test_random_quadratics(name, seed, n, condition):
 
 
 @every_solver
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), strength=st.sampled_from([0.01, 1.0, 10.0]))
 def test_logistic_regression_against_scipy(name, seed, strength):
     strength = max(strength, 1.0) if name in SLOW else strength
@@ -428,7 +428,7 @@ def same_run(a, b):
 
 
 @every_solver
-@pytest.mark.parametrize("k", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("k", [0, 1, 6])
 @pytest.mark.parametrize("make", [rosenbrock, logistic])
 def test_a_run_in_two_parts_gives_the_same_bits(name, k, make):
     start = VALLEY if make is rosenbrock else np.zeros(6)
@@ -451,7 +451,7 @@ def test_a_run_in_two_parts_ends_where_rounding_ends_the_whole(name):
     options = {"penalty": L2(1.0), "name": name, "stopping": GradientNorm(0.0), "max_iterations": 300}
     whole = solve(tame(name), **options)
     assert whole.status in (Status.LINE_SEARCH_FAILED, Status.CONVERGED)
-    for k in range(max(whole.iterations - 12, 0), whole.iterations):
+    for k in range(max(whole.iterations - 12, 0), whole.iterations, 3):
         part = solve(tame(name), **options | {"max_iterations": k})
         assert same_run(solve(tame(name), w0=part.w, resume=part.state, **options), whole)
 

@@ -243,7 +243,7 @@ def test_rewriting_without_a_change_is_accepted(model, path):
     assert behaviour(ChainModel.load(path)) == behaviour(model)
 
 
-@pytest.mark.parametrize("version", [0, 2, 1.5, "1", None, [1]])
+@pytest.mark.parametrize("version", [0, 1, 3, 2.5, "2", None, [2]])
 def test_versions(model, path, version):
     message = rewritten(path, model, {"version": version})
     assert "format" in message

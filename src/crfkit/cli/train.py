@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from crfkit.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from crfkit.data.encode import TaggedCorpus
     from crfkit.estimators.chain_training import Dev
+    from crfkit.penalties import L2
     from crfkit.protocols import Penalty
 
 
@@ -152,15 +153,15 @@ def train(
         raise typer.Exit(130)
 
 
-def _penalty(l1: float | None, l2: Any) -> Penalty | None:
+def _penalty(l1: float | None, l2: float | L2 | None) -> Penalty | None:
     """From the strengths given; None: the default."""
-    from crfkit.penalties import L1, L2, ElasticNet
+    from crfkit import penalties
 
-    if l2 is not None and not isinstance(l2, L2):
-        l2 = L2(l2)
+    if isinstance(l2, (int, float)):
+        l2 = penalties.L2(l2)
     if l1 is None:
-        return None if l2 is None else cast("Penalty", l2)
-    return L1(l1) if l2 is None else ElasticNet(l1, l2.strength)
+        return l2
+    return penalties.L1(l1) if l2 is None else penalties.ElasticNet(l1, l2.strength)
 
 
 def _read_dev(corpus: TaggedCorpus, path: Path, patience: int) -> Dev:

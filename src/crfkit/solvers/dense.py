@@ -39,14 +39,18 @@ def hessian(objective: Objective, point: Point) -> Matrix:
 
 
 def newton_direction(H: Matrix, g: Vector) -> Vector:
-    """−(H + τI)⁻¹g with the first τ of 0, τ₀, 16·τ₀, 16²·τ₀ … that makes the matrix safely positive definite."""
+    """−(H + τI)⁻¹g with the first τ of 0, τ₀, 16·τ₀, 16²·τ₀ … that makes the matrix safely positive definite.
+
+    −g where there is none: H is not finite.
+    """
     xp = array_namespace(g)
     eye = xp.eye(g.shape[0], dtype=g.dtype, device=device(g))
-    scale = float(xp.max(xp.abs(H)))
-    shifted, shift = H, 2.0**-30 * scale if scale > 0 else 1.0
-    while not _positive_definite(shifted):
-        shifted, shift = H + shift * eye, 16 * shift
-    return -1.0 * xp.linalg.solve(shifted, g[:, None])[:, 0]
+    scale = float(xp.max(xp.abs(H))) or 1.0
+    for shift in (0.0, *(16.0**k * scale for k in range(-8, 8))):
+        shifted = H + shift * eye
+        if _positive_definite(shifted):
+            return -1.0 * xp.linalg.solve(shifted, g[:, None])[:, 0]
+    return -1.0 * g
 
 
 def _positive_definite(H: Matrix) -> bool:

@@ -12,7 +12,7 @@ from crfkit.solvers.objective import Objective, Point
 
 
 class NeedsDiagonal:
-    """What a solver needs of a loss: the class with its default options, and "hess_diag" too if it is preconditioned."""
+    """What a solver needs of a loss: the class by its default options; a preconditioned one "hess_diag" too."""
 
     def __init__(self, *needs: str) -> None:
         self._needs = frozenset(needs)
@@ -22,11 +22,11 @@ class NeedsDiagonal:
 
 
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0) -> Vector:
-    """``diag(∇²f)^(−power/2)``; entries of the diagonal below √ε of the largest are raised to that, a zero one to 1."""
+    """``diag(∇²f)^(−power/2)``, with the mean in place of entries that say nothing (below √ε of the largest)."""
     diagonal = objective.hess_diag(point)
     xp = array_namespace(diagonal)
     largest = float(xp.max(diagonal))
     if not 0 < largest < math.inf:
         return xp.ones_like(diagonal)
-    floor = xp.full_like(diagonal, 2.0**-26 * largest)
-    return xp.where(diagonal > floor, diagonal, floor) ** (-power / 2)
+    mean = xp.full_like(diagonal, float(xp.mean(diagonal)))
+    return xp.where(diagonal > 2.0**-26 * largest, diagonal, mean) ** (-power / 2)

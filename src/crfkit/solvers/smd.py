@@ -5,7 +5,7 @@ the whole objective divided by N:
 
     p ← p · max(½, 1 − μ·g·v),   w ← w − a·p·g,   v ← λ·v − a·p·(g + λ·H·v)
 
-The factor a = 10/(10 + epoch) is ours: without it the weights keep moving about the optimum.
+The factor a = 30/(30 + epoch) is ours: without it the weights keep moving about the optimum.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SMD:
     seed: int = 0
     batch: int = 32
     step_size: float | None = None
-    meta: float = 0.02
+    meta: float = 0.1
     decay: float = 0.9
 
     name: ClassVar[str] = "smd"
@@ -96,7 +96,7 @@ class SMD:
         loss: Any = objective.loss
         n, w, p, v = len(loss.data), 1.0 * state.point.w, 1.0 * state.p, 1.0 * state.v
         xp = array_namespace(w)
-        annealing = 10.0 / (10.0 + state.epoch)
+        annealing = 30.0 / (30.0 + state.epoch)
         for k in shuffled(self.seed, state.epoch, len(state.batches)):
             batch: Any = state.batches[k]
             share = len(batch.data) / n  # of the penalty
