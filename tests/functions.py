@@ -110,6 +110,11 @@ def falling():
     return FunctionLoss(3, lambda w: (-w.sum(), -np.ones_like(w)))
 
 
+def ever_steeper():
+    """−Σ w + w²: no minimum."""
+    return FunctionLoss(3, lambda w: (-w.sum() - w @ w, -1 - 2 * w), lambda w: -2 * np.eye(3))
+
+
 def wrong_sign():
     """A gradient that points the wrong way."""
     return FunctionLoss(3, lambda w: (w @ w - w.sum(), 1 - 2 * w), lambda w: 2 * np.eye(3))

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 _HOME = {
     "ChainCRF": "crfkit.estimators.chain",
     "ChainModel": "crfkit.estimators.chain_model",
+    "ElasticNet": "crfkit.penalties",
+    "L1": "crfkit.penalties",
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
     "Template": "crfkit.features",
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from crfkit.estimators.chain_model import ChainModel as ChainModel
     from crfkit.features import Template as Template
     from crfkit.metrics import evaluate as evaluate
+    from crfkit.penalties import L1 as L1
     from crfkit.penalties import L2 as L2
+    from crfkit.penalties import ElasticNet as ElasticNet
     from crfkit.penalties import NoPenalty as NoPenalty
     from crfkit.readers import read_columns as read_columns
 

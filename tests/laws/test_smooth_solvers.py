@@ -458,6 +458,27 @@ def test_tron_notices_an_objective_without_a_minimum(curvature):
     assert walk(Tron(stopping=GradientNorm(1e-8)), bounded)[0].status is Status.CONVERGED
 
 
+@pytest.mark.parametrize("solver", [Newton(), Newton(direction="dense"), Tron()], ids=["cg", "dense", "tron"])
+@pytest.mark.parametrize("k", [1, 2, 9, 30])
+def test_interrupted_in_a_product_the_last_whole_iterate_is_kept(solver, k):
+    whole, points = walk(solver, rosenbrock(), VALLEY)
+    loss = rosenbrock()
+    inner, products = loss.hessian, itertools.count(1)
+
+    class Interrupting(np.ndarray):
+        def __matmul__(self, v):
+            if next(products) == k:
+                raise KeyboardInterrupt
+            return np.asarray(self) @ v
+
+    loss.hessian = lambda w: inner(w).view(Interrupting)
+    result = walk(solver, loss, VALLEY)[0]
+    assert result.status is Status.INTERRUPTED
+    assert result.products == loss.products == k - 1
+    assert (result.w == points[result.iterations]).all()
+    assert result.value == whole.trace[result.iterations].value
+
+
 # --- vectors of another kind
 
 

@@ -12,6 +12,7 @@ from functions import (
     FunctionLoss,
     altered,
     barrier,
+    ever_steeper,
     falling,
     interrupted_at,
     logistic,
@@ -185,6 +186,7 @@ def ends():
     yield Status.DIVERGED, falling(), {}
     yield Status.DIVERGED, falling(), {"stopping": GradientNorm(1e-4)}
     yield Status.DIVERGED, falling(), {"stopping": PeriodDecrease()}
+    yield Status.DIVERGED, ever_steeper(), {}
     yield Status.NON_FINITE, FunctionLoss(2, lambda w: (math.nan, w)), {}
     yield Status.NON_FINITE, FunctionLoss(2, lambda w: (0.0, w + math.inf)), {}
     yield Status.INTERRUPTED, interrupted_at(rosenbrock(), 7), valley

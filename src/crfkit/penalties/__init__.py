@@ -1,6 +1,8 @@
 """Penalties: functions of the weights that are added to the loss. See :mod:`crfkit.protocols`."""
 
+from crfkit.penalties.elastic_net import ElasticNet
+from crfkit.penalties.l1 import L1
 from crfkit.penalties.l2 import L2
 from crfkit.penalties.none import NoPenalty
 
-__all__ = ["L2", "NoPenalty"]
+__all__ = ["L1", "L2", "ElasticNet", "NoPenalty"]

@@ -59,6 +59,10 @@ class L2:
     def name(self) -> str:
         return f"L2({self.strength:g})"
 
+    def at(self, strength: float) -> L2:
+        """The same kind of penalty with another strength."""
+        return L2(strength)
+
     def value(self, w: Vector) -> float:
         return 0.5 * self.strength * dot(w, w)
 

@@ -95,7 +95,7 @@ class ConjugateGradient:
             return Status.CONVERGED
         if direction is None:
             root = _scaled(state.scale, point.grad)
-            direction = Direction(-1.0 * _scaled(state.scale, root), 1.0 / norm(root))
+            direction = Direction(-1.0 * _scaled(state.scale, root), 1.0 / (norm(root) or 1.0))
         moved = move(objective, point, direction.d, self.line_search, direction.trial)
         if moved is Status.LINE_SEARCH_FAILED and state.direction is not None:
             return self.step(objective, ConjugateGradientState(point, state.progress, state.scale))

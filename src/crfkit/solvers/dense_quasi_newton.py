@@ -46,8 +46,8 @@ class InverseHessian(ABC):
 
     @staticmethod
     @abstractmethod
-    def update(s: Vector, y: Vector, h: Vector, ys: float) -> tuple[Vector, Vector]:
-        """a and b"""
+    def update(s: Vector, h: Vector, ys: float, yh: float) -> tuple[Vector, Vector]:
+        """a and b, from s, h, yᵀs and yᵀh"""
 
     def clear(self) -> None:
         self.matrix = None
@@ -74,7 +74,12 @@ class InverseHessian(ABC):
             eye = xp.eye(x.shape[0], dtype=x.dtype, device=device(x))
             eye *= ys / yy if self._initial_scaling else 1.0  # Nocedal & Wright (6.20)
             self.matrix = eye
-        a, b = self.update(s, y, matvec(self.matrix, y), ys)
+        h = matvec(self.matrix, y)
+        yh = dot(y, h)
+        if not yh > 0:  # H has lost positive definiteness to rounding
+            self.clear()
+            return False
+        a, b = self.update(s, h, ys, yh)
         steps, self._steps = self._steps, 0  # interrupted inside the update, H would be neither old nor new
         add_rank_two(self.matrix, a, b)
         self._steps = steps + 1
@@ -83,14 +88,14 @@ class InverseHessian(ABC):
 
 class BFGSInverse(InverseHessian):
     @staticmethod
-    def update(s: Vector, y: Vector, h: Vector, ys: float) -> tuple[Vector, Vector]:
-        return s / ys, (0.5 + 0.5 * dot(y, h) / ys) * s - h
+    def update(s: Vector, h: Vector, ys: float, yh: float) -> tuple[Vector, Vector]:
+        return s / ys, (0.5 + 0.5 * yh / ys) * s - h
 
 
 class DFPInverse(InverseHessian):
     @staticmethod
-    def update(s: Vector, y: Vector, h: Vector, ys: float) -> tuple[Vector, Vector]:
-        p, q = s / math.sqrt(ys), h / math.sqrt(dot(y, h))
+    def update(s: Vector, h: Vector, ys: float, yh: float) -> tuple[Vector, Vector]:
+        p, q = s / math.sqrt(ys), h / math.sqrt(yh)
         return p + q, 0.5 * (p - q)
 
 

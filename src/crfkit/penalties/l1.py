@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from array_api_compat import array_namespace
+
+from crfkit.errors import ParameterError
+from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+
+
+@dataclass(frozen=True)
+class L1:
+    """``strength · ‖w‖₁``: most weights become exactly zero.
+
+    >>> L1.from_crfpp(C=2.0)
+    L1(strength=0.5)
+    """
+
+    strength: float = 1.0
+
+    kinds: ClassVar[frozenset[str]] = frozenset({"l1", "prox"})
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.strength) and self.strength >= 0):
+            raise ParameterError(f"the strength of L1 must be a finite number >= 0, not {self.strength!r}")
+
+    @classmethod
+    def from_crfpp(cls, C: float) -> L1:
+        """CRF++'s ``‖w‖₁/C`` (its CRF-L1)."""
+        if not C > 0:
+            raise ParameterError(f"C must be > 0, not {C!r}")
+        return cls(1.0 / C)
+
+    @classmethod
+    def from_crfsuite(cls, c1: float) -> L1:
+        """CRFsuite's ``c1·‖w‖₁``."""
+        return cls(c1)
+
+    @classmethod
+    def from_wapiti(cls, rho1: float) -> L1:
+        """Wapiti's ``rho1·‖w‖₁``."""
+        return cls(rho1)
+
+    @property
+    def name(self) -> str:
+        return f"L1({self.strength:g})"
+
+    def value(self, w: Vector) -> float:
+        xp = array_namespace(w)
+        return self.strength * float(xp.sum(xp.abs(w)))
+
+    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+        return None, self
+
+    def at(self, strength: float) -> L1:
+        """The same kind of penalty with another strength."""
+        return L1(strength)
+
+    def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
+        """``g + s·sgn(w)`` where w ≠ 0; where w = 0, what of g exceeds the strength."""
+        xp = array_namespace(w)
+        excess = xp.sign(gradient) * xp.maximum(xp.abs(gradient) - self.strength, xp.zeros_like(gradient))
+        return xp.where(w != 0, gradient + self.strength * xp.sign(w), excess)
+
+    def prox(self, w: Vector, step: float) -> Vector:
+        """Soft thresholding: ``sgn(w)·max(|w| − step·strength, 0)``."""
+        xp = array_namespace(w)
+        return xp.sign(w) * xp.maximum(xp.abs(w) - step * self.strength, xp.zeros_like(w))
+
+    def critical_strength(self, gradient: Vector) -> float:
+        """The least strength at which w = 0 is optimal, from the gradient there."""
+        xp = array_namespace(gradient)
+        return float(xp.max(xp.abs(gradient)))
