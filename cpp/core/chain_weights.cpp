@@ -21,7 +21,20 @@ JumpTables::JumpTables(const FieldView& field, const ChainKernels& kernels)
     exp_transposed_ = Buffer(span_ * width_);
     for (Buffer* buffer : {&jumps_, &exp_jumps_, &exp_transposed_})
         if (buffer->size()) buffer->zero();
+    make_places();
     if (masked_) make_masks();
+}
+
+void JumpTables::make_places() {
+    const int64_t n = field_.n_labels;
+    for (int64_t k = 0; k < field_.n_transition; ++k) {
+        const int64_t code = field_.transition_codes ? field_.transition_codes[k] : k;
+        transition_places_.push_back(code / n * width_ + code % n);
+    }
+    for (int64_t k = 0; k < field_.n_triple; ++k) {
+        const int64_t code = field_.triple_codes ? field_.triple_codes[k] : k;
+        triple_places_.push_back((code / (n * n) * width_ + code / n % n) * width_ + code % n);
+    }
 }
 
 void JumpTables::make_masks() {
@@ -73,9 +86,10 @@ void JumpTables::set(const double* transition, const double* triple, double scal
     if (direction) return;
     double* log = field_.order == 1 ? transitions_.data() : jumps_.data();
     double low = std::numeric_limits<double>::infinity(), high = -low;
+    const bool all = field_.order == 1 && !field_.allowed;
     for (int64_t r = 0; r < jump_rows_; ++r)
         for (int64_t j = 0; j < n; ++j)
-            if (may_jump(r, j)) {
+            if (all || may_jump(r, j)) {
                 low = std::min(low, log[r * width_ + j]);
                 high = std::max(high, log[r * width_ + j]);
             }
@@ -84,7 +98,7 @@ void JumpTables::set(const double* transition, const double* triple, double scal
     range_ = high - low;
     kernels_.exponentiate(log, high, exp_jumps_.data(), jump_size());
     for (int64_t r = 0; r < jump_rows_; ++r)
-        for (int64_t j = 0; j < width_; ++j) {
+        for (int64_t j = all ? n : 0; j < width_; ++j) {
             if (j < n && may_jump(r, j)) continue;
             exp_jumps_.data()[r * width_ + j] = 0.0;
             if (j < n && field_.order == 1) log[r * width_ + j] = -std::numeric_limits<double>::infinity();

@@ -22,34 +22,29 @@ public:
     // transposed = the transpose of a table of jumps.
     void transpose(const double* table, double* transposed) const;
     // Calls f(place in a table of jumps, index) for every weight that scores a jump: transitions in order 1, triples
-    // in order 2; and f(place in [L][P], index) for the transitions of order 2.
+    // in order 2; and f(place in [L][P], index) for the transitions of either.
     template <class F>
     void each_jump(const F& f) const {
-        if (field_.order == 1) return each_transition(f);
-        const int64_t n = field_.n_labels;
-        for (int64_t k = 0; k < field_.n_triple; ++k) {
-            const int64_t code = field_.triple_codes ? field_.triple_codes[k] : k;
-            f((code / (n * n) * width_ + code / n % n) * width_ + code % n, k);
-        }
+        const std::vector<int64_t>& places = field_.order == 1 ? transition_places_ : triple_places_;
+        for (size_t k = 0; k < places.size(); ++k) f(places[k], static_cast<int64_t>(k));
     }
     template <class F>
     void each_transition(const F& f) const {
-        for (int64_t k = 0; k < field_.n_transition; ++k) {
-            const int64_t code = field_.transition_codes ? field_.transition_codes[k] : k;
-            f(code / field_.n_labels * width_ + code % field_.n_labels, k);
-        }
+        for (size_t k = 0; k < transition_places_.size(); ++k) f(transition_places_[k], static_cast<int64_t>(k));
     }
     // Where the weights of each_jump begin.
     int64_t jump_at() const { return field_.order == 1 ? field_.transition_at() : field_.triple_at(); }
 
 private:
     bool may_jump(int64_t row, int64_t label) const;
+    void make_places();
     void make_masks();
 
     FieldView field_;
     const ChainKernels& kernels_;
     int64_t width_, jump_rows_, span_;
     bool masked_;
+    std::vector<int64_t> transition_places_, triple_places_;
     Buffer transitions_, jumps_, exp_jumps_, exp_transposed_, masks_;
     double shift_ = 0.0, range_ = 0.0;
 };

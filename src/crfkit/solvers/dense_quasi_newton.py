@@ -69,7 +69,7 @@ class InverseHessian(ABC):
         ys, yy = dot(y, s), dot(y, y)
         if not ys > 2.0**-52 * yy:
             return False
-        if self.matrix is None:
+        if not self._steps:
             xp = array_namespace(x)
             eye = xp.eye(x.shape[0], dtype=x.dtype, device=device(x))
             eye *= ys / yy if self._initial_scaling else 1.0  # Nocedal & Wright (6.20)
