@@ -10,11 +10,13 @@ from crfkit.solvers.auto import Auto
 from crfkit.solvers.conjugate_gradient import ConjugateGradient
 from crfkit.solvers.dense_quasi_newton import BFGS, DFP
 from crfkit.solvers.gradient_descent import GradientDescent
+from crfkit.solvers.iis import IIS
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.line_searches import Armijo, ExactLineSearch, Goldstein, MoreThuente, StrongWolfe, UnitStep
 from crfkit.solvers.loop import Iteration
 from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, PassiveAggressive
 from crfkit.solvers.newton import Newton
+from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
 from crfkit.solvers.stopping import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, SuccessiveChanges
@@ -25,12 +27,14 @@ SOLVERS: dict[str, Any] = {
     for solver in (
         Auto,
         LBFGS,
+        OWLQN,
         BFGS,
         DFP,
         ConjugateGradient,
         GradientDescent,
         Newton,
         Tron,
+        IIS,
         SGD,
         ASGD,
         AveragedPerceptron,
@@ -65,8 +69,10 @@ __all__ = [
     "ASGD",
     "BFGS",
     "DFP",
+    "IIS",
     "LBFGS",
     "MIRA",
+    "OWLQN",
     "SGD",
     "SMD",
     "SOLVERS",

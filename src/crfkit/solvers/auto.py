@@ -17,13 +17,14 @@ from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.loop import Callback, run
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.online import check_online, check_positive
+from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.sgd import calibrate, run_epoch
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Chooses by what the loss and the penalty offer: L-BFGS, or OWL-QN under an L1 penalty; from a start that
+    """Chooses by what the loss and the penalty offer: OWL-QN under an L1 penalty, else L-BFGS, from a start that
     stochastic epochs have made where the loss has an online form and there is enough data for them to pay.
 
     Parameters
@@ -61,8 +62,6 @@ class Auto:
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
-            from crfkit.solvers.owlqn import OWLQN
-
             return OWLQN(memory=self.memory)
         diagonal = warmed and "hess_diag" in objective.loss.capabilities
         return LBFGS(memory=self.memory, preconditioned=diagonal)
@@ -83,6 +82,7 @@ class Auto:
         loss: Any = objective.loss
         return (
             self.epochs > 0
+            and objective.rest is None  # OWL-QN gains less from a near start than L1 epochs cost
             and "online" in loss.capabilities
             and "l2" in kinds
             and len(loss.data) >= self.least_sequences

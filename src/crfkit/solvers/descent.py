@@ -55,16 +55,16 @@ class Progress:
         """At the start of a run; goes on from `saved` if that is of this point and objective."""
         if saved.get("value") == point.value:
             return cls(point.value, float(saved["best_value"]), float(saved["best_norm"]), int(saved["stalls"]))
-        return cls(point.value, point.value, point.grad_norm)
+        return cls(point.value, point.value, point.optimality)
 
     def after(self, new: Point) -> Progress | Status:
         """After a step to `new`; a status if nothing but rounding has changed for a while."""
         falls = new.value < self.best_value - 2.0**-50 * abs(self.best_value)
-        flattens = new.grad_norm < 0.9 * self.best_norm
+        flattens = new.optimality < 0.9 * self.best_norm
         stalls = 0 if falls or flattens else self.stalls + 1
         if stalls > MAX_STALLS:
             return Status.LINE_SEARCH_FAILED
-        return Progress(new.value, min(self.best_value, new.value), min(self.best_norm, new.grad_norm), stalls)
+        return Progress(new.value, min(self.best_value, new.value), min(self.best_norm, new.optimality), stalls)
 
     def saved(self) -> Mapping[str, Any]:
         return vars(self)

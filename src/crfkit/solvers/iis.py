@@ -1,0 +1,190 @@
+"""Improved iterative scaling (Della Pietra, Della Pietra & Lafferty 1997), on chains as algorithm T of Lafferty,
+McCallum & Pereira (2001).
+
+With f ≥ 0 and T(x) ≥ Σ_k f_k(x, y) for all y, Jensen's inequality bounds the change of J = loss + s/2·‖w‖² from above
+by a sum of functions of one δ_k each:
+
+    J(w + δ) − J(w) ≤ Σ_k [ Σ_b E_kb·(exp(δ_k·T_b) − 1)/T_b − δ_k·observed_k + s·(w_k·δ_k + δ_k²/2) ]
+
+where E_kb is the expected count of feature k in the sequences whose bound is T_b. A step minimises the right side, so
+that J never rises:  Σ_b E_kb·exp(δ_k·T_b) + s·(w_k + δ_k) = observed_k.  No line search; steps are short (about 1/T).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.errors import ParameterError
+from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.result import Result, Status
+from crfkit.solvers.descent import MAX_STALLS, Progress, check_iterations
+from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.online import check_positive
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+Floats = NDArray[np.float64]
+
+BLOCK = 1 << 14  # weights whose equations are solved together: their expectations stay in the cache
+MAX_ROUNDS = 200  # of Newton's method; a handful are needed
+
+
+class Expectations(Protocol):
+    """`loss.expectations()`; crfkit.losses.expectations.ChainExpectations is one."""
+
+    @property
+    def observed(self) -> Floats: ...
+    @property
+    def totals(self) -> Floats: ...
+    def grouped(self, buckets: int) -> Expectations: ...
+    def at(self, w: Vector) -> Any:
+        """`value`, `grad` and `expected` [buckets, n] at w."""
+        ...
+
+
+@dataclass(frozen=True)
+class SlowProgress(Progress):
+    """Steps are short here: any decrease of the gradient counts."""
+
+    def after(self, new: Point) -> SlowProgress | Status:
+        improves = new.value < self.best_value or new.grad_norm < self.best_norm
+        stalls = 0 if improves else self.stalls + 1
+        if stalls > MAX_STALLS:
+            return Status.LINE_SEARCH_FAILED
+        return SlowProgress(new.value, min(self.best_value, new.value), min(self.best_norm, new.grad_norm), stalls)
+
+
+@dataclass(frozen=True)
+class State:
+    point: Point
+    expectations: Expectations
+    expected: Floats  # [buckets, n], at the point
+    progress: SlowProgress
+
+    def saved(self) -> Mapping[str, Any]:
+        return self.progress.saved()
+
+
+@dataclass(frozen=True)
+class IIS:
+    """Minimises likelihoods with feature values ≥ 0, with L2 or no penalty. Of historical interest: it needs many
+    more iterations than L-BFGS.
+
+    Parameters
+    ----------
+    buckets : sequences are sorted into so many groups by their total feature count; more are faster and take more
+        memory (a vector each).
+    max_step : no weight changes by more in one iteration. Without a penalty, features that are never observed would
+        go to −∞ at once.
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 1000
+    buckets: int = 16
+    max_step: float = 10.0
+
+    name: ClassVar[str] = "iis"
+    needs: ClassVar[frozenset[str]] = frozenset({"expectations"})
+    handles_smooth: ClassVar[frozenset[str]] = frozenset({"l2"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_iterations(self.max_iterations)
+        check_positive(max_step=self.max_step)
+        if self.buckets < 1:
+            raise ParameterError(f"buckets must be >= 1, not {self.buckets!r}")
+
+    def minimize(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> State:
+        expectations = objective.loss.expectations().grouped(self.buckets)  # type: ignore[attr-defined]
+        point, expected = _at(objective, expectations, w0)
+        return State(point, expectations, expected, SlowProgress.at(point, saved))
+
+    def step(self, objective: Objective, state: State) -> State | Status:
+        if state.point.grad_norm == 0:
+            return Status.CONVERGED
+        strength = float(getattr(objective.smooth, "strength", 0.0))
+        sources = state.expectations
+        w = state.point.w
+        delta = scaling_step(state.expected, sources.totals, sources.observed, strength, w, self.max_step)
+        point, expected = _at(objective, sources, w + delta)
+        progress = state.progress.after(point)
+        return progress if isinstance(progress, Status) else State(point, sources, expected, progress)
+
+
+def _at(objective: Objective, expectations: Expectations, w: Vector) -> tuple[Point, Floats]:
+    """The objective at w, from one evaluation of the expectations."""
+    found = expectations.at(w)
+    objective.evaluations += 1
+    value, grad = found.value, found.grad
+    if objective.smooth is not None:
+        value += objective.smooth.value(w)
+        objective.smooth.add_gradient(w, grad)
+    return Point(w, value, grad, found), found.expected
+
+
+def scaling_step(expected: Floats, totals: Floats, observed: Floats, s: float, w: Floats, limit: float) -> Floats:
+    """The solution δ of the equation above for every weight, at most `limit` in size."""
+    delta = np.zeros(len(w))
+    for first in range(0, len(w), BLOCK):
+        block = slice(first, first + BLOCK)
+        delta[block] = _roots(expected[:, block], totals, observed[block] - s * w[block], s, limit)
+    return delta
+
+
+def _roots(E: Floats, T: Floats, c: Floats, s: float, limit: float) -> Floats:
+    """δ with Σ_b E_kb·exp(δ_k·T_b) + s·δ_k = c_k, by Newton's method.
+
+    Both  F(δ) = Σ_b E_b·exp(δ·T_b) + s·δ − c  and, where δ < c/s,  H(δ) = log Σ_b E_b·exp(δ·T_b) − log(c − s·δ)
+    rise, are convex, and are zero at the root. A tangent of either meets zero right of the root, so the lesser of the
+    two places is the better one. F is nearly straight where the penalty governs, H where the exponentials do.
+    """
+    delta = np.zeros(len(c))
+    none = E.sum(axis=0) == 0  # never expected, hence never observed
+    if s > 0:
+        delta[none] = np.clip(c[none] / s, -limit, limit)
+    active = ~none
+    if s == 0:
+        delta[active & (c <= 0)] = -limit
+        active &= c > 0
+    ids = np.flatnonzero(active)
+    x = np.zeros(len(ids))
+    for _ in range(MAX_ROUNDS):
+        if len(ids) == 0:
+            break
+        new = np.clip(_tangent_roots(E[:, ids], T, c[ids], s, x), -limit, limit)
+        moved = np.abs(new - x) * T[-1] > 1e-8  # then the error of Newton's method is its square
+        delta[ids] = new
+        ids, x = ids[moved], new[moved]
+    return delta
+
+
+def _tangent_roots(E: Floats, T: Floats, c: Floats, s: float, x: Floats) -> Floats:
+    """The lesser of the places where the tangents of F and of H at x meet zero."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        exponents = np.log(E) + T[:, None] * x
+        top = exponents.max(axis=0)
+        shares = np.exp(exponents - top)
+        total = shares.sum(axis=0)
+        slope = (T @ shares) / total  # of log Σ_b
+        log_sum = top + np.log(total)
+        left = c - s * x
+        by_h = x - (log_sum - np.log(left)) / (slope + s / left)
+        summed = np.exp(log_sum)
+        by_f = x - (summed - left) / (summed * slope + s)
+    # Beyond c/s there is no H; beyond what a double holds there is no F.
+    return np.fmin(by_f, np.where(left > 0, by_h, np.inf))
