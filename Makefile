@@ -44,6 +44,7 @@ stubs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/chain.py
+	$(BIN)/python benchmarks/solvers.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules src/crfkit --doctest-glob='*.md' README.md docs

@@ -41,7 +41,7 @@ def arrays(data: SequenceData, field: ChainField) -> dict[str, Any]:
         "gold_pair": data.labels[t - 1] * L + data.labels[t],
         "batches": batches(data),
     }
-    return jax.tree.map(jnp.asarray, found)
+    return jax.tree_util.tree_map(jnp.asarray, found)
 
 
 def batches(data: SequenceData) -> list[tuple[Any, Any]]:

@@ -604,7 +604,11 @@ def l1_table(r: Report) -> str:
     runs = {"CRFsuite's OWL-QN": theirs, **{name: pair[0] for name, pair in r["crfkit"].items()}}
 
     def cell(reached: Any) -> str:
-        return f"{reached['seconds']:.2f} s, {reached['evaluations']}" if isinstance(reached, dict) else number(reached)
+        return (
+            f"{reached['seconds']:.2f} s, {reached['evaluations']}"
+            if isinstance(reached, dict)
+            else number(reached, 2, " s")
+        )
 
     rows = [
         (name, *map(cell, run["to"].values()), f"{run['seconds']:.2f} s", number(run["value"]), f"{run['nonzeros']:,}")
@@ -613,7 +617,7 @@ def l1_table(r: Report) -> str:
     return table(["time, evaluations to", *theirs["to"], "in all", "objective", "weights that are not zero"], rows)
 
 
-def plot(r: Report, path: Path, top: float = 3.0) -> None:
+def plot(r: Report, path: Path, top: float = 30.0) -> None:
     """The gap against seconds and against work, a row for each data set."""
     import matplotlib.pyplot as plt
 

@@ -19,9 +19,11 @@ _HOME = {
     "L1": "crfkit.penalties",
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
+    "PathPoint": "crfkit.path",
     "Template": "crfkit.features",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
+    "regularisation_path": "crfkit.path",
 }
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from crfkit.estimators.chain_model import ChainModel as ChainModel
     from crfkit.features import Template as Template
     from crfkit.metrics import evaluate as evaluate
+    from crfkit.path import PathPoint as PathPoint
+    from crfkit.path import regularisation_path as regularisation_path
     from crfkit.penalties import L1 as L1
     from crfkit.penalties import L2 as L2
     from crfkit.penalties import ElasticNet as ElasticNet

@@ -51,7 +51,7 @@ class Expectations(Protocol):
 class SlowProgress(Progress):
     """Steps are short here: any decrease of the gradient counts."""
 
-    def after(self, new: Point) -> SlowProgress | Status:
+    def after(self, new: Point) -> Progress | Status:
         improves = new.value < self.best_value or new.grad_norm < self.best_norm
         stalls = 0 if improves else self.stalls + 1
         if stalls > MAX_STALLS:
@@ -64,7 +64,7 @@ class State:
     point: Point
     expectations: Expectations
     expected: Floats  # [buckets, n], at the point
-    progress: SlowProgress
+    progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
         return self.progress.saved()
@@ -187,4 +187,5 @@ def _tangent_roots(E: Floats, T: Floats, c: Floats, s: float, x: Floats) -> Floa
         summed = np.exp(log_sum)
         by_f = x - (summed - left) / (summed * slope + s)
     # Beyond c/s there is no H; beyond what a double holds there is no F.
-    return np.fmin(by_f, np.where(left > 0, by_h, np.inf))
+    lesser: Floats = np.fmin(by_f, np.where(left > 0, by_h, np.inf))
+    return lesser

@@ -20,15 +20,6 @@ from crfkit.solvers.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
-class _UnscaledPairs(CurvaturePairs):
-    """H₀ is not rescaled to the newest pair: γ = 1."""
-
-    def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
-        taken = super().add(x, g, x_new, g_new)
-        self._gamma = 1.0
-        return taken
-
-
 @dataclass(frozen=True)
 class LBFGS:
     """Minimises smooth objectives.
@@ -80,8 +71,8 @@ class LBFGS:
         scale = None
         if self.preconditioned and start.finite:
             scale = saved_vector(saved, "scale", w0) if "scale" in saved else jacobi_scale(objective, start, self.power)
-        kind = CurvaturePairs if self.initial_scaling else _UnscaledPairs
-        return QuasiNewtonState(start, kind(self.memory, saved, scale), Progress.at(start, saved), scale)
+        pairs = CurvaturePairs(self.memory, saved, scale, self.initial_scaling)
+        return QuasiNewtonState(start, pairs, Progress.at(start, saved), scale)
 
     def step(self, objective: Objective, state: QuasiNewtonState) -> QuasiNewtonState | Status:
         return quasi_newton_step(objective, state, self.line_search)

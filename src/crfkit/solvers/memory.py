@@ -25,12 +25,15 @@ from crfkit.protocols import Vector
 class CurvaturePairs:
     """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g.
 
-    With a vector `scale`, H₀ = γ·diag(scale²): the pairs are kept in the variables x/scale, where H₀ = γI.
+    γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are kept in the variables x/scale, where H₀ = γI.
     """
 
-    def __init__(self, capacity: int, saved: Mapping[str, Any] | None = None, scale: Vector = None) -> None:
+    def __init__(
+        self, capacity: int, saved: Mapping[str, Any] | None = None, scale: Vector = None, rescaled: bool = True
+    ) -> None:
         self.capacity = capacity
         self._scale = scale
+        self._rescaled = rescaled
         self.clear()
         if saved:
             self._restore(saved)
@@ -115,7 +118,7 @@ class CurvaturePairs:
         self._slots.append(slot)
         self._pending = slot
         self._sy[slot, slot], self._yy[slot, slot] = sy, yy
-        self._gamma = sy / yy
+        self._gamma = sy / yy if self._rescaled else 1.0
         return True
 
     def _complete(self, products: Any) -> None:

@@ -29,6 +29,8 @@ from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 MAX_TRIALS = 40
+EXPANSION = 4.0
+MAX_STEP = 1e20
 DECREASE = 1e-4  # c₁
 FLOOR = 0.1  # δ, in units of the strength
 
@@ -103,14 +105,11 @@ class OWLQN:
             return Status.CONVERGED
         diagonal = self._diagonal(objective, state)
         p = -1.0 * point.subgradient
-        index, d = _direction(point.w, p, state.pairs, diagonal)
-        first = 1.0 if state.pairs else 1.0 / norm(d)
-        new = _search(objective, point, index, d, p, first)
-        if new is None and state.pairs:  # once more along the sub-gradient
-            index, d = _direction(point.w, p, (), diagonal)
-            new = _search(objective, point, index, d, p, 1.0 / norm(d))
-        if new is None:
-            return Status.LINE_SEARCH_FAILED
+        new = _search(objective, point, p, _direction(point.w, p, state.pairs, diagonal))
+        if new is Status.LINE_SEARCH_FAILED and state.pairs:  # once more along the sub-gradient
+            new = _search(objective, point, p, _direction(point.w, p, (), diagonal))
+        if isinstance(new, Status):
+            return new
         pairs = (*state.pairs, (new.w - point.w, new.grad - point.grad))[-self.memory :]
         progress = state.progress.after(new)
         if isinstance(progress, Status):
@@ -127,45 +126,55 @@ class OWLQN:
         return (objective.hess_diag(state.point) + floor) ** self.power
 
 
-def _direction(w: Vector, p: Vector, pairs: Sequence[tuple[Vector, Vector]], diagonal: Vector) -> tuple[Any, Vector]:
-    """(places of the weights that move, their direction)."""
+@dataclass(frozen=True)
+class Direction:
+    index: Any  # places of the weights that move
+    d: Vector
+    curved: bool  # whether curvature has given it a length
+
+
+def _direction(w: Vector, p: Vector, pairs: Sequence[tuple[Vector, Vector]], diagonal: Vector) -> Direction:
     xp = array_namespace(w)
     (index,) = xp.nonzero((w != 0) | (p != 0))
     free = xp.take(w, index) != 0
     part = xp.take(p, index)
     h0 = xp.ones_like(part) if diagonal is None else 1.0 / xp.take(diagonal, index)
-    d, gamma = _two_loop(part[free], [(xp.take(s, index[free]), xp.take(y, index[free])) for s, y in pairs], h0[free])
-    result = gamma * h0 * part
+    of_free = [(xp.take(s, index[free]), xp.take(y, index[free])) for s, y in pairs]
+    d, gamma = _two_loop(part[free], of_free, h0[free])
+    result = (gamma or 1.0) * h0 * part
     result[free] = d
-    return index, result
+    return Direction(index, result, gamma is not None)
 
 
-def _two_loop(p: Vector, pairs: Sequence[tuple[Vector, Vector]], h0: Vector) -> tuple[Vector, float]:
+def _two_loop(p: Vector, pairs: Sequence[tuple[Vector, Vector]], h0: Vector) -> tuple[Vector, float | None]:
     """(H·p, γ) by the two-loop recursion with H₀ = γ·diag(h0); pairs without positive curvature are left out."""
     used = []
+    gamma = None
     for s, y in pairs:
         sy, yy = dot(s, y), dot(y, h0 * y)
         if sy > 1e-10 * yy > 0:
-            used.append((s, y, sy, sy / yy))
+            used.append((s, y, sy))
+            gamma = sy / yy
     q, alphas = 1.0 * p, []
-    for s, y, sy, _ in reversed(used):
+    for s, y, sy in reversed(used):
         alpha = dot(s, q) / sy
         q -= alpha * y
         alphas.append(alpha)
-    gamma = used[-1][3] if used else 1.0
-    q = gamma * h0 * q
-    for (s, y, sy, _), alpha in zip(used, reversed(alphas), strict=True):
+    q = (gamma or 1.0) * h0 * q
+    for (s, y, sy), alpha in zip(used, reversed(alphas), strict=True):
         q += (alpha - dot(y, q) / sy) * s
     return q, gamma
 
 
-def _search(objective: Objective, point: Point, index: Any, d: Vector, p: Vector, step: float) -> Point | None:
-    """Back-tracking within the orthant."""
+def _search(objective: Objective, point: Point, p: Vector, direction: Direction) -> Point | Status:
+    """A step within the orthant: halved until the objective falls enough; without curvature, longer while it falls."""
     xp = array_namespace(point.w)
+    index, d = direction.index, direction.d
     w, p = xp.take(point.w, index), xp.take(p, index)
     orthant = xp.where(w != 0, xp.sign(w), xp.sign(p)) if objective.rest is not None else None
     slack = 4 * 2.0**-52 * abs(point.value)
-    for _ in range(MAX_TRIALS):
+
+    def tried(step: float) -> Point | None:
         moved = w + step * d
         if orthant is not None:
             moved = xp.where(moved * orthant > 0, moved, xp.zeros_like(moved))
@@ -173,7 +182,21 @@ def _search(objective: Objective, point: Point, index: Any, d: Vector, p: Vector
         full = 1.0 * point.w
         full[index] = moved
         new = objective.at(full, point.evaluation)
-        if new.finite and new.value <= point.value - DECREASE * max(gain, 0.0) + slack:
-            return new if new.value < point.value or new.optimality < point.optimality else None
+        falls = new.finite and new.value <= point.value - DECREASE * max(gain, 0.0) + slack
+        return new if falls else None
+
+    step = 1.0 if direction.curved else 1.0 / norm(d)
+    new = tried(step)
+    if new is not None and not direction.curved:
+        while (longer := tried(step * EXPANSION)) is not None and longer.value < new.value:
+            step, new = step * EXPANSION, longer
+            if step * norm(d) > MAX_STEP:
+                return Status.DIVERGED
+    for _ in range(MAX_TRIALS):
+        if new is not None:
+            break
         step *= 0.5
-    return None
+        new = tried(step)
+    if new is None or not (new.value < point.value or new.optimality < point.optimality):
+        return Status.LINE_SEARCH_FAILED
+    return new
