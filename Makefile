@@ -43,6 +43,7 @@ stubs: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m crfkit._core -o src/crfkit/_core.pyi
 
 bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/solvers.py
 

@@ -32,6 +32,18 @@ from typing import Any
 
 import numpy as np
 import pycrfsuite
+from solvers_report import (
+    GAPS,
+    ONLINE,
+    Report,
+    crfsuite_table,
+    divided,
+    hessian_table,
+    l1_table,
+    plot,
+    smooth_table,
+    tron_table,
+)
 
 from crfkit import L2, Template, evaluate, penalties, read_columns
 from crfkit._core import available_kernels
@@ -46,21 +58,11 @@ from crfkit.solvers import LBFGS, SOLVERS, Auto, Iteration, PeriodDecrease, Tron
 
 HERE = Path(__file__).resolve().parent
 PENALTY = L2.from_crfsuite(c2=1.0)
-GAPS = {"1 %": 1e-2, "0.1 %": 1e-3, "0.01 %": 1e-4, "0.001 %": 1e-5}
 BEST = 12_887.12  # the least value known of CoNLL-2000, observed pairs, L2(2)
 CLOSE = 12_887.3  # where CRFsuite's L-BFGS stops
 L1_CLOSE = {"16834.2": 16_834.2, "16802.5": 16_802.5}  # where CRFsuite's OWL-QN stops; near the optimum
 DENSE = ("bfgs", "dfp")  # they need a matrix of all pairs of weights
 MANY = 1_000_000
-# CRFsuite's algorithm: (epochs, its other options, our solver)
-ONLINE: dict[str, tuple[int, dict[str, float], str]] = {
-    "l2sgd": (60, {"c2": 1.0}, "sgd"),
-    "ap": (20, {}, "averaged-perceptron"),
-    "pa": (20, {}, "passive-aggressive"),
-    "arow": (20, {}, "arow"),
-}
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")  # Okabe & Ito
-Report = dict[str, Any]
 Works = dict[str, Callable[[], Any]]
 
 
@@ -193,10 +195,6 @@ def ratio(numerator: Sequence[float], denominator: Sequence[float]) -> float:
 def difference(x: Any, y: Any) -> float:
     """Relative."""
     return float(np.linalg.norm(np.subtract(x, y)) / np.linalg.norm(y))
-
-
-def divided(a: float | None, b: float | None) -> float | None:
-    return a / b if a and b else None
 
 
 def outcome(result: Result) -> Report:
@@ -536,116 +534,6 @@ def l1_run(bench: Bench, name: str) -> Result:
     result = bench.conll.minimize(solver, penalties.L1(1.0), [Until(3 * bench.limit)])
     say(f"crfkit   {name:22s} {result.seconds:7.2f} s  {result.value:.2f}  {result.trace[-1].nonzeros} non-zero")
     return result
-
-
-# --- tables and the plot ----------------------------------------------------------------------------------------------
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
-
-
-def number(x: float | None, digits: int = 2, unit: str = "") -> str:
-    return "–" if x is None else f"{x:,.{digits}f}{unit}"
-
-
-def hessian_table(r: Report) -> str:
-    rows = [(name, f"{1e3 * s:.1f} ms", number(r["ratios"][name])) for name, s in r["seconds"].items()]
-    return table([f"{r['weights']:,} weights", "time", "of value and gradient"], rows)
-
-
-def smooth_table(r: Report) -> str:
-    def cell(row: Report | None) -> str:
-        return f"{row['seconds']:.2f} s, {row['work']:.0f}" if row else "–"
-
-    parts = []
-    for title, part in r.items():
-        rows = [
-            (name, *(cell(run["to"][gap]) for gap in GAPS), f"{run['evaluations']}", f"{run['products']}")
-            for name, run in part["solvers"].items()
-        ]
-        about = (
-            f"{part['weights']:,} weights, best {part['best']:,.2f}, a product costs {part['product']:.2f} evaluations"
-        )
-        parts.append(f"{title}: {about}\n\n" + table(["time, work to", *GAPS, "evaluations", "products in all"], rows))
-    return "\n\n".join(parts)
-
-
-def tron_table(r: Report) -> str:
-    rows = [
-        (name, f"{x['seconds']:.2f} s", f"{x['evaluations']}", f"{x['products']}", f"{x['value']:.4f}", x["status"])
-        for name, x in r["solvers"].items()
-    ]
-    return table([f"‖g‖ ≤ {r['bound']:.3g}", "time", "evaluations", "products", "objective", ""], rows)
-
-
-def crfsuite_table(r: Report) -> str:
-    rows = []
-    for algorithm, part in r.items():
-        ours, theirs = part["crfkit"][0], part["crfsuite"]
-        f1 = (number(100 * ours["f1"]), number(100 * theirs["f1"]), "")
-        if algorithm == "lbfgs":
-            for target, faster in part["times faster"].items():
-                cells = (number(x["to"][target], 2, " s") for x in (ours, theirs))
-                rows.append((f"auto, lbfgs: to {target}", *cells, number(faster, 1)))
-            rows.append(("F1 at the end", *f1))
-            continue
-        cells = (number(x["seconds per iteration"], 3, " s") for x in (ours, theirs))
-        rows.append((f"{ONLINE[algorithm][2]}, {algorithm}: an epoch", *cells, number(part["times faster"], 1)))
-        rows.append((f"F1 after {theirs['iterations']} epochs", *f1))
-        for name, seconds in part.get("seconds to its F1", {}).items():
-            cells = (number(seconds, 2, " s"), number(theirs["seconds"], 2, " s"))
-            rows.append((f"{name}: to that F1 of {algorithm}", *cells, number(divided(theirs["seconds"], seconds), 1)))
-    return table(["", "crfkit", "python-crfsuite", "times faster"], rows)
-
-
-def l1_table(r: Report) -> str:
-    theirs = r["crfsuite"]
-    runs = {"CRFsuite's OWL-QN": theirs, **{name: pair[0] for name, pair in r["crfkit"].items()}}
-
-    def cell(reached: Any) -> str:
-        return (
-            f"{reached['seconds']:.2f} s, {reached['evaluations']}"
-            if isinstance(reached, dict)
-            else number(reached, 2, " s")
-        )
-
-    rows = [
-        (name, *map(cell, run["to"].values()), f"{run['seconds']:.2f} s", number(run["value"]), f"{run['nonzeros']:,}")
-        for name, run in runs.items()
-    ]
-    return table(["time, evaluations to", *theirs["to"], "in all", "objective", "weights that are not zero"], rows)
-
-
-def plot(r: Report, path: Path, top: float = 30.0) -> None:
-    """The gap against seconds and against work, a row for each data set."""
-    import matplotlib.pyplot as plt
-
-    names = [name for name in SOLVERS if any(name in part["solvers"] for part in r.values())]
-    figure, axes = plt.subplots(len(r), 2, figsize=(11, 4 * len(r)), sharey="row", squeeze=False, layout="constrained")
-    lines: Report = {}
-    for (title, part), pair in zip(r.items(), axes, strict=True):
-        for ax, against, label in zip(pair, ("seconds", "work"), ("seconds", "work, in evaluations"), strict=True):
-            for k, name in enumerate(names):
-                trace = part["solvers"].get(name, {}).get("trace", {"value": [], against: []})
-                gap = np.maximum(np.array(trace["value"]) / part["best"] - 1, 1e-9)
-                shown = gap < top
-                shown[:-1] |= shown[1:]
-                (lines[name],) = ax.plot(
-                    np.array(trace[against])[shown],
-                    gap[shown],
-                    color=COLOURS[k % len(COLOURS)],
-                    linestyle="-" if k < len(COLOURS) else "--",
-                    marker="osD^vPX<>*phd"[k % 13],
-                    markersize=5,
-                    markevery=max(1, int(shown.sum()) // 8),
-                )
-            ax.set(xscale="log", yscale="log", xlabel=label, title=title, ylim=(min(GAPS.values()) / 3, top))
-            ax.grid(alpha=0.3)
-        pair[0].set_ylabel("objective above the best, relative")
-    figure.legend([lines[name] for name in names], names, loc="outside right upper", fontsize=11)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def likelihood(seed=0):
 
 
 def tight(penalty=SPARSE[0]):
-    return make_solver("lbfgs" if isinstance(penalty, L2) else "owlqn", stopping=GradientNorm(1e-7))
+    return make_solver("lbfgs" if isinstance(penalty, L2) else "owlqn", stopping=GradientNorm(1e-6))
 
 
 @every_sparse
@@ -72,10 +72,10 @@ def test_weights_come_in_as_the_strength_falls(penalty):
 
 def test_warm_starts_save_evaluations():
     loss, solver = likelihood(), tight()
-    path = regularisation_path(loss, L1(), n=20, solver=solver)
+    path = regularisation_path(loss, L1(), n=20, ratio=0.01, solver=solver)
     warm = sum(point.result.evaluations for point in path)
     cold = sum(solver.minimize(loss, L1(point.strength), np.zeros(loss.size)).evaluations for point in path)
-    assert warm < 0.9 * cold
+    assert warm < 0.8 * cold
 
 
 def test_an_elastic_net_keeps_its_proportion():

@@ -25,7 +25,8 @@ from crfkit.protocols import Vector
 class CurvaturePairs:
     """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g.
 
-    γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are kept in the variables x/scale, where H₀ = γI.
+    γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are
+    kept in the variables x/scale, where H₀ = γI.
     """
 
     def __init__(

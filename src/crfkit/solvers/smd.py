@@ -3,20 +3,21 @@
 Every weight has a step size p_i of its own, which is learned. On a mini-batch with gradient g and Hessian H, scaled to
 the whole objective divided by N:
 
-    p ← p · max(½, 1 − μ·g·v),   w ← w − a·p·g,   v ← λ·v − a·p·(g + λ·H·v)
+    p ← p · clip(1 − μ·g·v, ½, 2),   w ← w − a·p·g,   v ← λ·v − a·p·(g + λ·H·v)
 
 The factor a = 30/(30 + epoch) is ours: without it the weights keep moving about the optimum.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
 from array_api_compat import array_namespace
 
+from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result
@@ -57,7 +58,7 @@ class SMD:
     seed: int = 0
     batch: int = 32
     step_size: float | None = None
-    meta: float = 0.1
+    meta: float = 0.05
     decay: float = 0.9
 
     name: ClassVar[str] = "smd"
@@ -110,10 +111,9 @@ class SMD:
                 term *= 0.0
                 objective.smooth.add_hessp(w, v, term)
                 curved += share * term
-            factor = 1.0 - self.meta * g * v
-            p *= xp.where(factor > 0.5, factor, 0.5 * xp.ones_like(factor))
+            p *= xp.clip(1.0 - self.meta * g * v, 0.5, 2.0)
             w -= annealing * p * g
             v = self.decay * v - annealing * p * (g + self.decay * curved)
-            if not bool(np.isfinite(float(xp.sum(v)))):
-                break
+            if not norm(v) < 1e100:  # it diverges: leave before numbers overflow
+                return SMDState(objective.at(xp.full_like(w, math.nan)), state.batches, p, v, state.epoch + 1)
         return SMDState(objective.at(w), state.batches, p, v, state.epoch + 1)
