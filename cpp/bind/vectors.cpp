@@ -6,19 +6,20 @@ namespace crfkit {
 
 namespace {
 
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void check(size_t a, size_t b) {
     if (a != b) throw nb::value_error("vectors of different lengths");
 }
 
-}  // namespace
-
-void bind_vectors(nb::module_& m) {
+template <class T>
+void bind_rows(nb::module_& m) {
     m.def(
         "rows_dot",
-        [](const Matrix& rows, const Array<double>& x, int n_threads) {
+        [](const Matrix<T>& rows, const Array<double>& x, int n_threads) {
             check(rows.shape(1), x.size());
             std::vector<double> out(rows.shape(0));
             without_gil([&] {
@@ -27,10 +28,11 @@ void bind_vectors(nb::module_& m) {
             });
             return to_numpy(std::move(out));
         },
-        "rows"_a, "x"_a, "n_threads"_a, "rows @ x");
+        nb::arg("rows").noconvert(), "x"_a, "n_threads"_a, "rows @ x");
     m.def(
         "rows_combine",
-        [](const Array<double>& c, const Matrix& rows, double a, const Array<double>& x, Output out, int n_threads) {
+        [](const Array<double>& c, const Matrix<T>& rows, double a, const Array<double>& x, Output<double> out,
+           int n_threads) {
             check(rows.shape(1), x.size());
             check(out.size(), x.size());
             check(rows.shape(0), c.size());
@@ -39,7 +41,29 @@ void bind_vectors(nb::module_& m) {
                              x.data(), out.data(), n_threads);
             });
         },
-        "c"_a, "rows"_a, "a"_a, "x"_a, "out"_a, "n_threads"_a, "out = a·x + c @ rows; out may be x.");
+        "c"_a, nb::arg("rows").noconvert(), "a"_a, "x"_a, "out"_a, "n_threads"_a,
+        "out = a·x + c @ rows; out may be x.");
+    m.def(
+        "curvature_pair",
+        [](const Array<double>& x, const Array<double>& g, const Array<double>& x_new, const Array<double>& g_new,
+           const OptionalArray<double>& scale, Output<T> s, Output<T> y, int n_threads) {
+            for (const size_t n : {g.size(), x_new.size(), g_new.size(), s.size(), y.size()}) check(x.size(), n);
+            if (scale) check(x.size(), scale->size());
+            return without_gil([&] {
+                const auto [sy, yy] = curvature_pair(x.data(), g.data(), x_new.data(), g_new.data(), pointer(scale),
+                                                     static_cast<int64_t>(x.size()), s.data(), y.data(), n_threads);
+                return std::make_tuple(sy, yy);
+            });
+        },
+        "x"_a, "g"_a, "x_new"_a, "g_new"_a, "scale"_a.none(), nb::arg("s").noconvert(), nb::arg("y").noconvert(),
+        "n_threads"_a, "s = (x_new − x)/scale, y = (g_new − g)·scale; returns (s·y, y·y).");
+}
+
+}  // namespace
+
+void bind_vectors(nb::module_& m) {
+    bind_rows<double>(m);
+    bind_rows<float>(m);
 }
 
 }  // namespace crfkit

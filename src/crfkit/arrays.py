@@ -41,8 +41,8 @@ def norm(x: Any) -> float:
 
 
 def rows_dot(rows: Any, x: Any) -> Any:
-    """The inner products of all rows with x, as a NumPy vector."""
-    if _native(rows, x):
+    """The inner products of all rows with x, as a NumPy vector; rows of NumPy doubles may be kept as single floats."""
+    if _native_rows(rows) and _native(x):
         return _core.rows_dot(rows, x, _threads.get())
     return np.asarray(rows @ x)
 
@@ -50,7 +50,7 @@ def rows_dot(rows: Any, x: Any) -> Any:
 def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
     """``a·x + Σ_i c_i·rows_i`` as a new vector."""
     xp = array_namespace(x)
-    if _native(rows, x):
+    if _native_rows(rows) and _native(x):
         out = np.empty_like(x)
         _core.rows_combine(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, out, _threads.get())
         return out
@@ -82,14 +82,28 @@ def add_scaled(y: Any, a: float, x: Any) -> None:
         y += a * x
 
 
-def subtract_into(out: Any, x: Any, y: Any) -> None:
-    """``out = x − y`` in place."""
-    if _native(out, x, y):
-        _core.rows_combine(np.array([-1.0]), y[None, :], 1.0, x, out, _threads.get())
-    else:
-        out[...] = x
-        out -= y
+def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y: Any) -> tuple[float, float]:
+    """``s = (x_new − x)/scale``, ``y = (g_new − g)·scale`` in place (a scale of None is 1); returns (s·y, y·y)."""
+    if _native(x, g, x_new, g_new) and _native_rows(s, y) and (scale is None or _native(scale)):
+        return _core.curvature_pair(x, g, x_new, g_new, scale, s, y, _threads.get())
+    s[...] = x_new
+    s -= x
+    y[...] = g_new
+    y -= g
+    if scale is not None:
+        s /= scale
+        y *= scale
+    return dot(s, y), dot(y, y)
+
+
+def row_type(x: Any) -> Any:
+    """The type of numbers for rows that are read often: single floats where a million doubles would cost too much."""
+    return np.float32 if _native(x) and x.shape[0] >= 1 << 20 else x.dtype
 
 
 def _native(*arrays: Any) -> bool:
     return all(type(a) is np.ndarray and a.dtype == np.float64 and a.flags.c_contiguous for a in arrays)
+
+
+def _native_rows(*arrays: Any) -> bool:
+    return all(type(a) is np.ndarray and a.dtype in (np.float64, np.float32) and a.flags.c_contiguous for a in arrays)

@@ -153,6 +153,8 @@ def test_sparse_optima(penalty):
     assert zeros > 3
     assert (found.w == 0).sum() >= zeros / 2
     assert found.trace[-1].nonzeros == int((found.w != 0).sum())
+    mean = solve("asgd", loss, penalty, max_iterations=100)  # of iterates whose zeros differ
+    assert value - 1e-9 <= mean.value <= value * 1.01
 
 
 @pytest.mark.parametrize("penalty", [L1(1.0), ElasticNet(1.0, 0.5)], ids=lambda penalty: penalty.name)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import dot, rows_combine, rows_dot, subtract_into
+from crfkit.arrays import curvature_pair, row_type, rows_combine, rows_dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 
@@ -104,16 +104,11 @@ class CurvaturePairs:
         m = self.capacity
         if self._basis is None:
             xp = array_namespace(x)
-            self._basis = xp.zeros((2 * m, x.shape[0]), dtype=x.dtype, device=device(x))
+            self._basis = xp.zeros((2 * m, x.shape[0]), dtype=row_type(x), device=device(x))
         free = (k for k in range(m) if k not in self._slots)
         slot = self._slots.pop(0) if len(self) == m else next(free)
         s, y = self._basis[slot], self._basis[m + slot]
-        subtract_into(s, x_new, x)
-        subtract_into(y, g_new, g)
-        if self._scale is not None:
-            s /= self._scale
-            y *= self._scale
-        sy, yy = dot(s, y), dot(y, y)
+        sy, yy = curvature_pair(x, g, x_new, g_new, self._scale, s, y)
         if not sy > 2.0**-52 * yy:
             return False  # the slot is free again; what lies in it is not used
         self._slots.append(slot)
