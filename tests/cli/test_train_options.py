@@ -264,6 +264,34 @@ def test_a_checkpoint_of_the_command_line_is_one_of_the_estimator(call):
     np.testing.assert_allclose(crf.result_.value, ChainCRF.load("whole.crf").model_.training["value"], rtol=1e-4)
 
 
+@pytest.mark.parametrize("solver", ["lbfgs", "sgd", "averaged-perceptron"])
+def test_an_interrupted_run_goes_on(call, monkeypatch, solver):
+    def interrupt(iteration):
+        if iteration.row.iteration == 3:
+            raise KeyboardInterrupt
+
+    options = ["--solver", solver, "-e", "0"]
+    loud = [argument for argument in TRAIN if argument != "-q"]
+    with monkeypatch.context() as patch:
+        patch.setattr("crfkit.cli.progress.plain_lines", interrupt)
+        outcome = call(*loud, "part.crf", "-i", 6, "--checkpoint", "c", *options)
+    assert outcome.code == 130
+    assert "model written to part.crf" in outcome.out
+    use(call, "part.crf")
+    assert call(*TRAIN, "rest.crf", "-i", 3, "--resume", "c", *options).code == 0
+    assert call(*TRAIN, "whole.crf", "-i", 6, *options).code == 0
+    np.testing.assert_array_equal(weights("rest.crf"), weights("whole.crf"))
+
+
+def test_models_learned_in_batches_can_be_used(call):
+    X, y = read_columns("tiny.txt")
+    crf = ChainCRF(Template(TINY), solver="averaged-perceptron", n_threads=1)
+    for k in range(0, len(X), 8):
+        crf.partial_fit(X[k : k + 8], y[k : k + 8])
+    crf.save("m.crf")
+    use(call, "m.crf")
+
+
 # --- what goes wrong
 
 

@@ -15,19 +15,13 @@ from crfkit.errors import CapabilityError, ParameterError
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
-from crfkit.solvers import LBFGS, SOLVERS, Auto, GradientNorm, make_solver
+from crfkit.solvers import LBFGS, Auto, GradientNorm, make_solver
 from crfkit.solvers.objective import Objective
 
 TIGHT = GradientNorm(1e-7)
 PENALTIES = [L2(1.0), L1(0.7), ElasticNet(0.5, 0.5)]
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
 WARM = {"least_sequences": 10}
-
-
-@pytest.fixture(autouse=True)
-def _all_solvers_exist():
-    if "owlqn" not in SOLVERS:
-        pytest.skip("OWL-QN is not written yet")
 
 
 @cache

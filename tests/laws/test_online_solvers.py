@@ -159,8 +159,6 @@ def test_sparse_optima(penalty):
 
 @pytest.mark.parametrize("penalty", [L1(1.0), ElasticNet(1.0, 0.5)], ids=lambda penalty: penalty.name)
 def test_owl_qn_agrees_about_sparse_optima(penalty):
-    if "owlqn" not in SOLVERS:
-        pytest.skip("not written yet")
     loss = likelihood()
     found = make_solver("owlqn", stopping=GradientNorm(1e-7)).minimize(loss, penalty, np.zeros(loss.size))
     w, value = sparse_optimum(loss, penalty)

@@ -7,14 +7,15 @@ the rest. (With the diagonal itself the first iterations are faster still and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.online import check_online, check_positive
 from crfkit.solvers.owlqn import OWLQN
@@ -23,7 +24,7 @@ from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(IterativeSolver):
     """Chooses by what the loss and the penalty offer: OWL-QN under an L1 penalty, else L-BFGS, from a start that
     stochastic epochs have made where the loss has an online form and there is enough data for them to pay.
 
@@ -49,16 +50,9 @@ class Auto:
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
         check_positive(memory=self.memory)
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
+        for name in ("epochs", "least_sequences"):
+            if getattr(self, name) < 0:
+                raise ParameterError(f"{name} must be >= 0, not {getattr(self, name)!r}")
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:

@@ -5,19 +5,19 @@ d⁺ = −z⁺ + β·d,   β = max(0, (z⁺)ᵀ(g⁺ − g) / zᵀg),   z = M⁻
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.descent import Moved, Progress, check_iterations, move, saved_vector
 from crfkit.solvers.line_search import LineSearch
 from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
@@ -43,7 +43,7 @@ class ConjugateGradientState:
 
 
 @dataclass(frozen=True)
-class ConjugateGradient:
+class ConjugateGradient(IterativeSolver):
     """Minimises smooth objectives; keeps two vectors.
 
     Parameters
@@ -69,16 +69,6 @@ class ConjugateGradient:
         check_iterations(self.max_iterations)
         if self.restart_every is not None and self.restart_every < 1:
             raise ParameterError(f"restart_every must be >= 1, not {self.restart_every!r}")
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ConjugateGradientState:
         start = objective.at(w0)

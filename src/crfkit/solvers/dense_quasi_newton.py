@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -18,13 +18,13 @@ from array_api_compat import array_namespace, device
 
 from crfkit.arrays import add_rank_two, combine, dot, matvec
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.dense import Matrix, check_memory
 from crfkit.solvers.descent import Progress, check_iterations
 from crfkit.solvers.line_search import LineSearch
 from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
@@ -100,7 +100,7 @@ class DFPInverse(InverseHessian):
 
 
 @dataclass(frozen=True)
-class BFGS:
+class BFGS(IterativeSolver):
     """Minimises smooth objectives; keeps a dense matrix.
 
     Parameters
@@ -127,16 +127,6 @@ class BFGS:
         check_iterations(self.max_iterations)
         if not self.max_memory > 0:
             raise ParameterError(f"max_memory must be > 0, not {self.max_memory!r}")
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
         check_memory(w0, 1, self.max_memory, self.name, "lbfgs")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.arrays import combine, dot
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.descent import Progress, check_iterations, move
 from crfkit.solvers.line_search import LineSearch
 from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
@@ -30,7 +30,7 @@ class GradientDescentState:
 
 
 @dataclass(frozen=True)
-class GradientDescent:
+class GradientDescent(IterativeSolver):
     """Minimises smooth objectives, slowly: it converges at the rate ((κ−1)/(κ+1))², κ the Hessian's condition.
 
     The first trial of a line search is Barzilai & Borwein's step sᵀs/sᵀy of the step before.
@@ -52,16 +52,6 @@ class GradientDescent:
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> GradientDescentState:
         start = objective.at(w0)

@@ -12,7 +12,7 @@ that J never rises:  Σ_b E_kb·exp(δ_k·T_b) + s·(w_k + δ_k) = observed_k.  
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.descent import MAX_STALLS, Progress, check_iterations
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.online import check_positive
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
@@ -71,7 +71,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class IIS:
+class IIS(IterativeSolver):
     """Minimises likelihoods with feature values ≥ 0, with L2 or no penalty. Of historical interest: it needs many
     more iterations than L-BFGS.
 
@@ -98,16 +98,6 @@ class IIS:
         check_positive(max_step=self.max_step)
         if self.buckets < 1:
             raise ParameterError(f"buckets must be >= 1, not {self.buckets!r}")
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> State:
         expectations = objective.loss.expectations().grouped(self.buckets)  # type: ignore[attr-defined]

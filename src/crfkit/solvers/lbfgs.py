@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.descent import Progress, check_iterations, saved_vector
 from crfkit.solvers.line_search import LineSearch
 from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.memory import CurvaturePairs
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
@@ -21,7 +21,7 @@ from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
-class LBFGS:
+class LBFGS(IterativeSolver):
     """Minimises smooth objectives.
 
     Parameters
@@ -53,16 +53,6 @@ class LBFGS:
         if not 0 <= self.power <= 1:
             raise ParameterError(f"power must be between 0 and 1, not {self.power!r}")
         check_iterations(self.max_iterations)
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
         if "pairs" in saved and ("scale" in saved) != self.preconditioned:

@@ -144,6 +144,21 @@ def run(
         return finish(state, Status.INTERRUPTED)
 
 
+class IterativeSolver:
+    """Base of solvers that are `init` and `step`."""
+
+    def minimize(
+        self: Stepper[Any],
+        loss: Loss,
+        penalty: Penalty,
+        w0: Vector,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
+        return run(self, loss, penalty, w0, callbacks, resume)
+
+
 def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None:
     """Raises before the first evaluation if the three cannot work together."""
     from crfkit.solvers import SOLVERS

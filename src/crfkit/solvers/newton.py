@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.cg_steihaug import Exit, steihaug
 from crfkit.solvers.dense import check_memory, hessian, newton_direction
 from crfkit.solvers.descent import Progress, check_iterations, move
 from crfkit.solvers.line_search import LineSearch
 from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
@@ -31,7 +31,7 @@ class NewtonState:
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(IterativeSolver):
     """Minimises smooth objectives whose Hessian-vector products are known.
 
     Parameters
@@ -68,16 +68,6 @@ class Newton:
             raise ParameterError(f"max_products must be >= 1, not {self.max_products!r}")
         if not self.max_memory > 0:
             raise ParameterError(f"max_memory must be > 0, not {self.max_memory!r}")
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> NewtonState:
         if self.direction == "dense":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -11,9 +11,8 @@ import numpy as np
 
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result
-from crfkit.solvers.loop import Callback, run
+from crfkit.protocols import Vector
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
@@ -70,7 +69,7 @@ class OnlineState:
 
 
 @dataclass(frozen=True)
-class MistakeDriven:
+class MistakeDriven(IterativeSolver):
     """Base of the learners that look at the best labelling only and change the weights where it is wrong.
 
     They minimise no objective: the trace's value is the number of positions labelled wrongly during the epoch.
@@ -88,16 +87,6 @@ class MistakeDriven:
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def objective_name(self, objective: Objective) -> str:
         return f"mistakes of {self.name}"

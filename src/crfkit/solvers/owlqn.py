@@ -21,10 +21,10 @@ from array_api_compat import array_namespace
 
 from crfkit.arrays import dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.descent import Progress, check_iterations
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
@@ -54,7 +54,7 @@ class OWLQNState:
 
 
 @dataclass(frozen=True)
-class OWLQN:
+class OWLQN(IterativeSolver):
     """Minimises a smooth loss with an L1 penalty or an elastic net; without either it is an L-BFGS.
 
     Parameters
@@ -80,16 +80,6 @@ class OWLQN:
         if not 0 <= self.power <= 1:
             raise ParameterError(f"power must be between 0 and 1, not {self.power!r}")
         check_iterations(self.max_iterations)
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OWLQNState:
         start = objective.at(w0)

@@ -6,23 +6,23 @@ With N sequences, λ = l2/N and t updates made:  η_t = η₀ / (1 + η₀·λ·
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit.arrays import dot
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
-from crfkit.solvers.loop import Callback, run
+from crfkit.protocols import Vector
+from crfkit.result import Status
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.online import OnlineState, check_online, check_positive, opened, shuffled
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(IterativeSolver):
     """Minimises losses that have an online form, with L2, L1 or both. An iteration is an epoch.
 
     Parameters
@@ -49,16 +49,6 @@ class SGD:
         check_positive(sample=self.sample)
         if self.step_size is not None:
             check_positive(step_size=self.step_size)
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
         online = opened(objective, w0, saved)

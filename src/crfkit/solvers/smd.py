@@ -19,10 +19,9 @@ from array_api_compat import array_namespace
 
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result
+from crfkit.protocols import Loss, Vector
 from crfkit.solvers.descent import saved_vector
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.online import check_online, check_positive, shuffled
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
@@ -41,7 +40,7 @@ class SMDState:
 
 
 @dataclass(frozen=True)
-class SMD:
+class SMD(IterativeSolver):
     """Minimises smooth losses that can be split into mini-batches. An iteration is an epoch.
 
     Parameters
@@ -70,16 +69,6 @@ class SMD:
         check_positive(batch=self.batch, step_size=1.0 if self.step_size is None else self.step_size)
         if not self.meta >= 0 or not 0 <= self.decay <= 1:
             raise ParameterError(f"meta must be >= 0 and decay between 0 and 1, not {self.meta!r} and {self.decay!r}")
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> SMDState:
         loss: Any = objective.loss

@@ -6,18 +6,18 @@ Each iteration minimises q(v) = gᵀv + ½vᵀHv inside ‖v‖ ≤ Δ and compa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
-from crfkit.result import Result, Status
+from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.cg_steihaug import Exit, steihaug
 from crfkit.solvers.descent import Progress, check_iterations
 from crfkit.solvers.line_search import ROUNDING
-from crfkit.solvers.loop import Callback, run
+from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
@@ -70,7 +70,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Tron:
+class Tron(IterativeSolver):
     """Minimises smooth objectives whose Hessian-vector products are known. An iteration ends when a step is taken.
 
     Parameters
@@ -101,16 +101,6 @@ class Tron:
                 raise ParameterError(f"{name} must be >= 1, not {getattr(self, name)!r}")
         if not self.max_radius > 0:
             raise ParameterError(f"max_radius must be > 0, not {self.max_radius!r}")
-
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        return run(self, loss, penalty, w0, callbacks, resume)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> TronState:
         start = objective.at(w0)
