@@ -28,11 +28,19 @@ void bind_online(nb::module_& m) {
              "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false)
         .def(
             "start",
-            [](Online& self, const Array<double>& w) {
+            [](Online& self, const Array<double>& w, const OptionalArray<double>& variances) {
                 check_size(self.field.view(), w.size());
-                self.chain.start(w.data());
+                if (variances) check_size(self.field.view(), variances->size());
+                self.chain.start(w.data(), pointer(variances));
             },
-            "w"_a)
+            "w"_a, "variances"_a.none() = nb::none())
+        .def(
+            "variances",
+            [](const Online& self, Output out) {
+                check_size(self.field.view(), out.size());
+                return self.chain.variances(out.data());
+            },
+            "out"_a, "Fills out with AROW's variances; False if there are none yet.")
         .def(
             "weights",
             [](const Online& self, Output w) {

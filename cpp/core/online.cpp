@@ -105,7 +105,7 @@ void ChainOnline::each_place(const Visit& visit) const {
     for (int64_t k = 0; k < field_.n_triple; ++k) visit(triple_at_ + k, field_.triple_at() + k);
 }
 
-void ChainOnline::start(const double* w) {
+void ChainOnline::start(const double* w, const double* variances) {
     each_place([&](int64_t place, int64_t f) { theta_.data()[place] = w[f]; });
     scale_ = 1.0;
     scale_sum_ = penalty_ = 0.0;
@@ -113,8 +113,19 @@ void ChainOnline::start(const double* w) {
     if (sums_.size()) sums_.zero();
     reached_ = Buffer();
     covariances_ = Buffer();
+    if (variances) {
+        covariances_ = Buffer(theta_.size());
+        covariances_.zero();
+        each_place([&](int64_t place, int64_t f) { covariances_.data()[place] = variances[f]; });
+    }
     multipliers_.clear();
     refresh();
+}
+
+bool ChainOnline::variances(double* out) const {
+    if (!covariances_.size()) return false;
+    each_place([&](int64_t place, int64_t f) { out[f] = covariances_.data()[place]; });
+    return true;
 }
 
 void ChainOnline::weights(double* w) const {

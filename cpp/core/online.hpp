@@ -25,8 +25,10 @@ class ChainOnline {
 public:
     ChainOnline(const SequenceView& data, const FieldView& field, const ChainKernels& kernels, const double* cost,
                 bool hinge);
-    // Sets the weights and forgets averages, cumulative penalties, covariances and multipliers.
-    void start(const double* w);
+    // Sets the weights and AROW's variances (null: none yet); forgets averages, cumulative penalties and multipliers.
+    void start(const double* w, const double* variances);
+    // AROW's variances; false if there are none yet.
+    bool variances(double* out) const;
     void weights(double* w) const;
     // The mean of the weights after each sequence since start.
     void average(double* w) const;

@@ -97,8 +97,8 @@ def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y
 
 
 def row_type(x: Any) -> Any:
-    """The type of numbers for rows that are read often: single floats where a million doubles would cost too much."""
-    return np.float32 if _native(x) and x.shape[0] >= 1 << 20 else x.dtype
+    """The type of numbers for rows that are read often: single floats where doubles would fill the caches."""
+    return np.float32 if _native(x) and x.shape[0] >= 1 << 17 else x.dtype
 
 
 def _native(*arrays: Any) -> bool:

@@ -14,6 +14,8 @@ from crfkit.data.sequences import Floats
 from crfkit.errors import ModelFileError
 from crfkit.result import Result
 
+LAST_WEIGHTS = "last_weights"  # in a state whose result has other weights
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -24,7 +26,9 @@ class Checkpoint:
 
     @classmethod
     def of(cls, result: Result) -> Checkpoint:
-        return cls(result.w, result.state)
+        """Of the last iterate, which early stopping does not return."""
+        state = dict(result.state)
+        return cls(state.pop(LAST_WEIGHTS, result.w), state)
 
     def save(self, path: str | Path) -> None:
         """Writes the file, atomically."""
@@ -43,4 +47,7 @@ class Checkpoint:
         if contents.kind != "checkpoint":
             raise ModelFileError(f"{path}: this is a file of kind '{contents.kind}'; expected 'checkpoint'")
         arrays = {name[6:]: array for name, array in contents.tensors.items() if name.startswith("state.")}
-        return cls(contents.tensor("w", np.float64), {**contents.entry("state", dict), **arrays})
+        try:
+            return cls(contents.tensor("w", np.float64), {**contents.entry("state", dict), **arrays})
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {error}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -37,8 +36,4 @@ class CapabilityError(CrfkitError, TypeError):
 
 
 class StopTraining(Exception):  # noqa: N818 - a signal, not an error
-    """Raised by a callback to end training at the current iterate; `extra` is added to its row of the trace."""
-
-    def __init__(self, extra: Mapping[str, float] | None = None) -> None:
-        super().__init__()
-        self.extra = extra or {}
+    """Raised by a callback to end training at the current iterate."""

@@ -267,7 +267,9 @@ def test_four_batches_are_nearly_an_epoch(name):
     assert abs(crf.score(X, y) - whole.score(X, y)) < 0.05
     assert named(crf).keys() == named(whole).keys()
     a, b = (np.array([one[key] for key in sorted(named(whole))]) for one in (named(crf), named(whole)))
-    assert a @ b > 0.8 * np.linalg.norm(a) * np.linalg.norm(b)
+    # AROW's first epochs in different orders have cosines from 0.59 to 0.75 on these data, the others' are above 0.8
+    likeness = 0.55 if name == "arow" else 0.8
+    assert a @ b > likeness * np.linalg.norm(a) * np.linalg.norm(b)
 
 
 @pytest.mark.parametrize("name", ["sgd", "asgd"])

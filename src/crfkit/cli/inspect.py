@@ -30,7 +30,7 @@ def report(model: ChainModel, top: int) -> str:
     field, vocabulary, training = model.field, model.vocabulary, model.training
     lines = [
         f"{len(labels)} labels: {' '.join(labels)}",
-        f"{field.size} weights: {field.n_state} state, {field.n_transition} transition, {field.n_pair} pair",
+        f"{field.size} weights: " + ", ".join(f"{w.stop - w.start} {name}" for name, w in field.layout.items()),
         f"{len(vocabulary.attributes)} attributes, {len(vocabulary.pair_attributes)} pair attributes, "
         f"inputs: {vocabulary.kind}",
     ]
@@ -47,6 +47,10 @@ def report(model: ChainModel, top: int) -> str:
     blocks["transition"] = lambda k: f"{labels[i[k]]}  →  {labels[to[k]]}"
     b, source, target = field.pair_names()
     blocks["pair"] = lambda k: f"{vocabulary.pair_attributes[int(b[k])]}  {labels[source[k]]}  →  {labels[target[k]]}"
+    x, y, z = field.triple_names()
+    blocks["triple"] = lambda k: f"{labels[x[k]]}  →  {labels[y[k]]}  →  {labels[z[k]]}"
+    of, group = field.class_names()
+    blocks["class"] = lambda k: f"{vocabulary.attributes[int(of[k])]}  →  class {model.class_names[group[k]]}"
     for name, describe in blocks.items():
         lines += _strongest(name, model.w[field.layout[name]], top, describe)
     return "\n".join(lines)

@@ -48,8 +48,8 @@ def train(
         typer.Option(
             "--solver",
             "-a",
-            help="auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, sgd, asgd, smd, "
-            "averaged-perceptron, passive-aggressive, arow or mira.",
+            metavar="NAME",
+            help="See below.",
         ),
     ] = "auto",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of solvers that shuffle the sequences.")] = 0,
@@ -58,8 +58,9 @@ def train(
         typer.Option("--dev", metavar="FILE", help="Column file: stop when its score no longer improves."),
     ] = None,
     patience: Annotated[
-        int, typer.Option("--patience", metavar="N", help="With --dev: iterations without improvement.")
-    ] = 10,
+        int | None,
+        typer.Option("--patience", metavar="N", help="With --dev: iterations without improvement. Default 10."),
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option("--checkpoint", metavar="FILE", help="Write the solver's last state here.")
     ] = None,
@@ -89,6 +90,9 @@ def train(
     """Train a model from a column file and a template.
 
     Ctrl-C stops early and still writes the model.
+
+    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis; from sequence to sequence sgd,
+    asgd, smd, averaged-perceptron, passive-aggressive, arow, mira.
     """
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint
@@ -128,14 +132,21 @@ def train(
             "--checkpoint": checkpoint,
         }
     )
+    # a checkpoint may be renewed, but not be written over by something else
+    _check_distinct({"--resume": resume, "--model": model, "--log": log})
+    if patience is not None and dev is None:
+        raise ParameterError("--patience is for training with --dev")
     for path in (model, checkpoint):
         if path is not None:
             modelfile.check_writable(path)
     start = Checkpoint.load(resume) if resume is not None else None
     corpus = learn_file(file, Template.read(template), min_frequency)
-    held_out = _read_dev(corpus, dev, patience) if dev is not None else None
+    held_out = _read_dev(corpus, dev, 10 if patience is None else patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        trained, result = training.run(corpus, None, [*logging, *showing], train_error, dev=held_out, resume=start)
+        try:
+            trained, result = training.run(corpus, None, [*logging, *showing], train_error, dev=held_out, resume=start)
+        except DataError as error:
+            raise error if error.path else DataError(str(error), file) from None
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:
         typer.echo("interrupted before the first iteration; no model was written", err=True)

@@ -56,7 +56,13 @@ class TaggedCorpus:
     classes: NDArray[Any]
 
 
-def learn(X: Iterable[Any], y: Iterable[Iterable[Any]], template: Template | None, min_frequency: int) -> TaggedCorpus:
+def learn(
+    X: Iterable[Any],
+    y: Iterable[Iterable[Any]],
+    template: Template | None,
+    min_frequency: int,
+    least_labels: int = 2,
+) -> TaggedCorpus:
     """Encodes training sequences and learns their attributes, dropping those seen less than min_frequency times."""
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
@@ -67,12 +73,16 @@ def learn(X: Iterable[Any], y: Iterable[Iterable[Any]], template: Template | Non
         starts, matrix = stack_matrices(X, None)
         arrays = _matrix_arrays(starts, matrix)
         names = _core.StringTable.from_strings([column_name(j) for j in range(matrix.shape[1])])
-        return _finish("matrix", None, arrays, *_labels(y, starts), min_frequency, (names, None), matrix.shape[1])
+        labels = _labels(y, starts)
+        return _finish(
+            "matrix", None, arrays, *labels, min_frequency, (names, None), matrix.shape[1], least_labels=least_labels
+        )
     kind = "template" if template else "items"
     encoder = _core.Encoder(template.text if template else None)
     _add_sequences(encoder, X, kind)
     arrays = encoder.take()
-    return _finish(kind, template, arrays, *_labels(y, arrays[0]), min_frequency, encoder)
+    labels = _labels(y, arrays[0])
+    return _finish(kind, template, arrays, *labels, min_frequency, encoder, least_labels=least_labels)
 
 
 def learn_file(source: str | Path | BinaryIO, template: Template, min_frequency: int) -> TaggedCorpus:
@@ -111,8 +121,8 @@ def _name(source: str | Path | BinaryIO) -> str:
     return str(getattr(source, "name", source))
 
 
-def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
-    lengths = np.diff(starts)
+def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
+    """The label sequences as lists, tuples or arrays."""
     if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
         raise DataError(f"y must be a list of label sequences, not {type(y).__name__}")
     rows = []
@@ -121,7 +131,12 @@ def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids
             what = "string" if isinstance(row, str) else type(row).__name__
             raise DataError(f"sequence {n}: the labels are the {what} {row!r}; expected a list of labels")
         rows.append(row if isinstance(row, (list, tuple, np.ndarray)) else list(row))
-    y = rows
+    return rows
+
+
+def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
+    lengths = np.diff(starts)
+    y = label_rows(y)
     try:
         seen = set(check_labels(y, lengths))
         names = sorted(seen)  # type: ignore[type-var]
@@ -182,12 +197,13 @@ def _finish(
     min_frequency: int,
     names: _core.Encoder | tuple[_core.StringTable, None],
     n_features: int | None = None,
+    least_labels: int = 2,
 ) -> TaggedCorpus:
     """Cuts rare attributes, numbers the rest in the kernels' favourite order and freezes everything."""
     starts, offsets, ids, values, pair_offsets, pair_ids, _ = arrays
     if len(labels) == 0:
         raise DataError("all sequences are empty")
-    if len(classes) < 2:
+    if len(classes) < least_labels:
         raise DataError(
             f"every position has the label {classes.tolist()[0]!r}; at least two different labels are needed"
         )

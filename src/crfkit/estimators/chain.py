@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.checkpoint import Checkpoint
-from crfkit.data.encode import TaggedCorpus, learn, learn_file
+from crfkit.data.encode import TaggedCorpus, label_rows, learn, learn_file
 from crfkit.data.sequences import Floats, check_labels
-from crfkit.errors import ParameterError
+from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.estimators.chain_training import ChainTraining, Dev, TrainingError
 from crfkit.estimators.partial import PartialFit, partial_fit
@@ -141,7 +141,9 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         corpus = learn(X, y, self._template(), self.min_frequency)
         dev = None
         if X_dev is not None and y_dev is not None:
-            gold = [list(row) for row in y_dev]
+            if isinstance(X_dev, (str, bytes)):
+                raise DataError(f"X_dev must be a list of sequences, not {type(X_dev).__name__}")
+            gold = label_rows(y_dev)
             data = corpus.vocabulary.encode(X_dev)
             check_labels(gold, data.lengths)
             dev = Dev(data, gold, patience)
@@ -175,9 +177,18 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         if "online" not in solver.needs:
             online = sorted(name for name, other in SOLVERS.items() if "online" in other.needs)
             raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
-        corpus = learn(X, y, self._template(), self.min_frequency)
-        previous: PartialFit | None = getattr(self, "_partial", None)
-        model, result, self._partial = partial_fit(training, corpus, previous, list(classes or ()), sample_weight)
+        corpus = learn(X, y, self._template(), self.min_frequency, least_labels=1)
+        before: PartialFit | None = getattr(self, "_partial", None)
+        if before is None and hasattr(self, "model_"):
+            before = PartialFit.after(self.model_)
+        model, result, after = partial_fit(training, corpus, before, list(classes or ()), sample_weight)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(str(result.status))
+        if result.status in (Status.DIVERGED, Status.NON_FINITE):
+            warnings.warn(f"{result.status}; the batch is left out", ConvergenceWarning, stacklevel=2)
+            if before is not None:
+                model, after = before.mean, before
+        self._partial: PartialFit | None = after
         self._set_model(model)
         self.result_ = result
         return self
@@ -185,6 +196,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
     def checkpoint(self) -> Checkpoint:
         """The state of the solver after the last fit: `save` it, and give it to `fit(resume=…)` to go on."""
         self._fitted()
+        if not hasattr(self, "result_"):
+            raise ParameterError("a model that was loaded has no checkpoint; only fit leaves one")
         return Checkpoint.of(self.result_)
 
     def _training(self) -> ChainTraining:
@@ -228,6 +241,7 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             callbacks = [*callbacks, _print_row]
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
         model, result = training.run(corpus, sample_weight, callbacks, training_error, dev, start, resume)
+        self._partial = None
         self._set_model(model)
         self.result_ = result
         if result.status is Status.INTERRUPTED:

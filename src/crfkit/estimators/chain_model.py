@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +83,9 @@ class ChainModel:
                     str(getattr(source, "name", source)),
                 )
             if len(data):
-                yield encoder.lines_with(self._appended(data, marginals))
+                with _naming(source):
+                    appended = self._appended(data, marginals)
+                yield encoder.lines_with(appended)
 
     def tag_labelled(self, source: str | Path | BinaryIO) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
         """(gold, predicted) label sequences of a labelled column file, in chunks."""
@@ -92,7 +95,8 @@ class ChainModel:
             data = sorted_data((*arrays, labels))
             if len(data):
                 names = encoder.label_names
-                predicted = [[str(label) for label in row] for row in self.decode(data)]
+                with _naming(source):
+                    predicted = [[str(label) for label in row] for row in self.decode(data)]
                 yield [[names[j] for j in row] for row in data.split(labels)], predicted
 
     def _appended(self, data: SequenceData, marginals: str | None) -> list[str]:
@@ -208,6 +212,15 @@ class ChainModel:
         metadata, tensors = self.parts()
         arrays = {name: np.array(array) for name, array in tensors.items()}
         return _unpickle, (metadata, arrays, self.n_threads)
+
+
+@contextmanager
+def _naming(source: str | Path | BinaryIO) -> Iterator[None]:
+    """Adds the file's name to errors about its contents."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(str(error), str(getattr(source, "name", source))) from None
 
 
 def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:

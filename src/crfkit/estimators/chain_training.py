@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import using_threads
-from crfkit.checkpoint import Checkpoint
+from crfkit.checkpoint import LAST_WEIGHTS, Checkpoint
 from crfkit.data.encode import TaggedCorpus, Vocabulary
 from crfkit.data.sequences import Floats, Ids, SequenceData
 from crfkit.errors import ParameterError
@@ -83,8 +83,10 @@ class ChainTraining:
             raise ParameterError(f"unknown loss {self.loss!r}; there are {', '.join(LOSSES)}")
         if self.cost is not None and self.loss == "likelihood":
             raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
-        if self.order not in (1, 2):
+        if isinstance(self.order, bool) or not isinstance(self.order, (int, np.integer)) or self.order not in (1, 2):
             raise ParameterError(f"order must be 1 or 2, not {self.order!r}")
+        if self.label_classes is not None and not isinstance(self.label_classes, Mapping):
+            raise ParameterError(f"label_classes must map labels to names, not be {self.label_classes!r}")
         self.make_solver()
 
     def run(
@@ -112,10 +114,10 @@ class ChainTraining:
             callbacks = [TrainingError(loss, self.n_threads), *callbacks]
         if dev is not None:
             development = Development(dev.data, dev.gold, classes, field, dev.patience, self.n_threads)
-            callbacks = [development, *callbacks]
-        w0 = np.zeros(field.size) if start is None else transfer(start, vocabulary, classes, field)
+            callbacks = [development, *callbacks, development.stop]
+        w0 = np.zeros(field.size) if start is None else transfer(start, vocabulary, classes, field, names)
         if resume is not None:
-            w0 = np.array(resume.w)
+            w0 = self._resumed(resume, field)
         solver = self.make_solver()
         penalty = self.penalty if self.penalty is not None else default_penalty(solver)
         with using_threads(count_threads(self.n_threads)):
@@ -133,6 +135,16 @@ class ChainTraining:
         model = ChainModel(vocabulary, corpus.classes, field, result.w, record, self.n_threads, names)
         return (model if penalty.split()[1] is None else pruned(model)), result
 
+    def _resumed(self, checkpoint: Checkpoint, field: ChainField) -> Floats:
+        if not isinstance(checkpoint, Checkpoint):
+            raise ParameterError(f"resume must be a Checkpoint, not {checkpoint!r}")
+        if checkpoint.w.shape != (field.size,):
+            raise ParameterError(
+                f"the checkpoint has {len(checkpoint.w)} weights, but this training has {field.size}: it is of other "
+                "data or of other options"
+            )
+        return np.array(checkpoint.w)
+
     def make_field(
         self, data: SequenceData, vocabulary: Vocabulary, classes: Sequence[Any]
     ) -> tuple[ChainField, tuple[str, ...]]:
@@ -147,7 +159,7 @@ class ChainTraining:
             all_states=self.all_possible_states,
             all_transitions=self.all_possible_transitions,
             transitions=vocabulary.template is None or vocabulary.template.transitions,
-            order=self.order,
+            order=int(self.order),
             allowed=masks.allowed,
             allowed_start=masks.allowed_start,
             allowed_end=masks.allowed_end,
@@ -192,10 +204,11 @@ def _best_of(result: Result, development: Development) -> Result:
     if w is None:
         return result
     status = Status.NO_IMPROVEMENT if development.stopped else result.status
-    same = w is result.w or np.array_equal(w, result.w)
+    if np.array_equal(w, result.w):
+        return replace(result, status=status)
     row = max(result.trace, key=lambda row: row.extra.get(development.name, -1.0))
-    value, optimality = (result.value, result.optimality) if same else (row.value, row.optimality)
-    return replace(result, w=w, value=value, optimality=optimality, status=status)
+    state = {**result.state, LAST_WEIGHTS: result.w}  # to which the state belongs
+    return replace(result, w=w, value=row.value, optimality=row.optimality, status=status, state=state)
 
 
 class TrainingError:

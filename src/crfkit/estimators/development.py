@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from crfkit.data.sequences import Floats, SequenceData
-from crfkit.errors import ParameterError, StopTraining
+from crfkit.errors import DataError, ParameterError, StopTraining
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
@@ -14,8 +16,8 @@ from crfkit.solvers.loop import Iteration
 
 
 class Development:
-    """Callback: adds `dev_f1` (labels of phrases, "B-…") or `dev_accuracy` to the trace; ends training when it has not
-    improved for `patience` iterations."""
+    """Callback: adds `dev_f1` (labels of phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a callback to be
+    called after all others, ends training when it has not improved for `patience` iterations."""
 
     def __init__(
         self,
@@ -26,8 +28,10 @@ class Development:
         patience: int,
         n_threads: int | None,
     ) -> None:
-        if patience < 1:
-            raise ParameterError(f"patience must be >= 1, not {patience!r}")
+        if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
+            raise ParameterError(f"patience must be an integer >= 1, not {patience!r}")
+        if len(data) == 0 or data.n_positions == 0:
+            raise DataError("the development set has no sequences" if len(data) == 0 else "all its sequences are empty")
         self.best_w: Floats | None = None
         self.stopped = False
         self._data, self._field, self._threads = data, field, n_threads
@@ -50,7 +54,9 @@ class Development:
             self._best, self._since, self.best_w = score, 0, iteration.w.copy()
         else:
             self._since += 1
+        return {self.name: score}
+
+    def stop(self, iteration: Iteration) -> None:
         if self._since >= self._patience:
             self.stopped = True
-            raise StopTraining({self.name: score})
-        return {self.name: score}
+            raise StopTraining

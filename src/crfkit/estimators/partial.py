@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit import _core
 from crfkit.arrays import using_threads
 from crfkit.data.encode import TaggedCorpus, Vocabulary, sorted_data
-from crfkit.data.sequences import Ids, Ints
-from crfkit.errors import ParameterError
+from crfkit.data.sequences import Floats, Ids, Ints
+from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.estimators.chain_training import ChainTraining, default_penalty
 from crfkit.estimators.transfer import transfer
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
+from crfkit.penalties import L2, ElasticNet
 from crfkit.result import Result
 
 
@@ -28,9 +29,15 @@ class PartialFit:
 
     current: ChainModel
     mean: ChainModel  # of the weights after each sequence, for solvers that average
-    batches: int
-    sequences: int
-    step_size: float | None
+    batches: int = 0
+    sequences: int = 0
+    step_size: float | None = None
+    variances: Floats | None = None  # AROW's, of the current weights
+
+    @classmethod
+    def after(cls, model: ChainModel) -> PartialFit:
+        """Goes on from a model that was made otherwise."""
+        return cls(model, model)
 
 
 def partial_fit(
@@ -45,27 +52,64 @@ def partial_fit(
         raise ParameterError("a batch does not show all transitions that occur; name the constraints, or use fit")
     old = before.current if before is not None else None
     corpus = _in_company(corpus, old, classes)
+    if len(corpus.classes) < 2:
+        raise DataError("only one label so far; name the others in `classes`")
     data, vocabulary = corpus.data.with_weights(sample_weight), corpus.vocabulary
     field, names = training.make_field(data, vocabulary, corpus.classes.tolist())
     if old is not None:
-        field = _united(field, old, corpus.classes.tolist())
+        field = _united(field, old, corpus.classes.tolist(), names)
     loss = training.make_loss(data, field)
-    solver = training.make_solver(max_iterations=1)
-    penalty = training.penalty if training.penalty is not None else default_penalty(solver)
+    solver = replace(training.make_solver(), max_iterations=1)
     labels = corpus.classes.tolist()
-    w0 = np.zeros(field.size) if old is None else transfer(old, vocabulary, labels, field)
-    resume = {"solver": solver.name, "epoch": before.batches, "step_size": before.step_size} if before else None
+
+    def carried(model: ChainModel, values: Floats | None = None, default: float = 0.0) -> Floats:
+        return transfer(model, vocabulary, labels, field, names, values, default)
+
+    before = before if before is not None else PartialFit.after(_empty(corpus, field, names))
+    seen = before.sequences + len(data)
+    variances = None
+    if before.variances is not None:
+        variances = carried(before.current, before.variances, solver.variance)
+    resume = {
+        "solver": solver.name,
+        "epoch": before.batches,
+        "step_size": before.step_size,
+        "updates": before.sequences,
+        "variances": variances,
+    }
+    # The penalty belongs to all sequences seen so far; the batch takes its share of it.
+    penalty = training.penalty if training.penalty is not None else default_penalty(solver)
     with using_threads(count_threads(training.n_threads)):
-        result = solver.minimize(loss, penalty, w0, (), resume)
-    record = {"objective": result.objective, "status": result.status.name, "solver": solver.name}
+        result = solver.minimize(loss, _share(penalty, len(data) / seen), carried(before.current), (), resume)
+    record = {
+        "objective": result.objective,
+        "value": result.value,
+        "status": result.status.name,
+        "iterations": before.batches + 1,
+        "solver": solver.name,
+    }
     current = ChainModel(vocabulary, corpus.classes, field, result.state["w"], record, training.n_threads, names)
-    seen, w = (before.sequences if before else 0), result.w
-    if solver.averaged and before is not None:
-        earlier = transfer(before.mean, vocabulary, labels, field)
-        w = (seen * earlier + len(data) * w) / (seen + len(data))
+    w = result.w
+    if solver.averaged and before.sequences:
+        w = (before.sequences * carried(before.mean) + len(data) * w) / seen
     model = replace(current, w=w)
-    batches = (before.batches if before else 0) + 1
-    return model, result, PartialFit(current, model, batches, seen + len(data), result.state.get("step_size"))
+    kept = result.state.get("variances_by_weight")
+    return model, result, PartialFit(current, model, before.batches + 1, seen, result.state.get("step_size"), kept)
+
+
+def _empty(corpus: TaggedCorpus, field: ChainField, names: tuple[str, ...]) -> ChainModel:
+    return ChainModel(corpus.vocabulary, corpus.classes, field, np.zeros(field.size), {}, None, names)
+
+
+def _share(penalty: Any, part: float) -> Any:
+    """The penalty multiplied by a number."""
+    smooth, rest = penalty.split()
+    if smooth is None and rest is None:
+        return penalty
+    if not all(hasattr(other, "strength") for other in (smooth, rest) if other is not None):
+        return penalty  # the solver will refuse it
+    l2 = smooth.strength * part if smooth is not None else 0.0
+    return L2(l2) if rest is None else ElasticNet(rest.strength * part, l2)
 
 
 def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[Any]) -> TaggedCorpus:
@@ -81,6 +125,12 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
     labels = np.array([place[label] for label in corpus.classes.tolist()], dtype=np.int32)[data.labels]
     if old is None:
         return TaggedCorpus(v, data.with_labels(labels), united)
+    widths = {width for width in (v.n_features, old.vocabulary.n_features) if width is not None}
+    if v.kind != old.vocabulary.kind or len(widths) > 1:
+        raise DataError(
+            f"the batch has inputs of kind {v.kind!r} ({v.n_features} columns), but earlier ones had "
+            f"{old.vocabulary.kind!r} ({old.vocabulary.n_features} columns)"
+        )
     attributes, rank = _merged(old.vocabulary.attributes, v.attributes)
     pair_attributes, pair_rank = _merged(old.vocabulary.pair_attributes, v.pair_attributes)
     arrays = (
@@ -108,7 +158,7 @@ def _merged(old: _core.StringTable, new: _core.StringTable) -> tuple[_core.Strin
     return _core.StringTable.from_strings(strings), rank
 
 
-def _united(field: ChainField, old: ChainModel, classes: Sequence[Any]) -> ChainField:
+def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: Sequence[str]) -> ChainField:
     """The field with the weights that the old model has besides; attributes keep their ids, labels their names."""
     L = field.n_labels
     label = np.array([classes.index(name) for name in old.class_list], dtype=np.int64)
@@ -131,6 +181,14 @@ def _united(field: ChainField, old: ChainModel, classes: Sequence[Any]) -> Chain
     if field.pair_offsets is not None:
         codes = union(L, field.pair_names(), old.field.pair_names(), False)
         changes |= _listed("pair_offsets", "pair_codes", codes, L * L, field.n_pair_attributes)
+    if field.class_offsets is not None and old.field.n_class:
+        place = np.array([names.index(name) if name in names else -1 for name in old.class_names], dtype=np.int64)
+        a, c = old.field.class_names()
+        known = place[c] >= 0
+        earlier = a[known].astype(np.int64) * field.n_classes + place[c[known]]
+        now = _code([part.astype(np.int64) for part in field.class_names()], field.n_classes)
+        codes = np.union1d(now, earlier)
+        changes |= _listed("class_offsets", "class_codes", codes, field.n_classes, field.n_attributes)
     return replace(field, **changes)
 
 

@@ -16,13 +16,25 @@ from crfkit.estimators.chain_model import ChainModel
 from crfkit.fields.chain import ChainField
 
 
-def transfer(old: ChainModel, vocabulary: Vocabulary, classes: Sequence[Any], field: ChainField) -> Floats:
-    """A weight vector for `field`: the old model's weights where it has them, zero elsewhere."""
+def transfer(
+    old: ChainModel,
+    vocabulary: Vocabulary,
+    classes: Sequence[Any],
+    field: ChainField,
+    class_names: Sequence[str] = (),
+    values: Floats | None = None,
+    default: float = 0.0,
+) -> Floats:
+    """A vector for `field`: the old model's weights where it has them, `default` elsewhere.
+
+    `values` takes the place of the old weights: a number for each.
+    """
+    source = old.w if values is None else values
     known = {label: i for i, label in enumerate(old.class_list)}
     labels = np.array([known.get(label, -1) for label in classes], dtype=np.int64)
     states = _found(vocabulary.attributes, old.vocabulary.attributes)
     pairs = _found(vocabulary.pair_attributes, old.vocabulary.pair_attributes)
-    w = np.zeros(field.size)
+    w = np.full(field.size, default)
 
     def copy(block: str, new: Sequence[Ids], before: Sequence[Ids], maps: Sequence[Ints], bases: Sequence[int]) -> None:
         """The weight named (a, b, …) in the new field is named (maps[0][a], maps[1][b], …) in the old one."""
@@ -36,17 +48,17 @@ def transfer(old: ChainModel, vocabulary: Vocabulary, classes: Sequence[Any], fi
         if len(order) == 0:
             return
         hit = have[order[at]] == codes
-        values = old.w[old.field.layout[block]]
-        w[field.layout[block]] = np.where(hit, values[order[at]], 0.0)
+        w[field.layout[block]] = np.where(hit, source[old.field.layout[block]][order[at]], default)
 
     L = len(known)
     copy("state", field.state_names(), old.field.state_names(), (states, labels), (L,))
     copy("transition", field.transition_names(), old.field.transition_names(), (labels, labels), (L,))
     copy("pair", field.pair_names(), old.field.pair_names(), (pairs, labels, labels), (L, L))
     copy("triple", field.triple_names(), old.field.triple_names(), (labels, labels, labels), (L, L))
-    if field.n_classes == old.field.n_classes > 0:
-        same = np.arange(field.n_classes)
-        copy("class", field.class_names(), old.field.class_names(), (states, same), (field.n_classes,))
+    if field.n_classes and old.field.n_classes:
+        named = {name: i for i, name in enumerate(old.class_names)}
+        same = np.array([named.get(name, -1) for name in class_names or old.class_names], dtype=np.int64)
+        copy("class", field.class_names(), old.field.class_names(), (states, same), (old.field.n_classes,))
     return w
 
 

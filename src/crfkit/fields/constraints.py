@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +45,15 @@ def make_constraints(
         if constraints not in SCHEMES:
             raise ParameterError(f"unknown constraints {constraints!r}; there are {', '.join(SCHEMES)}")
         return _scheme([str(label) for label in classes], ends=constraints == "iobes")
+    if not isinstance(constraints, Iterable):
+        raise ParameterError(f"constraints must be a scheme or pairs of labels, not {constraints!r}")
     allowed = np.ones((len(classes), len(classes)), dtype=bool)
     ids = {label: i for i, label in enumerate(classes)}
     for pair in constraints:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ParameterError(f"a forbidden transition is a pair (label, next label), not {pair!r}")
         for label in pair:
-            if label not in ids:
+            if not isinstance(label, Hashable) or label not in ids:
                 raise ParameterError(f"the label {label!r} of a forbidden transition does not occur in the data")
         allowed[ids[pair[0]], ids[pair[1]]] = False
     return Constraints(allowed)

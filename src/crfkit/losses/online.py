@@ -42,9 +42,9 @@ class OnlineChain:
         except ValueError as error:
             raise DataError(str(error)) from None
 
-    def start(self, w: Floats) -> None:
-        """Sets the weights; forgets averages, cumulative penalties, covariances and multipliers."""
-        self._native.start(np.ascontiguousarray(w, dtype=np.float64))
+    def start(self, w: Floats, variances: Floats | None = None) -> None:
+        """Sets the weights; forgets averages, cumulative penalties and multipliers. `variances` are AROW's."""
+        self._native.start(np.ascontiguousarray(w, dtype=np.float64), variances)
 
     def weights(self) -> Floats:
         w = np.empty(self.size)
@@ -68,8 +68,19 @@ class OnlineChain:
         return self._native.mistakes
 
     def save(self) -> Mapping[str, Any]:
-        """All that later epochs depend on."""
-        return dict(zip(_SAVED, self._native.save(), strict=True))
+        """All that later epochs depend on, and the weights."""
+        w = np.empty(self.size)
+        self._native.weights(w)
+        by_weight = {"w": w}
+        variances = self.variances()
+        if variances is not None:
+            by_weight["variances_by_weight"] = variances
+        return {**by_weight, **dict(zip(_SAVED, self._native.save(), strict=True))}
+
+    def variances(self) -> Floats | None:
+        """AROW's variance of each weight; None before its first epoch."""
+        variances = np.empty(self.size)
+        return variances if self._native.variances(variances) else None
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Goes on from what `save` returned for the same data and field."""
@@ -84,7 +95,10 @@ class OnlineChain:
         Returns the sum of the losses, each before its update. Without `averaged` there is no `average`, and an epoch
         takes less time.
         """
-        return self._native.sgd(_ids(order), np.ascontiguousarray(steps, dtype=np.float64), l2, l1, averaged)
+        try:
+            return self._native.sgd(_ids(order), np.ascontiguousarray(steps, dtype=np.float64), l2, l1, averaged)
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
 
     def perceptron(self, order: ArrayLike) -> tuple[int, int]:
         """``w += Δ``; returns how many sequences and positions were wrong."""

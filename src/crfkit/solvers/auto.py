@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
@@ -30,7 +31,7 @@ class Auto(IterativeSolver):
 
     Parameters
     ----------
-    memory : curvature pairs of the quasi-Newton method.
+    memory : curvature pairs of L-BFGS.
     epochs : stochastic epochs before it.
     least_sequences : with fewer there are none.
     seed : of their order.
@@ -39,7 +40,7 @@ class Auto(IterativeSolver):
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 1000
     seed: int = 0
-    memory: int = 10
+    memory: int = 6
     epochs: int = 8
     least_sequences: int = 200
 
@@ -56,12 +57,12 @@ class Auto(IterativeSolver):
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
-            return OWLQN(memory=self.memory)
+            return OWLQN()
         diagonal = warmed and "hess_diag" in objective.loss.capabilities
         return LBFGS(memory=self.memory, preconditioned=diagonal)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState:
-        warmed = bool(saved["warmed"]) if saved else self._pays(objective)
+        warmed = bool(saved.get("warmed", False)) if saved else self._pays(objective, w0)
         if warmed and not saved:
             w0 = self._warm_up(objective, w0)
         solver = self._finish(objective, warmed)
@@ -71,11 +72,12 @@ class Auto(IterativeSolver):
         outcome = state.solver.step(objective, state.inner)
         return outcome if isinstance(outcome, Status) else AutoState(outcome, state.solver, state.warmed)
 
-    def _pays(self, objective: Objective) -> bool:
+    def _pays(self, objective: Objective, w0: Vector) -> bool:
         kinds = objective.smooth.kinds if objective.smooth is not None else frozenset({"l2"})
         loss: Any = objective.loss
         return (
             self.epochs > 0
+            and norm(w0) == 0.0  # from a start that was chosen, stochastic steps might lead away
             and objective.rest is None  # OWL-QN gains less from a near start than L1 epochs cost
             and "online" in loss.capabilities
             and "l2" in kinds
@@ -87,7 +89,7 @@ class Auto(IterativeSolver):
         online = loss.online()
         step_size = calibrate(online, objective, w0, 300, self.seed)
         for epoch in range(self.epochs):
-            run_epoch(online, objective, step_size, self.seed, epoch, False)
+            run_epoch(online, objective, step_size, self.seed, epoch, epoch * online.n_sequences, False)
         return online.weights()
 
 

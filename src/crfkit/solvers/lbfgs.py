@@ -57,6 +57,8 @@ class LBFGS(IterativeSolver):
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
         if "pairs" in saved and ("scale" in saved) != self.preconditioned:
             raise ParameterError("the saved state is of an L-BFGS with another setting of `preconditioned`")
+        if "pairs" in saved and saved["pairs"].shape[1:] != w0.shape:
+            raise ParameterError(f"the saved state has {saved['pairs'].shape[1]} weights, not {w0.shape[0]}")
         start = objective.at(w0)
         scale = None
         if self.preconditioned and start.finite:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from crfkit.arrays import norm
-from crfkit.errors import CapabilityError, ParameterError, StopTraining
+from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.objective import Objective
@@ -95,6 +95,8 @@ def run(
     trace: list[TraceRow] = []
 
     def finish(state: S, status: Status) -> Result:
+        if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and named is None and _has_risen(trace):
+            status = Status.DIVERGED
         return Result(
             state.point.w,
             state.point.value,
@@ -108,7 +110,12 @@ def run(
             objective.products,
         )
 
-    state = solver.init(objective, w0, resume or {})
+    try:
+        state = solver.init(objective, w0, resume or {})
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        if not resume or isinstance(error, CrfkitError):
+            raise
+        raise ParameterError(f"the saved state cannot be resumed: {error!r}") from error
     if not state.point.finite:
         return finish(state, Status.NON_FINITE)
     try:
@@ -132,13 +139,11 @@ def run(
             )
             trace.append(row)
             with clock.paused():
-                trace[-1] = _call_back(callbacks, row, point.w)
+                _call_back(callbacks, trace, point.w)
             if solver.stopping.satisfied(trace, point.w):
                 return finish(state, Status.CONVERGED)
         return finish(state, Status.MAX_ITERATIONS)
-    except StopTraining as stop:
-        if stop.extra:
-            trace[-1] = replace(trace[-1], extra=dict(stop.extra))
+    except StopTraining:
         return finish(state, Status.STOPPED_BY_CALLBACK)
     except KeyboardInterrupt:
         return finish(state, Status.INTERRUPTED)
@@ -175,8 +180,10 @@ def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None
         )
     smooth, rest = penalty.split()
     handles_smooth = getattr(solver, "handles_smooth", None)  # None: any
-    if smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds:
-        taken = " and ".join(sorted(handles_smooth)) or "none"
+    takes_none = handles_smooth == frozenset() and not solver.handles_rest
+    ignored = smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds
+    if ignored or (takes_none and rest is not None):
+        taken = " and ".join(sorted(handles_smooth or ())) or "none"
         raise CapabilityError(f"the solver {solver.name} would ignore {penalty.name}; penalties that it takes: {taken}")
     if rest is None:
         return
@@ -193,12 +200,17 @@ def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None
         )
 
 
-def _call_back(callbacks: Sequence[Callback], row: TraceRow, w: Vector) -> TraceRow:
-    extra: dict[str, float] = {}
+def _has_risen(trace: Sequence[TraceRow]) -> bool:
+    """Far above the start: only steps that are too large (of stochastic solvers) lead there."""
+    return len(trace) > 1 and trace[-1].value > 2.0 * abs(trace[0].value) + 1.0
+
+
+def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector) -> None:
+    """Adds to the last row what each callback returns; the next ones see it."""
     for callback in callbacks:
-        current = TraceRow(**{**vars(row), "extra": dict(extra)})
-        extra.update(callback(Iteration(current, w)) or {})
-    return TraceRow(**{**vars(row), "extra": extra}) if extra else row
+        extra = callback(Iteration(trace[-1], w))
+        if extra:
+            trace[-1] = replace(trace[-1], extra={**trace[-1].extra, **extra})
 
 
 class _Clock:

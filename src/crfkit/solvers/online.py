@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from crfkit.arrays import norm
-from crfkit.errors import ParameterError
+from crfkit.errors import CapabilityError, ParameterError
 from crfkit.protocols import Vector
+from crfkit.result import Status
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
@@ -22,7 +23,7 @@ class Online(Protocol):
 
     n_sequences: int
 
-    def start(self, w: Vector) -> None: ...
+    def start(self, w: Vector, variances: Vector = None) -> None: ...
     def weights(self) -> Vector: ...
     def average(self) -> Vector: ...
     def save(self) -> Mapping[str, Any]: ...
@@ -35,7 +36,7 @@ def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
     if "theta" in saved:
         online.restore(saved)
     else:
-        online.start(w0)
+        online.start(w0, saved.get("variances"))
     return online
 
 
@@ -62,10 +63,11 @@ class OnlineState:
     point: Any
     online: Any
     epoch: int
+    kept: Mapping[str, Any]  # of the online form at the end of the epoch: an epoch that is broken off changes it
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def saved(self) -> Mapping[str, Any]:
-        return {"w": self.online.weights(), "epoch": self.epoch, **self.more, **self.online.save()}
+        return {"epoch": self.epoch, **self.more, **self.kept}
 
 
 @dataclass(frozen=True)
@@ -92,18 +94,25 @@ class MistakeDriven(IterativeSolver):
         return f"mistakes of {self.name}"
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
+        if getattr(objective.loss, "cost", None) is not None:
+            raise CapabilityError(
+                f"the solver {self.name} looks at mistakes and would ignore the cost of the {objective.loss.name}; "
+                "use it with the likelihood"
+            )
         online = opened(objective, w0, saved)
         sequences, positions = online.measure()
         point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, int(saved.get("epoch", 0)))
+        return OnlineState(point, online, int(saved.get("epoch", 0)), online.save())
 
-    def step(self, objective: Objective, state: OnlineState) -> OnlineState:
+    def step(self, objective: Objective, state: OnlineState) -> OnlineState | Status:
+        if state.point.value == 0.0:
+            return Status.CONVERGED  # an epoch without a mistake changes nothing
         online = state.online
         self.update(online, shuffled(self.seed, state.epoch, online.n_sequences))
         sequences, positions = online.mistakes
         w = online.average() if self.averaged else online.weights()
         point = Mistakes(w, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, state.epoch + 1)
+        return OnlineState(point, online, state.epoch + 1, online.save())
 
     def update(self, online: Any, order: Any) -> None:
         """One epoch."""
@@ -115,6 +124,12 @@ def check_online(max_iterations: int, seed: int) -> None:
         raise ParameterError(f"max_iterations must be >= 0, not {max_iterations!r}")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ParameterError(f"seed must be an integer >= 0, not {seed!r}")
+
+
+def check_count(**options: int) -> None:
+    for name, value in options.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ParameterError(f"{name} must be an integer >= 1, not {value!r}")
 
 
 def check_positive(**options: float) -> None:

@@ -23,7 +23,7 @@ from crfkit.protocols import Loss, Vector
 from crfkit.solvers.descent import saved_vector
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_online, check_positive, shuffled
+from crfkit.solvers.online import check_count, check_online, check_positive, shuffled
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
@@ -66,8 +66,9 @@ class SMD(IterativeSolver):
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
-        check_positive(batch=self.batch, step_size=1.0 if self.step_size is None else self.step_size)
-        if not self.meta >= 0 or not 0 <= self.decay <= 1:
+        check_count(batch=self.batch)
+        check_positive(step_size=1.0 if self.step_size is None else self.step_size)
+        if not 0 <= self.meta < math.inf or not 0 <= self.decay <= 1:
             raise ParameterError(f"meta must be >= 0 and decay between 0 and 1, not {self.meta!r} and {self.decay!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> SMDState:

@@ -1,0 +1,152 @@
+"""Curvature of the free weights: pairs that follow the set of weights that are not zero, and a diagonal learned from
+the steps.
+
+The pairs s = w⁺ − w, y = ∇f⁺ − ∇f hold the free weights only. A weight that becomes zero leaves them, one that becomes
+free enters them with zeros, so that H acts on the free weights alone and stays positive definite; there are few of
+them, and many pairs cost little. H is the L-BFGS matrix of the pairs with H₀ = γ·diag(h)^(−power),
+
+    h_k = (Σ max(s_k·y_k, 0) + δ·mean) / (Σ s_k² + δ·mean),
+
+the curvature that weight k has met, where sums are over the steps in which it could move (old ones fade) and the means
+are those of the free weights. Unlike the pairs, h outlives the time that a weight spends at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+from crfkit.arrays import dot
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.solvers.objective import Point
+
+POWER = 0.6  # 1 would be Jacobi's: features overlap, so that the Hessian is far from its diagonal
+DELTA = 1e-3
+FADE = 0.8
+RAMP = 15  # steps after which h is trusted in full; the first ones have met little
+RANGE = 1e6  # of h, around the mean
+
+
+@dataclass(frozen=True)
+class FreeCurvature:
+    index: Any  # places of the free weights, ascending
+    s: Vector  # [pairs, free], oldest first
+    y: Vector  # [pairs, free]
+    met: Vector  # [n]: Σ max(s·y, 0)
+    moved: Vector  # [n]: Σ s²
+    steps: int
+
+    @classmethod
+    def at(cls, point: Point, saved: Mapping[str, Any]) -> FreeCurvature:
+        """None yet, or as it was saved at this point."""
+        xp, w = array_namespace(point.w), point.w
+        index = _free(point)
+        if "met" not in saved:
+            empty = xp.zeros((0, index.shape[0]), dtype=w.dtype, device=device(w))
+            return cls(index, empty, empty, xp.zeros_like(w), xp.zeros_like(w), 0)
+        for name in ("met", "moved"):
+            if saved[name].shape != w.shape:
+                raise ParameterError(f"the saved state has {saved[name].shape[0]} weights, not {w.shape[0]}")
+        if saved["s"].shape != saved["y"].shape or saved["s"].shape[1] != index.shape[0]:
+            raise ParameterError(
+                f"the saved state has pairs of {saved['s'].shape[1]} and {saved['y'].shape[1]} free weights, but the "
+                f"start vector has {index.shape[0]}"
+            )
+        return cls(index, saved["s"], saved["y"], saved["met"], saved["moved"], int(saved["steps"]))
+
+    def __len__(self) -> int:
+        return int(self.s.shape[0])
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"s": self.s, "y": self.y, "met": self.met, "moved": self.moved, "steps": self.steps}
+
+    def forgotten(self) -> FreeCurvature:
+        """Without the pairs."""
+        return FreeCurvature(self.index, self.s[:0, :], self.y[:0, :], self.met, self.moved, self.steps)
+
+    def direction(self, p: Vector, entering: Any) -> tuple[Vector, Vector, bool]:
+        """(H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""
+        xp = array_namespace(p)
+        h0, h0_entering = self._diagonals(entering)
+        d, gamma = _two_loop(xp.take(p, self.index), self.s, self.y, h0)
+        return d, (gamma or 1.0) * h0_entering * xp.take(p, entering), gamma is not None
+
+    def _diagonals(self, entering: Any) -> tuple[Vector, Vector]:
+        """diag(h)^(−power) of the free weights and of those that leave zero."""
+        xp = array_namespace(self.met)
+        met, moved = xp.take(self.met, self.index), xp.take(self.moved, self.index)
+        new_met, new_moved = xp.take(self.met, entering), xp.take(self.moved, entering)
+        if self.index.shape[0] == 0:
+            return xp.ones_like(met), xp.ones_like(new_met)
+        a, b = DELTA * float(xp.mean(met)), DELTA * float(xp.mean(moved))
+        if not (a > 0 and b > 0):
+            return xp.ones_like(met), xp.ones_like(new_met)
+
+        power = POWER * min(1.0, self.steps / RAMP)
+
+        def diagonal(met: Vector, moved: Vector) -> Vector:
+            return xp.clip((met + a) / (moved + b) * (b / a), 1 / RANGE, RANGE) ** -power
+
+        return diagonal(met, moved), diagonal(new_met, new_moved)
+
+    def after(self, old: Point, new: Point, entering: Any, capacity: int) -> FreeCurvature:
+        """With the pair of a step, on the weights that are free now."""
+        xp = array_namespace(old.w)
+        tried = xp.concat([self.index, entering])
+        s, y = _change(old.w, new.w, tried), _change(old.grad, new.grad, tried)
+        met, moved = 1.0 * self.met, 1.0 * self.moved
+        met[tried] = FADE * xp.take(met, tried) + xp.maximum(s * y, xp.zeros_like(s))
+        moved[tried] = FADE * xp.take(moved, tried) + s * s
+        index = _free(new)
+        s, y = _change(old.w, new.w, index), _change(old.grad, new.grad, index)
+        older = 1 - capacity or len(self)  # the last capacity − 1
+        s_rows = xp.concat([self._on(index, self.s[older:, :]), s[None, :]])
+        y_rows = xp.concat([self._on(index, self.y[older:, :]), y[None, :]])
+        return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1)
+
+    def _on(self, index: Any, rows: Vector) -> Vector:
+        """The rows on other weights, zero where they had none."""
+        xp = array_namespace(rows)
+        size = self.index.shape[0]
+        if size == 0 or rows.shape[0] == 0:
+            return xp.zeros((rows.shape[0], index.shape[0]), dtype=rows.dtype, device=device(rows))
+        places = xp.clip(xp.searchsorted(self.index, index), 0, size - 1)
+        known = xp.take(self.index, places) == index
+        return xp.where(known, xp.take(rows, places, axis=1), xp.zeros_like(rows[0, 0]))
+
+
+def _free(point: Point) -> Any:
+    """Places of the weights that are not held at zero by a corner of the objective."""
+    xp, w = array_namespace(point.w), point.w
+    if point.rest is None:
+        return xp.arange(w.shape[0], device=device(w))
+    return xp.nonzero(w != 0)[0]
+
+
+def _change(old: Vector, new: Vector, index: Any) -> Vector:
+    xp = array_namespace(old)
+    return xp.take(new, index) - xp.take(old, index)
+
+
+def _two_loop(p: Vector, s: Vector, y: Vector, h0: Vector) -> tuple[Vector, float | None]:
+    """(H·p, γ) by the two-loop recursion with H₀ = γ·diag(h0); pairs without positive curvature are left out."""
+    used = []
+    gamma = None
+    for k in range(s.shape[0]):
+        sy, yy = dot(s[k, :], y[k, :]), dot(y[k, :], h0 * y[k, :])
+        if sy > 1e-10 * yy > 0:
+            used.append((s[k, :], y[k, :], sy))
+            gamma = sy / yy
+    q, alphas = 1.0 * p, []
+    for one, other, sy in reversed(used):
+        alpha = dot(one, q) / sy
+        q -= alpha * other
+        alphas.append(alpha)
+    q = (gamma or 1.0) * h0 * q
+    for (one, other, sy), alpha in zip(used, reversed(alphas), strict=True):
+        q += (alpha - dot(other, q) / sy) * one
+    return q, gamma
