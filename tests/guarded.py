@@ -41,6 +41,52 @@ def main() -> None:
                 _check(problem.data, problem.field)
                 _check(problem.data, ChainField(n_labels, n_attributes))
                 _check(select(problem.data, [2]), problem.field)
+    for seed in range(40):
+        _check_derivatives(seed)
+
+
+def _check_derivatives(seed: int) -> None:
+    """Everything of a loss, with every array at the end of memory, on chains of all shapes."""
+    rng = np.random.default_rng(seed)
+    problem = make_problem(
+        seed,
+        int(rng.choice([1, 2, 3, 8, 9, 17])),
+        (3, 0, 2, 4),
+        int(rng.choice([1, 2, 9])),
+        n_pair_attributes=seed % 2,
+        values=bool(rng.integers(2)),
+        weights=bool(rng.integers(2)),
+        states=str(rng.choice(["all", "observed", "subset"])),
+        transitions=str(rng.choice(["all", "observed", "none"])),
+        order=1 + seed // 2 % 2,
+        forbidden=(None, 0.4)[seed // 4 % 2],
+        n_classes=(0, 2)[seed // 8 % 2],
+        scale=float(rng.choice([1.0, 100.0])),
+    )
+    data, field, n = problem.data.native, problem.field.native, problem.field.size
+    cost = _copy((1.0 - np.eye(problem.field.n_labels)).ravel())
+    w = _copy(problem.w)
+    order = np.arange(len(problem.data))
+    for kernels in _core.available_kernels():
+        objective = _core.Objective(data, field, 2, kernels, cost)
+        objective.value_gradient(w, guarded(n), True)
+        objective.hessian_product(_copy(problem.w), guarded(n))
+        objective.hessian_diagonal(w, guarded(n))
+        _core.Objective(data, field, 2, kernels, cost, True).value_gradient(w, guarded(n))
+        online = _core.Online(data, field, kernels, cost, bool(seed % 2))
+        online.start(w)
+        online.sgd(order, np.full(len(order), 0.01), 0.1, 0.1, True)
+        online.perceptron(order)
+        online.arow(order, 1.0, 1.0)
+        online.weights(guarded(n))
+        online.average(guarded(n))
+        online.variances(guarded(n))
+
+
+def _copy(x) -> np.ndarray:
+    array = guarded(len(x))
+    array[:] = x
+    return array
 
 
 def _check(data, field) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,8 +187,9 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             raise KeyboardInterrupt(str(result.status))
         if result.status in (Status.DIVERGED, Status.NON_FINITE):
             warnings.warn(f"{result.status}; the batch is left out", ConvergenceWarning, stacklevel=2)
-            if before is not None:
-                model, after = before.mean, before
+            if before is None:
+                before = PartialFit.after(replace(model, w=np.zeros(len(model.w))))
+            model, after = before.mean, before
         self._partial: PartialFit | None = after
         self._set_model(model)
         self.result_ = result

@@ -80,9 +80,11 @@ class CurvaturePairs:
 
     def direction(self, g: Vector) -> Vector:
         """−H·g. The next `add` must be of a step from the point whose gradient g is."""
-        if self._scale is not None:
-            return self._scale * self._direction(self._scale * g)
-        return self._direction(g)
+        if self._scale is None:
+            return self._direction(g)
+        d = self._direction(self._scale * g)
+        d *= self._scale
+        return d
 
     def _direction(self, g: Vector) -> Vector:
         if not self._slots:
