@@ -15,7 +15,7 @@ from crfkit.errors import CapabilityError, ParameterError
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
-from crfkit.solvers import LBFGS, Auto, GradientNorm, make_solver
+from crfkit.solvers import LBFGS, OWLQN, Auto, GradientNorm, make_solver
 from crfkit.solvers.objective import Objective
 
 TIGHT = GradientNorm(1e-7)
@@ -72,7 +72,7 @@ def test_owl_qn_under_l1_and_l_bfgs_otherwise(options):
     for penalty in (L2(1.0), NoPenalty()):
         assert chosen(likelihood(), penalty, **options).name == "lbfgs"
     assert chosen(likelihood(), L2(1.0), memory=3, **options).memory == 3
-    assert chosen(likelihood(), L1(1.0), memory=3, **options).memory == 3
+    assert chosen(likelihood(), L1(1.0), memory=3, **options).memory == OWLQN().memory  # of small vectors
 
 
 @every_penalty
@@ -81,7 +81,8 @@ def test_with_little_data_there_is_no_warm_up(penalty):
     loss = unopened(likelihood())
     found = solve(loss, penalty, least_sequences=31)
     name = "lbfgs" if penalty.split()[1] is None else "owlqn"
-    same = make_solver(name, memory=10, stopping=TIGHT).minimize(likelihood(), penalty, np.zeros(loss.size))
+    options = {"memory": 6} if name == "lbfgs" else {}
+    same = make_solver(name, stopping=TIGHT, **options).minimize(likelihood(), penalty, np.zeros(loss.size))
     assert (found.w == same.w).all()
     assert [row.value for row in found.trace] == [row.value for row in same.trace]
     assert Auto().least_sequences > 30
@@ -261,7 +262,7 @@ def test_states_that_do_not_fit_are_refused():
     part = solve(likelihood(), L2(1.0), max_iterations=3)
     with pytest.raises(ParameterError, match="saved state is of the solver 'auto', not of 'lbfgs'"):
         LBFGS().minimize(likelihood(), L2(1.0), part.w, resume=part.state)
-    with pytest.raises(ParameterError, match="memory of 10, not 4"):
+    with pytest.raises(ParameterError, match="memory of 6, not 4"):
         solve(likelihood(), L2(1.0), w0=part.w, resume=part.state, memory=4)
 
 

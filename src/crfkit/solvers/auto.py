@@ -1,8 +1,8 @@
 """The default: stochastic epochs to get near, then a quasi-Newton method to get there.
 
 Stochastic gradients reach the neighbourhood of the optimum in a few passes over the data but not the optimum itself;
-L-BFGS is fast once it is near. Preconditioning by the square root of the Hessian's diagonal at the hand-over shortens
-the rest. (With the diagonal itself the first iterations are faster still and the last ones much slower.)
+L-BFGS is fast once it is near. Preconditioning by a power of the Hessian's diagonal at the hand-over shortens the rest.
+(With the diagonal itself the first iterations are faster still and the last ones much slower; 0.5 to 0.7 are alike.)
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.sgd import calibrate, run_epoch
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
+POWER = 0.6  # of the diagonal
+
 
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
@@ -41,7 +43,7 @@ class Auto(IterativeSolver):
     max_iterations: int = 1000
     seed: int = 0
     memory: int = 6
-    epochs: int = 8
+    epochs: int = 10
     least_sequences: int = 200
 
     name: ClassVar[str] = "auto"
@@ -59,7 +61,7 @@ class Auto(IterativeSolver):
         if objective.rest is not None:
             return OWLQN()
         diagonal = warmed and "hess_diag" in objective.loss.capabilities
-        return LBFGS(memory=self.memory, preconditioned=diagonal)
+        return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState:
         warmed = bool(saved.get("warmed", False)) if saved else self._pays(objective, w0)
