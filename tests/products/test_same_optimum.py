@@ -1,0 +1,82 @@
+"""Loss × penalty × solver: every combination reaches the same optimum, or says why it cannot be tried."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from oracle import make_problem
+
+from crfkit.errors import CapabilityError
+from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
+from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
+from crfkit.solvers import SOLVERS, GradientNorm, make_solver
+
+LOSSES = {"likelihood": ChainLikelihood, "softmax margin": SoftmaxMargin, "hinge": StructuredHinge}
+PENALTIES = [L2(0.5), L2(3.0), L1(0.8), ElasticNet(0.5, 0.5)]
+STOCHASTIC = {"sgd": 1e-3, "asgd": 1e-3, "smd": 1e-3}  # relative; 1e-6 for the others
+LEARNERS = ("averaged-perceptron", "passive-aggressive", "arow", "mira")  # they have no objective
+
+
+@cache
+def problem(order: int):
+    return make_problem(5, 3, (4, 6, 5, 3, 7, 2, 5, 4), 6, order=order, weights=True)
+
+
+@cache
+def optimum(name: str, penalty, order: int) -> float:
+    """By OWL-QN where there are corners, by TRON elsewhere."""
+    solver = make_solver(
+        "tron" if penalty.split()[1] is None else "owlqn", stopping=GradientNorm(1e-9), max_iterations=5000
+    )
+    result = solver.minimize(loss_of(name, order), penalty, np.zeros(problem(order).field.size))
+    assert result.optimality < 1e-5
+    return result.value
+
+
+def loss_of(name: str, order: int):
+    return LOSSES[name](problem(order).data, problem(order).field, n_threads=1)
+
+
+def compatible(solver, loss, penalty) -> bool:
+    smooth, rest = penalty.split()
+    takes = getattr(solver, "handles_smooth", None)
+    return (
+        solver.needs <= loss.capabilities
+        and (smooth is None or takes is None or bool(takes & smooth.kinds))
+        and (rest is None or bool(solver.handles_rest & rest.kinds))
+    )
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.name)
+@pytest.mark.parametrize("name", ["likelihood", "softmax margin"])
+@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - set(LEARNERS)))
+def test_one_optimum(solver, name, penalty, order):
+    loss = loss_of(name, order)
+    options = {"stopping": GradientNorm(1e-7), "max_iterations": 20000}
+    if solver in STOCHASTIC:
+        options = {"stopping": GradientNorm(1e-3), "max_iterations": 400}
+    if solver == "sgd":
+        options["step_size"] = 0.1
+    chosen = make_solver(solver, **options)
+    start = np.zeros(problem(order).field.size)
+    if not compatible(chosen, loss, penalty):
+        with pytest.raises(CapabilityError, match=solver):
+            chosen.minimize(loss, penalty, start)
+        return
+    best = optimum(name, penalty, order)
+    result = chosen.minimize(loss, penalty, start)
+    gap = (result.value - best) / abs(best)
+    assert -1e-9 < gap < STOCHASTIC.get(solver, 1e-6), result
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_the_hinge_is_for_those_that_can(solver):
+    loss, start = loss_of("hinge", 1), np.zeros(problem(1).field.size)
+    chosen = make_solver(solver, max_iterations=30)
+    if solver in ("sgd", "asgd"):
+        result = chosen.minimize(loss, L2(0.5), start)
+        assert result.value < result.trace[0].value
+    else:
+        with pytest.raises(CapabilityError, match=solver):
+            chosen.minimize(loss, NoPenalty(), start)
