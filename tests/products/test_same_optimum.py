@@ -55,7 +55,7 @@ def test_one_optimum(solver, name, penalty, order):
     loss = loss_of(name, order)
     options = {"stopping": GradientNorm(1e-7), "max_iterations": 20000}
     if solver in STOCHASTIC:
-        options = {"stopping": GradientNorm(1e-3), "max_iterations": 400}
+        options = {"stopping": GradientNorm(1e-3), "max_iterations": 2000}
     if solver == "sgd":
         options["step_size"] = 0.1
     chosen = make_solver(solver, **options)
