@@ -39,7 +39,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         dicts (``{"w": "the", "cap": True, "x": 0.5, "nested": {...}}``), or each sequence is a matrix
         (NumPy or scipy.sparse) with a row per position.
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or for no penalty with solvers that take none
-    solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; docs/choose_a_solver.md says which for what
+    solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver, which keeps its own stopping rule, limit and seed
+        whatever is said below; docs/choose_a_solver.md says which for what
     min_frequency : drop attributes that occur less often than this in the training set
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs,
         as CRF++ does, or (default) to those that occur in the training set, as CRFsuite does
