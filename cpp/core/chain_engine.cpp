@@ -51,17 +51,11 @@ ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field,
                                int n_threads, const double* cost, bool hinge)
     : field_(field),
       kernels_(kernels),
-      data_(data, field, true, true),
+      data_(data, field, true, true, cost),
       plan_(data_.view()),
       weights_(field, kernels, data_.rows()),
       hinge_(hinge) {
     const int64_t n = field.n_labels, width = padded(n);
-    if (cost) {
-        cost_ = Buffer(n * width);
-        cost_.zero();
-        for (int64_t i = 0; i < n; ++i) std::copy(cost + i * n, cost + (i + 1) * n, cost_.data() + i * width);
-        plan_.cost = cost_.data();
-    }
     n_threads = usable_threads(n_threads, data.n_sequences);
     bounds_ = split_sequences(plan_, n, n_threads);
 

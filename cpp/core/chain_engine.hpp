@@ -47,7 +47,6 @@ private:
     ChainPlan plan_;
     PreparedWeights weights_;
     bool hinge_;
-    Buffer cost_;
     std::vector<int64_t> bounds_;     // sequences of each thread
     int64_t once_row_, once_weight_;  // see ChainGradient
     std::vector<Thread> threads_;

@@ -5,12 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "buffer.hpp"
 #include "chain_engine.hpp"
 #include "chain_weights.hpp"
+#include "parallel.hpp"
 #include "plan.hpp"
 
 namespace crfkit {
@@ -74,8 +77,10 @@ private:
     void update(double factor);  // theta += factor * features of the difference
     template <class Visit>
     void each_place(const Visit& visit) const;  // visit(place in theta, index in the weight vector)
+    // Calls epoch(k, order[k]) for each k, with a look at Ctrl-C in between.
     template <class Epoch>
     void over(const int64_t* order, int64_t n, const Poll& poll, const Epoch& epoch);
+    static size_t at(int64_t i) { return static_cast<size_t>(i); }
 
     FieldView field_;
     const ChainKernels& kernels_;
@@ -83,7 +88,6 @@ private:
     ChainPlan plan_;
     JumpTables jumps_;
     bool hinge_;
-    Buffer cost_;
     std::vector<double> sequence_weights_, factors_;  // as given; as the kernel is to see them
     std::vector<uint64_t> row_bits_;                  // which labels of a row have a weight; empty: all
     int64_t row_words_;
@@ -100,5 +104,17 @@ private:
     std::vector<int32_t> best_;
     std::vector<double> best_score_;
 };
+
+template <class Epoch>
+void ChainOnline::over(const int64_t* order, int64_t n, const Poll& poll, const Epoch& epoch) {
+    Interrupt interrupt(poll);
+    mistakes_ = {};
+    for (int64_t k = 0; k < n; ++k) {
+        if (order[k] < 0 || order[k] >= plan_.n_sequences)
+            throw std::invalid_argument("sequence " + std::to_string(order[k]) + " does not exist");
+        epoch(k, order[k]);
+        interrupt.check(0);
+    }
+}
 
 }  // namespace crfkit

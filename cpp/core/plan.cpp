@@ -68,11 +68,19 @@ RowTable wide_rows(const FieldView& field) {
     return table;
 }
 
-PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group) {
+PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group,
+                         const double* cost) {
     check_data(data, field, need_labels);
     view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
              data.labels,      data.weights,     nullptr};
+    if (cost) {
+        const int64_t n = field.n_labels, width = padded(n);
+        cost_ = Buffer(n * width);
+        cost_.zero();
+        for (int64_t i = 0; i < n; ++i) std::copy(cost + i * n, cost + (i + 1) * n, cost_.data() + i * width);
+        view_.cost = cost_.data();
+    }
     if (!field.state_offsets && !field.n_class) return;
     if (field.n_labels > 0xffff || field.n_state + field.n_class > 0xffffffff)  // of entry_labels and entry_weights
         refuse("more than 65535 labels or 4294967295 state weights");

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "buffer.hpp"
 #include "chain.hpp"
 #include "grouping.hpp"
 #include "views.hpp"
@@ -24,8 +25,10 @@ RowTable wide_rows(const FieldView& field);
 // weights that entries name are the class block and, in the observed set, the state block behind it.
 class PlannedData {
 public:
-    // `group`: look for attributes that occur together, which pays when the data are read many times.
-    PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group);
+    // `group`: look for attributes that occur together, which pays when the data are read many times. `cost`: [L][L],
+    // of a margin, or null.
+    PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group,
+                const double* cost = nullptr);
     const ChainPlan& view() const { return view_; }
     // The same with the squares of the values.
     ChainPlan squared();
@@ -42,6 +45,7 @@ private:
     std::vector<uint32_t> entry_weights_;
     std::vector<uint16_t> entry_labels_;
     std::vector<double> row_values_, entry_values_, squared_row_values_, squared_entry_values_;
+    Buffer cost_;
     ChainPlan view_{};
 };
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit.arrays import using_threads
@@ -16,7 +16,7 @@ from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.estimators.chain_training import ChainTraining, default_penalty
-from crfkit.estimators.transfer import transfer
+from crfkit.estimators.transfer import transfer, weight_codes
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
 from crfkit.penalties import L2, ElasticNet
@@ -166,7 +166,8 @@ def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: S
     def union(base: int, new: Sequence[Ids], earlier: Sequence[Ids], first_is_label: bool) -> Ints:
         parts = [part.astype(np.int64) for part in earlier]
         parts = [label[p] if k or first_is_label else p for k, p in enumerate(parts)]
-        return np.union1d(_code([part.astype(np.int64) for part in new], base), _code(parts, base))
+        bases = (base,) * (len(parts) - 1)
+        return np.union1d(weight_codes(new, bases), weight_codes(parts, bases))
 
     changes: dict[str, Any] = {}
     if field.state_offsets is not None:
@@ -186,17 +187,10 @@ def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: S
         a, c = old.field.class_names()
         known = place[c] >= 0
         earlier = a[known].astype(np.int64) * field.n_classes + place[c[known]]
-        now = _code([part.astype(np.int64) for part in field.class_names()], field.n_classes)
+        now = weight_codes(field.class_names(), (field.n_classes,))
         codes = np.union1d(now, earlier)
         changes |= _listed("class_offsets", "class_codes", codes, field.n_classes, field.n_attributes)
     return replace(field, **changes)
-
-
-def _code(parts: Sequence[NDArray[Any]], base: int) -> Ints:
-    codes = parts[0]
-    for part in parts[1:]:
-        codes = codes * base + part
-    return codes
 
 
 def _listed(offsets: str, listed: str, codes: Ints, base: int, n: int) -> dict[str, Any]:

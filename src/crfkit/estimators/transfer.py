@@ -39,9 +39,9 @@ def transfer(
     def copy(block: str, new: Sequence[Ids], before: Sequence[Ids], maps: Sequence[Ints], bases: Sequence[int]) -> None:
         """The weight named (a, b, …) in the new field is named (maps[0][a], maps[1][b], …) in the old one."""
         names = [m[part] for m, part in zip(maps, new, strict=True)]
-        codes = _codes(names, bases)
+        codes = weight_codes(names, bases)
         codes[np.any([part < 0 for part in names], axis=0)] = -1
-        have = _codes([part.astype(np.int64) for part in before], bases)
+        have = weight_codes([part.astype(np.int64) for part in before], bases)
         order = np.argsort(have, kind="stable")
         at = np.searchsorted(have[order], codes)
         at[at == len(order)] = 0
@@ -66,7 +66,8 @@ def _found(names: _core.StringTable, old: _core.StringTable) -> Ints:
     return np.array([old.find(name) for name in names.to_list()], dtype=np.int64)
 
 
-def _codes(parts: Sequence[NDArray[Any]], bases: Sequence[int]) -> Ints:
+def weight_codes(parts: Sequence[NDArray[Any]], bases: Sequence[int]) -> Ints:
+    """One number for each weight named by several: (a, b, c) is (a·base + b)·base + c."""
     codes = parts[0].astype(np.int64)
     for part, base in zip(parts[1:], bases, strict=True):
         codes = codes * base + part

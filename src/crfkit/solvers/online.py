@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -71,7 +72,7 @@ class OnlineState:
 
 
 @dataclass(frozen=True)
-class MistakeDriven(IterativeSolver):
+class MistakeDriven(IterativeSolver, ABC):
     """Base of the learners that look at the best labelling only and change the weights where it is wrong.
 
     They minimise no objective: the trace's value is the number of positions labelled wrongly during the epoch.
@@ -114,9 +115,9 @@ class MistakeDriven(IterativeSolver):
         point = Mistakes(w, float(positions), sequences / max(online.n_sequences, 1))
         return OnlineState(point, online, state.epoch + 1, online.save())
 
+    @abstractmethod
     def update(self, online: Any, order: Any) -> None:
         """One epoch."""
-        raise NotImplementedError
 
 
 def check_online(max_iterations: int, seed: int) -> None:
