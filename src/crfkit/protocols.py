@@ -57,7 +57,8 @@ class Loss(Protocol):
 
         "smooth" (the gradient is continuous), "hessp", "hess_diag" (of its evaluations); and three methods that a
         loss may have: "subset" (`subset(ids)`: the loss of some sequences only, for mini-batches), "online"
-        (`online()`: updates sequence by sequence, see crfkit.losses.online), "expectations" (`expectations()`: what
+        (`online()`: updates sequence by sequence, see crfkit.losses.online; with "mistakes" those that look at the best
+        labelling alone, which would ignore the cost of a margin), "expectations" (`expectations()`: what
         improved iterative scaling needs).
         """
         ...

@@ -523,7 +523,7 @@ def test_meta_descent_takes_any_smooth_penalty_and_no_other():
 @every_solver
 def test_a_missing_capability_is_named(name):
     loss, _ = quadratic()
-    missing = "subset" if name == "smd" else "online"
+    missing = "subset" if name == "smd" else "online" if name in GRADIENTS else "mistakes, online"
     with pytest.raises(
         CapabilityError, match=rf"needs {missing}, which the test loss does not have; .*these can: .*lbfgs"
     ):

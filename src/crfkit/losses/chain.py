@@ -94,7 +94,7 @@ class ChainLikelihood(ChainLoss):
     """The negative log-likelihood; exact."""
 
     name = "chain likelihood"
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "online", "expectations"})
+    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "online", "mistakes", "expectations"})
 
 
 class SoftmaxMargin(ChainLoss):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from crfkit.arrays import norm
-from crfkit.errors import CapabilityError, ParameterError
+from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.loop import IterativeSolver
@@ -84,7 +84,7 @@ class MistakeDriven(IterativeSolver, ABC):
     averaged: bool = True
 
     name: ClassVar[str]
-    needs: ClassVar[frozenset[str]] = frozenset({"online"})
+    needs: ClassVar[frozenset[str]] = frozenset({"online", "mistakes"})
     handles_smooth: ClassVar[frozenset[str]] = frozenset()
     handles_rest: ClassVar[frozenset[str]] = frozenset()
 
@@ -95,11 +95,6 @@ class MistakeDriven(IterativeSolver, ABC):
         return f"mistakes of {self.name}"
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
-        if getattr(objective.loss, "cost", None) is not None:
-            raise CapabilityError(
-                f"the solver {self.name} looks at mistakes and would ignore the cost of the {objective.loss.name}; "
-                "use it with the likelihood"
-            )
         online = opened(objective, w0, saved)
         sequences, positions = online.measure()
         point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
