@@ -1,0 +1,54 @@
+#include "graph.hpp"
+
+#include <algorithm>
+
+namespace crfkit {
+
+Graph::Graph(int64_t n_nodes, int64_t n_edges, const int32_t* edges, int64_t n_graphs, const int64_t* node_offsets,
+             const int64_t* edge_offsets)
+    : n_nodes(n_nodes),
+      n_edges(n_edges),
+      n_graphs(n_graphs),
+      edges(edges),
+      node_offsets(node_offsets),
+      edge_offsets(edge_offsets),
+      starts(static_cast<size_t>(n_nodes) + 1),
+      neighbours(static_cast<size_t>(2 * n_edges)),
+      slot_edges(static_cast<size_t>(2 * n_edges)) {
+    for (int64_t k = 0; k < 2 * n_edges; ++k) ++starts[edges[k] + 1];
+    for (int64_t i = 0; i < n_nodes; ++i) starts[i + 1] += starts[i];
+    std::vector<int64_t> next(starts.begin(), starts.end() - 1);
+    for (int64_t e = 0; e < n_edges; ++e) {
+        const int32_t i = edges[2 * e], j = edges[2 * e + 1];
+        neighbours[next[i]] = j;
+        neighbours[next[j]] = i;
+        slot_edges[next[i]++] = slot_edges[next[j]++] = static_cast<int32_t>(e);
+    }
+}
+
+Graph::Colours Graph::colours() const {
+    std::vector<int32_t> colour(static_cast<size_t>(n_nodes), -1);
+    std::vector<int64_t> used;  // used[c] = i + 1 when a neighbour of node i has colour c
+    std::vector<int64_t> counts;
+    for (int64_t i = 0; i < n_nodes; ++i) {
+        for (int64_t s = starts[i]; s < starts[i + 1]; ++s)
+            if (const int32_t c = colour[neighbours[s]]; c >= 0) used[c] = i + 1;
+        size_t c = 0;
+        while (c < used.size() && used[c] == i + 1) ++c;
+        if (c == used.size()) {
+            used.push_back(0);
+            counts.push_back(0);
+        }
+        colour[i] = static_cast<int32_t>(c);
+        ++counts[c];
+    }
+    Colours result;
+    result.bounds.assign(1, 0);
+    for (const int64_t count : counts) result.bounds.push_back(result.bounds.back() + count);
+    result.members.resize(static_cast<size_t>(n_nodes));
+    std::vector<int64_t> next(result.bounds.begin(), result.bounds.end() - 1);
+    for (int64_t i = 0; i < n_nodes; ++i) result.members[next[colour[i]]++] = static_cast<int32_t>(i);
+    return result;
+}
+
+}  // namespace crfkit

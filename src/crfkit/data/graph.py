@@ -1,0 +1,255 @@
+"""The structure of graphs: nodes, edges and, for many graphs, where each begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit import _core
+from crfkit.data.sequences import Ids, Ints
+from crfkit.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """G graphs as one: nodes 0 … n−1 and E edges between them.
+
+    Graph g holds the nodes ``node_offsets[g] : node_offsets[g+1]`` and the edges ``edge_offsets[g] : edge_offsets[g+1]``.
+    An edge (i, j) joins two different nodes of one graph, at most once; its order matters to fields whose tables are
+    not symmetric. The arrays here are read-only.
+
+    >>> Graph.grid((2, 2)).edges.tolist()
+    [[0, 1], [2, 3], [0, 2], [1, 3]]
+    """
+
+    n_nodes: int
+    edges: Ids  # [E, 2]
+    node_offsets: Ints | None = None  # [G+1]; None: one graph
+    edge_offsets: Ints | None = None  # [G+1]
+    checked: bool = False  # by who made it
+
+    def __post_init__(self) -> None:
+        n = _count(self.n_nodes)
+        edges = _edge_array(self.edges, n)
+        offsets: list[Ints] = []
+        for name, given, end in (("node", self.node_offsets, n), ("edge", self.edge_offsets, len(edges))):
+            array = np.array([0, end] if given is None else given, dtype=np.int64)
+            if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
+                raise DataError(f"{name} offsets must ascend from 0 to {end}")
+            offsets.append(array)
+        if len(offsets[0]) != len(offsets[1]):
+            raise DataError(f"{len(offsets[0]) - 1} graphs by their nodes, {len(offsets[1]) - 1} by their edges")
+        object.__setattr__(self, "n_nodes", n)
+        for name, array in (("edges", edges), ("node_offsets", offsets[0]), ("edge_offsets", offsets[1])):
+            array = array.view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if not self.checked:
+            self._check()
+
+    def _check(self) -> None:
+        assert self.node_offsets is not None
+        assert self.edge_offsets is not None
+        i, j = self.edges[:, 0], self.edges[:, 1]
+        if (loops := np.flatnonzero(i == j)).size:
+            raise DataError(f"edge {loops[0]} joins node {i[loops[0]]} to itself")
+        low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j)
+        codes = low * self.n_nodes + high
+        order = np.argsort(codes, kind="stable")
+        if (same := np.flatnonzero(np.diff(codes[order]) == 0)).size:
+            first, second = order[same[0]], order[same[0] + 1]
+            raise DataError(f"edges {first} and {second} both join nodes {i[second]} and {j[second]}")
+        if self.n_graphs > 1 and len(self.edges):
+            begin = np.repeat(self.node_offsets[:-1], np.diff(self.edge_offsets))
+            end = np.repeat(self.node_offsets[1:], np.diff(self.edge_offsets))
+            if (outside := np.flatnonzero((low < begin) | (high >= end))).size:
+                e = int(outside[0])
+                g = int(np.searchsorted(self.edge_offsets, e, side="right")) - 1
+                raise DataError(f"edge {e} ({i[e]}, {j[e]}) leaves its graph {g}, nodes {begin[e]} … {end[e] - 1}")
+
+    # --- builders
+
+    @classmethod
+    def grid(cls, shape: Sequence[int], neighbours: int | None = None) -> Graph:
+        """A grid of 2 or 3 axes; nodes in row-major order.
+
+        neighbours: 4 (default) or 8 in two dimensions, 6 (default) or 26 in three.
+        """
+        sizes = [_count(size, "a grid's size") for size in shape]
+        if len(sizes) not in (2, 3) or min(sizes) < 1:
+            raise ParameterError(f"a grid has 2 or 3 axes of at least one node, not {tuple(shape)}")
+        if neighbours is None:
+            neighbours = 2 * len(sizes)
+        if neighbours not in ((4, 8) if len(sizes) == 2 else (6, 26)):
+            raise ParameterError(f"a {len(sizes)}-D grid has {'4 or 8' if len(sizes) == 2 else '6 or 26'} neighbours")
+        steps = [step for step in product((0, 1, -1), repeat=len(sizes)) if step > (0,) * len(sizes)]
+        if neighbours == 2 * len(sizes):
+            steps = [step for step in steps if sum(map(abs, step)) == 1]
+        ids = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes)
+        parts = []
+        for step in steps:
+            here = tuple(slice(max(0, -s), size - max(0, s)) for s, size in zip(step, sizes, strict=True))
+            there = tuple(slice(max(0, s), size + min(0, s)) for s, size in zip(step, sizes, strict=True))
+            parts.append(np.stack([ids[here].ravel(), ids[there].ravel()], axis=1))
+        return cls(ids.size, np.concatenate(parts), checked=True)
+
+    @classmethod
+    def complete(cls, n_nodes: int) -> Graph:
+        """Every pair of nodes is joined."""
+        n = _count(n_nodes)
+        return cls(n, np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32), checked=True)
+
+    @classmethod
+    def path(cls, n_nodes: int) -> Graph:
+        """A chain."""
+        ids = np.arange(_count(n_nodes), dtype=np.int32)
+        return cls(len(ids), np.stack([ids[:-1], ids[1:]], axis=1), checked=True)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> tuple[Graph, list[Any]]:
+        """(the graph, its nodes' names in the order of the ids), from any networkx graph."""
+        names = list(graph.nodes)
+        ids = {name: i for i, name in enumerate(names)}
+        edges = [(ids[a], ids[b]) for a, b in graph.edges()]
+        for a, b in graph.edges():
+            if a == b:
+                raise DataError(f"node {a!r} is joined to itself")
+        return cls(len(names), np.array(edges, dtype=np.int32).reshape(-1, 2)), names
+
+    def repeat(self, times: int) -> Graph:
+        """So many copies of this graph, one after the other."""
+        times = _count(times, "the number of copies")
+        shift = np.arange(times, dtype=np.int64)
+        if self.n_nodes * times > np.iinfo(np.int32).max:
+            raise DataError(f"{self.n_nodes} nodes times {times} are too many")
+        edges = (self.edges[None] + (shift * self.n_nodes)[:, None, None]).reshape(-1, 2).astype(np.int32)
+        return Graph(
+            self.n_nodes * times,
+            edges,
+            _repeated(self.node_offsets, times, self.n_nodes),
+            _repeated(self.edge_offsets, times, len(self.edges)),
+            checked=True,
+        )
+
+    @classmethod
+    def join(cls, graphs: Iterable[Graph]) -> Graph:
+        """Many graphs as one."""
+        parts = list(graphs)
+        nodes = np.cumsum([0, *(part.n_nodes for part in parts)])
+        counts = np.cumsum([0, *(len(part.edges) for part in parts)])
+        if nodes[-1] > np.iinfo(np.int32).max:
+            raise DataError(f"{nodes[-1]} nodes are too many")
+        pairs = [part.edges + np.int32(start) for part, start in zip(parts, nodes, strict=False)]
+        return cls(
+            int(nodes[-1]),
+            np.concatenate([np.empty((0, 2), dtype=np.int32), *pairs]),
+            np.concatenate([[0], *(part.node_offsets[1:] + s for part, s in zip(parts, nodes, strict=False))]),  # type: ignore[index]
+            np.concatenate([[0], *(part.edge_offsets[1:] + s for part, s in zip(parts, counts, strict=False))]),  # type: ignore[index]
+            checked=True,
+        )
+
+    # --- what it is
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.edges)
+
+    @property
+    def n_graphs(self) -> int:
+        assert self.node_offsets is not None
+        return len(self.node_offsets) - 1
+
+    @cached_property
+    def native(self) -> _core.Graph:
+        return _core.Graph(self.n_nodes, self.edges, self.node_offsets, self.edge_offsets)
+
+    @cached_property
+    def components(self) -> Ids:
+        """[n] which connected component each node is in."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        ones = np.ones(self.n_edges, dtype=np.int8)
+        matrix = coo_array((ones, (self.edges[:, 0], self.edges[:, 1])), shape=(self.n_nodes, self.n_nodes))
+        ids: Ids = connected_components(matrix, directed=False)[1].astype(np.int32)
+        return ids
+
+    @cached_property
+    def is_forest(self) -> bool:
+        """Whether there is no cycle."""
+        n_components = int(self.components.max()) + 1 if self.n_nodes else 0
+        return self.n_edges == self.n_nodes - n_components
+
+    def sum_nodes(self, values: Any) -> Any:
+        """Sums of node values [n, …] by graph [G, …]."""
+        return _sum_by(values, self.node_offsets)
+
+    def sum_edges(self, values: Any) -> Any:
+        """Sums of edge values [E, …] by graph [G, …]."""
+        return _sum_by(values, self.edge_offsets)
+
+    def take(self, ids: ArrayLike) -> tuple[Graph, Ints, Ints]:
+        """(some of the graphs, the ids of their nodes here, the ids of their edges here)."""
+        assert self.node_offsets is not None
+        assert self.edge_offsets is not None
+        chosen = np.asarray(ids, dtype=np.int64)
+        nodes, node_offsets = _ranges(self.node_offsets, chosen)
+        edges, edge_offsets = _ranges(self.edge_offsets, chosen)
+        shift = np.repeat(node_offsets[:-1] - self.node_offsets[chosen], np.diff(edge_offsets))
+        pairs = (self.edges[edges] + shift[:, None]).astype(np.int32)
+        return Graph(len(nodes), pairs, node_offsets, edge_offsets, checked=True), nodes, edges
+
+
+def _ranges(offsets: Ints, chosen: Ints) -> tuple[Ints, Ints]:
+    lengths = np.diff(offsets)[chosen]
+    ends = np.cumsum(lengths)
+    ids = np.arange(lengths.sum()) + np.repeat(offsets[chosen] - (ends - lengths), lengths)
+    return ids, np.concatenate([[0], ends]).astype(np.int64)
+
+
+def _sum_by(values: Any, offsets: Any) -> Any:
+    """Sums of rows by graph; graphs without rows get 0."""
+    values = np.asarray(values)
+    out = np.zeros((len(offsets) - 1, *values.shape[1:]))
+    full = np.flatnonzero(np.diff(offsets))
+    if len(full):
+        out[full] = np.add.reduceat(values, offsets[full], axis=0)
+    return out
+
+
+def _repeated(offsets: Any, times: int, total: int) -> Ints:
+    rest = (offsets[1:] + (np.arange(times, dtype=np.int64) * total)[:, None]).ravel()
+    return np.concatenate([[0], rest]).astype(np.int64)
+
+
+def _count(n: Any, what: str = "the number of nodes") -> int:
+    if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise ParameterError(f"{what} must be an integer >= 0, not {n!r}")
+    if n > np.iinfo(np.int32).max:
+        raise ParameterError(f"{what} is {n}; at most {np.iinfo(np.int32).max} are possible")
+    return int(n)
+
+
+def _edge_array(edges: Any, n_nodes: int) -> Ids:
+    try:
+        array = np.asarray(edges)
+    except (TypeError, ValueError):
+        raise DataError("edges must be pairs of node numbers") from None
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int32)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise DataError(f"edges must be pairs of node numbers; got an array of shape {array.shape}")
+    if array.dtype.kind not in "iu":
+        if array.dtype.kind != "f" or not np.array_equal(array, np.floor(array)):
+            raise DataError(f"edges must be pairs of node numbers, not {array.dtype} values such as {array.flat[0]!r}")
+    if (bad := np.flatnonzero((array < 0).any(axis=1) | (array >= n_nodes).any(axis=1))).size:
+        e = int(bad[0])
+        i, j = array[e].tolist()
+        raise DataError(f"edge {e} ({i}, {j}) is dangling: nodes are numbered 0 … {n_nodes - 1}")
+    return np.ascontiguousarray(array, dtype=np.int32)

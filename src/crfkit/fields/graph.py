@@ -1,0 +1,269 @@
+"""Pairwise fields on graphs: which weights there are, the score map and its adjoint.
+
+    U_i = Σ_b (θ_{t(i),b}·h_i) · N_b          t(i): type of node i, h_i: its features
+    P_ij = Σ_b (φ_{s(ij),b}·g_ij) · T_b       s(ij): type of edge ij, g_ij: its features
+
+N_b ∈ R^K and T_b ∈ R^{K×K} are fixed tables. Unit tables give every state (pair) its own weights, the identity is
+Potts, ±1 Ising. One type: tied weights; a type per variable: untied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from crfkit.data.graphs import Features, GraphData
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError, ParameterError
+from crfkit.fields.potentials import Potentials
+
+NODE_FORMS = ("full", "reference", "ising")
+EDGE_FORMS = ("full", "symmetric", "potts", "ising", "reference", "minimal")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphField:
+    """The parameter set of a pairwise field.
+
+    n_states: of each type of node. node_form: "full" (weights for every state), "reference" (none for the last state,
+    v_K = 0), "ising" (one set of weights, scores ∓ for the two states). edge_form: "full" (for every ordered pair of
+    states), "symmetric" (every unordered pair), "potts" (one set, for equal states), "ising" (one set, + for equal
+    and − for different), "reference" (all ordered pairs but the last: K²−1, w_KK = 0), "minimal" ((K−1)², none with a
+    last state). edge_ends: the types at the two ends of each type of edge, needed where numbers of states differ.
+    """
+
+    n_states: Ids  # [T]
+    n_node_features: int
+    n_edge_features: int
+    n_edge_types: int = 1
+    node_form: str = "full"
+    edge_form: str = "full"
+    edge_ends: Ids | None = None  # [S, 2]
+
+    def __post_init__(self) -> None:
+        states = np.atleast_1d(np.asarray(self.n_states, dtype=np.int32))
+        object.__setattr__(self, "n_states", states)
+        if states.ndim != 1 or not len(states):
+            raise ParameterError("a field needs at least one type of node")
+        if (bad := np.flatnonzero(states < 2)).size:
+            where = f"node {bad[0]}" if len(states) > 1 else "a node"
+            raise DataError(f"{where} has {states[bad[0]]} state(s); a field needs at least 2")
+        for what, form, forms in (("node", self.node_form, NODE_FORMS), ("edge", self.edge_form, EDGE_FORMS)):
+            if form not in forms:
+                raise ParameterError(f"unknown {what} form {form!r}; one of {', '.join(forms)}")
+        if "ising" in (self.node_form, self.edge_form) and (states != 2).any():
+            raise ParameterError(f"the Ising form is for two states, not {int(states.max())}; use 'potts'")
+        if (states != states[0]).any():
+            if self.edge_form not in ("full", "reference", "minimal"):
+                raise ParameterError(f"the edge form {self.edge_form!r} needs the same states at all nodes")
+            if self.edge_ends is None or np.shape(self.edge_ends) != (self.n_edge_types, 2):
+                raise ParameterError("where numbers of states differ, edge_ends must name the types at both ends")
+
+    # --- the weights
+
+    @property
+    def K(self) -> int:
+        return int(self.n_states.max())
+
+    @property
+    def n_types(self) -> int:
+        return len(self.n_states)
+
+    @cached_property
+    def node_basis(self) -> Floats:
+        """[B, K]"""
+        return np.array([[-1.0, 1.0]]) if self.node_form == "ising" else np.eye(self.K)
+
+    @cached_property
+    def edge_basis(self) -> Floats:
+        """[B, K, K]"""
+        K = self.K
+        units = np.eye(K * K).reshape(K, K, K, K)
+        if self.edge_form == "potts":
+            return np.eye(K)[None]
+        if self.edge_form == "ising":
+            return np.array([[[1.0, -1.0], [-1.0, 1.0]]])
+        if self.edge_form == "symmetric":
+            return np.array([(units[k, l] + units[l, k]) / (1 + (k == l)) for k in range(K) for l in range(k + 1)])
+        return units.reshape(K * K, K, K)
+
+    @cached_property
+    def node_active(self) -> Any:
+        """[T, B] which node weights exist."""
+        if self.node_form == "ising":
+            return np.ones((self.n_types, 1), dtype=bool)
+        end = self.n_states - (self.node_form == "reference")
+        return np.arange(self.K) < end[:, None]
+
+    @cached_property
+    def edge_active(self) -> Any:
+        """[S, B] which edge weights exist."""
+        S, K = self.n_edge_types, self.K
+        if self.edge_form in ("potts", "ising", "symmetric"):
+            return np.ones((S, len(self.edge_basis)), dtype=bool)
+        ends = np.full((S, 2), K) if self.edge_ends is None else self.n_states[self.edge_ends]
+        k, l = np.indices((K, K))
+        first, second = ends[:, 0, None, None], ends[:, 1, None, None]
+        if self.edge_form == "minimal":
+            first, second = first - 1, second - 1
+        active = (k < first) & (l < second)
+        if self.edge_form == "reference":
+            active &= ~((k == first - 1) & (l == second - 1))
+        return active.reshape(S, K * K)
+
+    @property
+    def n_node_weights(self) -> int:
+        return int(self.node_active.sum()) * self.n_node_features
+
+    @property
+    def n_edge_weights(self) -> int:
+        return int(self.edge_active.sum()) * self.n_edge_features
+
+    @property
+    def size(self) -> int:
+        return self.n_node_weights + self.n_edge_weights
+
+    @property
+    def layout(self) -> Mapping[str, slice]:
+        return {"node": slice(0, self.n_node_weights), "edge": slice(self.n_node_weights, self.size)}
+
+    def unpack(self, w: Floats) -> tuple[Floats, Floats]:
+        """(node weights [T, B, d], edge weights [S, B, g]); 0 where there is none."""
+        nodes = np.zeros((*self.node_active.shape, self.n_node_features))
+        edges = np.zeros((*self.edge_active.shape, self.n_edge_features))
+        nodes[self.node_active] = w[self.layout["node"]].reshape(-1, self.n_node_features)
+        edges[self.edge_active] = w[self.layout["edge"]].reshape(-1, self.n_edge_features)
+        return nodes, edges
+
+    def pack(self, nodes: Floats, edges: Floats) -> Floats:
+        """The inverse of unpack; what stands where there is no weight is dropped."""
+        return np.concatenate([nodes[self.node_active].ravel(), edges[self.edge_active].ravel()])
+
+    # --- the score map
+
+    def check(self, data: GraphData) -> None:
+        """Raises unless the data fit this field."""
+        for kind, width in (("node", self.n_node_features), ("edge", self.n_edge_features)):
+            found = getattr(data, f"{kind}_features").shape[1]
+            if found != width:
+                raise DataError(f"{found} {kind} features; the field has weights for {width}")
+        for kind, types, end in (("node", data.node_types, self.n_types), ("edge", data.edge_types, self.n_edge_types)):
+            if types is None and end > 1:
+                raise DataError(f"the field has {end} types of {kind}s, the data do not say which is which")
+            if types is not None and len(types) and types.max() >= end:
+                i = int(types.argmax())
+                raise DataError(f"{kind} {i} has type {types[i]}; the field has {end}")
+        if data.labels is not None:
+            end = self.n_states[0 if data.node_types is None else data.node_types]
+            if (bad := np.flatnonzero(data.labels >= end)).size:
+                i = int(bad[0])
+                states = int(np.broadcast_to(end, data.labels.shape)[i])
+                raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
+
+    def potentials(self, data: GraphData, w: Floats) -> Potentials:
+        """w → (unary, pairwise) log-potentials: linear."""
+        node_weights, edge_weights = self.unpack(w)
+        unary = _coefficients(data, "node", node_weights)
+        if self.node_form == "ising":
+            unary = unary @ self.node_basis
+        if (self.n_states < self.K).any():
+            types = np.zeros(len(unary), dtype=np.int32) if data.node_types is None else data.node_types
+            unary[np.arange(self.K) >= self.n_states[types][:, None]] = -np.inf
+        return Potentials(data.graph, unary, _coefficients(data, "edge", edge_weights), self.edge_basis)
+
+    def adjoint(self, data: GraphData, nodes: Floats, edges: Floats) -> Floats:
+        """The transposed map: (node values [n, K], edge values [E, B] along the basis) → a vector of weights."""
+        node_values = nodes @ self.node_basis.T if self.node_form == "ising" else nodes
+        return self.pack(
+            _transposed(data, "node", node_values, self.n_types), _transposed(data, "edge", edges, self.n_edge_types)
+        )
+
+    def observed(self, data: GraphData) -> tuple[Floats, Floats]:
+        """(node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
+        K = self.K
+        if data.node_counts is not None and data.edge_counts is not None:
+            flat = data.edge_counts.reshape(data.graph.n_edges, -1)
+            return data.node_counts, flat @ self.edge_basis.reshape(-1, K * K).T
+        if data.labels is None:
+            raise DataError("the data have no labels")
+        nodes = np.zeros((data.graph.n_nodes, K))
+        nodes[np.arange(len(nodes)), data.labels] = data.node_weights
+        i, j = data.labels[data.graph.edges].T
+        edges: Floats = self.edge_basis[:, i, j].T * data.edge_weights[:, None]
+        return nodes, edges
+
+
+def tied_field(data: GraphData, n_states: int, node_form: str = "full", edge_form: str = "full") -> GraphField:
+    """One set of weights for all nodes and one for all edges of these data."""
+    return GraphField(
+        np.array([n_states]),
+        data.node_features.shape[1],
+        data.edge_features.shape[1],
+        node_form=node_form,
+        edge_form=edge_form,
+    )
+
+
+def untied_field(
+    data: GraphData,
+    n_states: ArrayLike,
+    node_form: str = "reference",
+    edge_form: str = "reference",
+) -> GraphField:
+    """A set of weights for every variable and every edge of a table (GraphData.table, GraphData.counts)."""
+    if data.node_types is None or data.edge_types is None:
+        raise DataError("an untied field is for tables: the data do not say which node is which variable")
+    first = data.graph.take([0])[0]
+    ends = first.edges if first.n_edges else np.empty((0, 2), dtype=np.int32)
+    states = np.broadcast_to(np.asarray(n_states, dtype=np.int32), (first.n_nodes,))
+    return GraphField(
+        states,
+        data.node_features.shape[1],
+        data.edge_features.shape[1],
+        first.n_edges,
+        node_form,
+        edge_form,
+        ends,
+    )
+
+
+def _coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
+    """[n, B] weights[type]·features of each node or edge."""
+    features: Features = getattr(data, f"{kind}_features")
+    rows, types = getattr(data, f"{kind}_rows"), getattr(data, f"{kind}_types")
+    T, B, _ = weights.shape
+    if rows is None and T > 1:  # features of its own for every node: type by type
+        out = np.empty((features.shape[0], B))
+        for t in range(T):
+            chosen = np.flatnonzero(types == t)
+            out[chosen] = features[chosen] @ weights[t].T
+        return out
+    full: Floats = np.ascontiguousarray((features @ weights.reshape(T * B, -1).T).reshape(-1, B))
+    return full if rows is None else full[_places(rows, types, T)]
+
+
+def _transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
+    """[T, B, d] Σ values·features by type: the transpose of _coefficients."""
+    features: Features = getattr(data, f"{kind}_features")
+    rows, types = getattr(data, f"{kind}_rows"), getattr(data, f"{kind}_types")
+    B = values.shape[1]
+    if rows is None and T > 1:
+        parts = [(features[c := np.flatnonzero(types == t)].T @ values[c]).T for t in range(T)]
+        return np.array(parts)
+    if rows is not None:
+        places = _places(rows, types, T)
+        n = features.shape[0] * T
+        gather = csr_array((np.ones(len(places)), places, np.arange(len(places) + 1)), shape=(len(places), n))
+        values = gather.T @ values
+    flat = np.asarray(features.T @ values.reshape(-1, T * B))
+    return np.ascontiguousarray(flat.T).reshape(T, B, -1)
+
+
+def _places(rows: Ids, types: Ids | None, T: int) -> Any:
+    return rows if T == 1 or types is None else rows.astype(np.int64) * T + types

@@ -1,0 +1,124 @@
+"""Log-potentials of a pairwise field: what every inference engine reads, whatever the weights were.
+
+score(y) = Σ_i U_i(y_i) + Σ_{(i,j)} P_ij(y_i, y_j),    P_ij = Σ_b c_ij,b · T_b
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.data.graph import Graph
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Potentials:
+    """Unary log-potentials, and pairwise ones as coefficients of a few tables.
+
+    ``unary[i, k]`` is −inf where node i cannot have state k (it has fewer states, or its label is known). Pairwise
+    coefficients are finite. ``tables`` is the pairwise part written out.
+    """
+
+    graph: Graph
+    unary: Floats  # [n, K]
+    coefficients: Floats  # [E, B]
+    basis: Floats  # [B, K, K]
+
+    @classmethod
+    def from_tables(cls, graph: Graph, unary: ArrayLike, tables: ArrayLike | None = None) -> Potentials:
+        """From a unary row per node and a table [K, K] per edge (or one table for all edges, or none)."""
+        try:
+            U = np.array(unary, dtype=np.float64)
+            P = np.zeros((U.shape[1],) * 2) if tables is None else np.asarray(tables, dtype=np.float64)
+        except (TypeError, ValueError, IndexError):
+            raise DataError("unary must be a matrix [nodes, states], tables an array [edges, states, states]") from None
+        if U.ndim != 2 or len(U) != graph.n_nodes or U.shape[1] < 1:
+            raise DataError(f"unary has shape {U.shape}; expected a row for each of {graph.n_nodes} nodes")
+        K = U.shape[1]
+        if P.shape not in ((K, K), (graph.n_edges, K, K)):
+            raise DataError(f"tables have shape {P.shape}; expected ({K}, {K}) or ({graph.n_edges}, {K}, {K})")
+        if P.ndim == 2:
+            made = cls(graph, U, np.ones((graph.n_edges, 1)), P[None].copy())
+        else:
+            made = cls(graph, U, P.reshape(graph.n_edges, K * K).copy(), np.eye(K * K).reshape(K * K, K, K))
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Raises unless there are finite numbers where there must be, naming the node or edge."""
+        bad = (
+            np.isnan(self.unary).any(axis=1) | (self.unary == np.inf).any(axis=1) | (self.unary == -np.inf).all(axis=1)
+        )
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            raise DataError(
+                f"the potentials of node {i} are {self.unary[i].tolist()}: no state has a finite one, or NaN"
+            )
+        bad = ~np.isfinite(self.coefficients).all(axis=1)
+        if bad.any():
+            e = int(np.flatnonzero(bad)[0])
+            raise DataError(f"the potentials of edge {e} {tuple(self.graph.edges[e].tolist())} are not finite")
+
+    @property
+    def n_states(self) -> int:
+        """K, the largest number of states of a node."""
+        return self.unary.shape[1]
+
+    @cached_property
+    def tables(self) -> Floats:
+        """[E, K, K]"""
+        K = self.n_states
+        if np.array_equal(self.basis.reshape(len(self.basis), -1), np.eye(K * K)):
+            return self.coefficients.reshape(-1, K, K)
+        flat = self.coefficients @ self.basis.reshape(-1, K * K)
+        return flat.reshape(-1, K, K)
+
+    @cached_property
+    def allowed(self) -> Any:
+        """[n, K] which states a node can have."""
+        return self.unary > -np.inf
+
+    def clamp(self, labels: ArrayLike) -> Potentials:
+        """The same field with known labels; −1: not known. Its log Z is that of the labellings that agree."""
+        known = check_states(labels, self, unknown=True)
+        unary = self.unary.copy()
+        i = np.flatnonzero(known >= 0)
+        kept = unary[i, known[i]]
+        unary[i] = -np.inf
+        unary[i, known[i]] = kept
+        return replace(self, unary=unary)
+
+    def score(self, labels: ArrayLike) -> Floats:
+        """[G] the score of a labelling, by graph."""
+        y = check_states(labels, self)
+        edges = self.graph.edges
+        nodes = self.unary[np.arange(len(y)), y]
+        return self.graph.sum_nodes(nodes) + self.graph.sum_edges(self.pair_scores(y[edges[:, 0]], y[edges[:, 1]]))  # type: ignore[no-any-return]
+
+    def pair_scores(self, first: Ids, second: Ids) -> Floats:
+        """[E] P_ij(first, second)."""
+        return np.einsum("eb,eb->e", self.coefficients, self.basis[:, first, second].T)  # type: ignore[no-any-return]
+
+
+def check_states(labels: ArrayLike, potentials: Potentials, unknown: bool = False) -> Ids:
+    """The labels as state numbers; raises and names the node if one is not a state of it."""
+    y = np.asarray(labels)
+    n = potentials.graph.n_nodes
+    if y.shape != (n,) or y.dtype.kind not in "iu":
+        raise DataError(f"labels must be {n} state numbers; got {y.dtype} of shape {y.shape}")
+    y = y.astype(np.int32)
+    ok = (y >= 0) & (y < potentials.n_states)
+    ok[ok] = potentials.unary[np.flatnonzero(ok), y[ok]] > -np.inf
+    if unknown:
+        ok |= y == -1
+    if not ok.all():
+        i = int(np.flatnonzero(~ok)[0])
+        states = np.flatnonzero(potentials.allowed[i]).tolist()
+        raise DataError(f"node {i} has label {y[i]}; its states are {states}")
+    return y

@@ -1,0 +1,81 @@
+"""Inference by listing every labelling: slow, obvious, and what the other engines are tested against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import ParameterError
+from crfkit.fields.potentials import Potentials
+from crfkit.inference.marginals import InferenceStatus, Marginals
+
+
+@dataclass(frozen=True)
+class Enumerate:
+    """Exact; for graphs of at most `max_labellings` labellings."""
+
+    max_labellings: int = 1 << 22
+    n_threads: int | None = None
+
+    name = "enumerate"
+    bound = "exact"
+
+    def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
+        graph, K = potentials.graph, potentials.n_states
+        log_z = np.zeros(graph.n_graphs)
+        nodes = np.zeros((graph.n_nodes, K))
+        edges = np.zeros((graph.n_edges, K, K))
+        for g, (labellings, scores, first_node, edge_ids) in enumerate(_graphs(potentials, self.max_labellings)):
+            top = scores.max(initial=-np.inf)
+            p = np.exp(scores - top)
+            total = p.sum()
+            log_z[g] = top + np.log(total)
+            p /= total
+            for i, states in enumerate(labellings.T):
+                nodes[first_node + i] = np.bincount(states, weights=p, minlength=K)
+            for e in edge_ids:
+                i, j = graph.edges[e] - first_node
+                codes = labellings[:, i] * K + labellings[:, j]
+                edges[e] = np.bincount(codes, weights=p, minlength=K * K).reshape(K, K)
+        return Marginals(log_z, nodes, lambda: edges, InferenceStatus.EXACT)
+
+    def decode(self, potentials: Potentials) -> Ids:
+        """[n] a labelling of the highest score."""
+        best = [labellings[scores.argmax()] for labellings, scores, *_ in _graphs(potentials, self.max_labellings)]
+        return np.concatenate([np.empty(0, np.int32), *best]).astype(np.int32)
+
+    def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
+        """[n_samples, n] independent labellings."""
+        rng = np.random.default_rng(seed)
+        parts = []
+        for labellings, scores, *_ in _graphs(potentials, self.max_labellings):
+            p = np.exp(scores - scores.max())
+            parts.append(labellings[rng.choice(len(p), n_samples, p=p / p.sum())])
+        return np.concatenate([np.empty((n_samples, 0), np.int32), *parts], axis=1).astype(np.int32)
+
+
+def _graphs(potentials: Potentials, limit: int):  # type: ignore[no-untyped-def]
+    """(all labellings [M, n], their scores [M], first node, ids of edges) of every graph."""
+    graph = potentials.graph
+    for g in range(graph.n_graphs):
+        begin, end = graph.node_offsets[g : g + 2].tolist()
+        edge_ids = range(*graph.edge_offsets[g : g + 2].tolist())
+        states = [np.flatnonzero(potentials.allowed[i]) for i in range(begin, end)]
+        count = 1
+        for choices in states:
+            count *= len(choices)
+        if count > limit:
+            raise ParameterError(
+                f"graph {g} has {count:.3g} labellings, more than {limit}: use 'tree', 'junction' or 'bp'"
+            )
+        mesh = np.meshgrid(*states, indexing="ij") if states else []
+        labellings = np.stack([axis.ravel() for axis in mesh], axis=1) if states else np.zeros((1, 0), dtype=np.int64)
+        scores: Floats = np.zeros(count)
+        for i in range(begin, end):
+            scores += potentials.unary[i, labellings[:, i - begin]]
+        for e in edge_ids:
+            i, j = graph.edges[e] - begin
+            scores += potentials.tables[e][labellings[:, i], labellings[:, j]]
+        yield labellings, scores, begin, edge_ids

@@ -1,0 +1,86 @@
+"""What inference returns, and the contract of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from crfkit.data.sequences import Floats, Ids
+from crfkit.fields.potentials import Potentials
+
+
+class InferenceStatus(Enum):
+    """How far an answer can be trusted; the value is the cause and the remedy."""
+
+    EXACT = "exact"
+    CONVERGED = "converged: an approximation at its fixed point"
+    NOT_CONVERGED = (
+        "not converged: this is the best so far; raise max_iterations, add damping (0.5), or use trw or mean-field, "
+        "which are steadier"
+    )
+    SAMPLED = "estimated from samples; more sweeps make it more accurate"
+
+    @property
+    def settled(self) -> bool:
+        return self is not InferenceStatus.NOT_CONVERGED
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """log Z (or its approximation) per graph, and marginals of nodes and edges.
+
+    ``log_z`` is what the marginals differentiate: ∂ Σ log_z / ∂ unary = nodes, ∂ Σ log_z / ∂ tables = edges.
+    """
+
+    log_z: Floats  # [G]
+    nodes: Floats  # [n, K] p(y_i = k)
+    make_edges: Callable[[], Floats]  # → [E, K, K] p(y_i = k, y_j = l); computed when first asked for
+    status: InferenceStatus
+    iterations: int = 0
+    residual: float = 0.0
+    state: Any = field(default=None, repr=False)  # where a warm start goes on
+    errors: Floats | None = None  # [G] standard errors of log_z, of estimates by sampling
+
+    @cached_property
+    def edges(self) -> Floats:
+        return self.make_edges()
+
+    def moments(self, basis: Floats) -> Floats:
+        """[E, B] the expectation of each table of a basis [B, K, K] on each edge."""
+        flat = self.edges.reshape(len(self.edges), -1)
+        return flat @ basis.reshape(len(basis), -1).T
+
+
+class Engine(Protocol):
+    """An inference method with its options."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def bound(self) -> str:
+        """What log Z is: "exact", "upper" bound, "lower" bound or "estimate"."""
+        ...
+
+    def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
+        """Inference in all graphs; `warm` is the result for potentials of the same graph, to start from."""
+        ...
+
+
+class Sampler(Protocol):
+    def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
+        """[n_samples, n] labellings drawn from the field."""
+        ...
+
+
+def entropy_terms(p: Floats) -> Floats:
+    """−p log p, 0 at 0."""
+    positive = np.where(p > 0, p, 1.0)
+    return -p * np.log(positive)  # type: ignore[no-any-return]

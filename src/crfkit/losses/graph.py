@@ -1,0 +1,114 @@
+"""The likelihood of a pairwise field under any inference engine.
+
+    loss = Σ_g weight_g · (log Z_g − log Z_g restricted to the labels that are known)
+
+Fully labelled, the second term is the score of the labels. With an approximate engine log Z is its approximation
+(Bethe free energy, mean-field bound), which is what the gradient differentiates where the engine has converged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.data.graphs import GraphData
+from crfkit.data.sequences import Floats
+from crfkit.errors import DataError
+from crfkit.fields.graph import GraphField
+from crfkit.fields.potentials import Potentials
+from crfkit.inference.marginals import Engine, Marginals
+from crfkit.protocols import Evaluation
+
+
+class GraphLikelihood:
+    """The negative log-likelihood of labelled graphs, as the engine computes it."""
+
+    def __init__(self, data: GraphData, field: GraphField, engine: Engine) -> None:
+        field.check(data)
+        if data.graph.n_nodes == 0:
+            raise DataError("there are no nodes to learn from")
+        self.data = data
+        self.field = field
+        self.engine = engine
+        self.name = f"graph likelihood by {engine.name}"
+        self.unsettled = 0  # evaluations whose inference had not converged
+        self._partly = data.labels is not None and bool((data.labels < 0).any())
+        self._observed = None if self._partly else field.observed(data)
+
+    capabilities = frozenset({"smooth", "subset"})
+
+    @property
+    def size(self) -> int:
+        return self.field.size
+
+    @property
+    def layout(self) -> Mapping[str, slice]:
+        return self.field.layout
+
+    def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
+        return GraphEvaluation(self, w, warm if isinstance(warm, GraphEvaluation) else None)
+
+    def subset(self, ids: ArrayLike) -> GraphLikelihood:
+        """The loss of some graphs only."""
+        return GraphLikelihood(self.data.take(ids), self.field, self.engine)
+
+
+class GraphEvaluation:
+    """A graph likelihood at w. Inference runs once, when value or gradient is first asked for."""
+
+    def __init__(self, loss: GraphLikelihood, w: Floats, warm: GraphEvaluation | None) -> None:
+        self.w = w
+        self._loss = loss
+        self._warm = warm
+        self._both: tuple[float, Floats] | None = None
+        self.marginals: Marginals | None = None
+        self.clamped: Marginals | None = None  # given the labels that are known, where some are not
+
+    def _evaluate(self) -> tuple[float, Floats]:
+        loss, warm, self._warm = self._loss, self._warm, None
+        data, field = loss.data, loss.field
+        potentials = field.potentials(data, self.w)
+        free = self.marginals = self._run(potentials, warm.marginals if warm else None)
+        value = float(data.graph_weights @ free.log_z)
+        if loss._observed is None:
+            assert data.labels is not None
+            fixed = self.clamped = self._run(potentials.clamp(data.labels), warm.clamped if warm else None)
+            value -= float(data.graph_weights @ fixed.log_z)
+            nodes, edges = self._weighted(fixed, potentials)
+        else:
+            nodes, edges = loss._observed
+            unary = np.where(potentials.allowed, potentials.unary, 0.0)
+            value -= float(np.vdot(nodes, unary) + np.vdot(edges, potentials.coefficients))
+        model_nodes, model_edges = self._weighted(free, potentials)
+        return value, field.adjoint(data, model_nodes - nodes, model_edges - edges)
+
+    def _run(self, potentials: Potentials, warm: Marginals | None) -> Marginals:
+        marginals = self._loss.engine.run(potentials, warm)
+        if not marginals.status.settled:
+            self._loss.unsettled += 1
+        return marginals
+
+    def _weighted(self, marginals: Marginals, potentials: Potentials) -> tuple[Floats, Floats]:
+        data = self._loss.data
+        moments = marginals.moments(potentials.basis)
+        return marginals.nodes * data.node_weights[:, None], moments * data.edge_weights[:, None]
+
+    @property
+    def value(self) -> float:
+        if self._both is None:
+            self._both = self._evaluate()
+        return self._both[0]
+
+    @property
+    def grad(self) -> Floats:
+        if self._both is None:
+            self._both = self._evaluate()
+        return self._both[1]
+
+    def hessp(self, v: Floats) -> Floats:
+        raise NotImplementedError(f"the {self._loss.name} has no hessp")
+
+    def hess_diag(self) -> Floats:
+        raise NotImplementedError(f"the {self._loss.name} has no hess_diag")
