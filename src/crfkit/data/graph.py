@@ -20,9 +20,9 @@ from crfkit.errors import DataError, ParameterError
 class Graph:
     """G graphs as one: nodes 0 … n−1 and E edges between them.
 
-    Graph g holds the nodes ``node_offsets[g] : node_offsets[g+1]`` and the edges ``edge_offsets[g] : edge_offsets[g+1]``.
-    An edge (i, j) joins two different nodes of one graph, at most once; its order matters to fields whose tables are
-    not symmetric. The arrays here are read-only.
+    Graph g holds the nodes ``node_offsets[g] : node_offsets[g+1]`` and the edges from
+    ``edge_offsets[g]`` on. An edge (i, j) joins two different nodes of one graph, at most once; its order matters to
+    fields whose tables are not symmetric. The arrays here are read-only.
 
     >>> Graph.grid((2, 2)).edges.tolist()
     [[0, 1], [2, 3], [0, 2], [1, 3]]
@@ -30,8 +30,8 @@ class Graph:
 
     n_nodes: int
     edges: Ids  # [E, 2]
-    node_offsets: Ints | None = None  # [G+1]; None: one graph
-    edge_offsets: Ints | None = None  # [G+1]
+    node_offsets: Ints = None  # type: ignore[assignment]  # [G+1]; None: one graph
+    edge_offsets: Ints = None  # type: ignore[assignment]  # [G+1]
     checked: bool = False  # by who made it
 
     def __post_init__(self) -> None:
@@ -46,16 +46,15 @@ class Graph:
         if len(offsets[0]) != len(offsets[1]):
             raise DataError(f"{len(offsets[0]) - 1} graphs by their nodes, {len(offsets[1]) - 1} by their edges")
         object.__setattr__(self, "n_nodes", n)
-        for name, array in (("edges", edges), ("node_offsets", offsets[0]), ("edge_offsets", offsets[1])):
-            array = array.view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        arrays: dict[str, Any] = {"edges": edges, "node_offsets": offsets[0], "edge_offsets": offsets[1]}
+        for name, array in arrays.items():
+            view = array.view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
         if not self.checked:
             self._check()
 
     def _check(self) -> None:
-        assert self.node_offsets is not None
-        assert self.edge_offsets is not None
         i, j = self.edges[:, 0], self.edges[:, 1]
         if (loops := np.flatnonzero(i == j)).size:
             raise DataError(f"edge {loops[0]} joins node {i[loops[0]]} to itself")
@@ -149,8 +148,8 @@ class Graph:
         return cls(
             int(nodes[-1]),
             np.concatenate([np.empty((0, 2), dtype=np.int32), *pairs]),
-            np.concatenate([[0], *(part.node_offsets[1:] + s for part, s in zip(parts, nodes, strict=False))]),  # type: ignore[index]
-            np.concatenate([[0], *(part.edge_offsets[1:] + s for part, s in zip(parts, counts, strict=False))]),  # type: ignore[index]
+            np.concatenate([[0], *(part.node_offsets[1:] + s for part, s in zip(parts, nodes, strict=False))]),
+            np.concatenate([[0], *(part.edge_offsets[1:] + s for part, s in zip(parts, counts, strict=False))]),
             checked=True,
         )
 
@@ -162,7 +161,6 @@ class Graph:
 
     @property
     def n_graphs(self) -> int:
-        assert self.node_offsets is not None
         return len(self.node_offsets) - 1
 
     @cached_property
@@ -196,8 +194,6 @@ class Graph:
 
     def take(self, ids: ArrayLike) -> tuple[Graph, Ints, Ints]:
         """(some of the graphs, the ids of their nodes here, the ids of their edges here)."""
-        assert self.node_offsets is not None
-        assert self.edge_offsets is not None
         chosen = np.asarray(ids, dtype=np.int64)
         nodes, node_offsets = _ranges(self.node_offsets, chosen)
         edges, edge_offsets = _ranges(self.edge_offsets, chosen)
@@ -245,9 +241,8 @@ def _edge_array(edges: Any, n_nodes: int) -> Ids:
         return np.empty((0, 2), dtype=np.int32)
     if array.ndim != 2 or array.shape[1] != 2:
         raise DataError(f"edges must be pairs of node numbers; got an array of shape {array.shape}")
-    if array.dtype.kind not in "iu":
-        if array.dtype.kind != "f" or not np.array_equal(array, np.floor(array)):
-            raise DataError(f"edges must be pairs of node numbers, not {array.dtype} values such as {array.flat[0]!r}")
+    if array.dtype.kind not in "iu" and (array.dtype.kind != "f" or not np.array_equal(array, np.floor(array))):
+        raise DataError(f"edges must be pairs of node numbers, not values such as {array.flat[0]}")
     if (bad := np.flatnonzero((array < 0).any(axis=1) | (array >= n_nodes).any(axis=1))).size:
         e = int(bad[0])
         i, j = array[e].tolist()

@@ -155,8 +155,8 @@ class GraphData:
             np.arange(n, dtype=np.int32),
             np.arange(E, dtype=np.int32),
             weights=np.array([w.sum()]),
-            node_counts=node_counts,
-            edge_counts=np.array(pairs).reshape(E, K, K),
+            node_counts=node_counts.astype(np.float64),
+            edge_counts=np.array(pairs, dtype=np.float64).reshape(E, K, K),
         )
 
     @classmethod
@@ -243,12 +243,12 @@ class GraphData:
     @cached_property
     def node_weights(self) -> Floats:
         """[n] the weight of each node's graph."""
-        return np.repeat(self.graph_weights, np.diff(self.graph.node_offsets))  # type: ignore[arg-type]
+        return np.repeat(self.graph_weights, np.diff(self.graph.node_offsets))
 
     @cached_property
     def edge_weights(self) -> Floats:
         """[E] the weight of each edge's graph."""
-        return np.repeat(self.graph_weights, np.diff(self.graph.edge_offsets))  # type: ignore[arg-type]
+        return np.repeat(self.graph_weights, np.diff(self.graph.edge_offsets))
 
 
 def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tuple[Features, NDArray[Any] | None]:
@@ -264,7 +264,8 @@ def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tup
         return features, None
     ones = np.ones((features.shape[0], 1))
     if issparse(features):
-        return csr_array(hstack([csr_array(ones), features])), None
+        columns: Any = [csr_array(ones), features]
+        return csr_array(hstack(columns)), None
     return np.hstack([ones, features]), None
 
 
@@ -273,7 +274,8 @@ def check_features(features: Any, what: str) -> Features:
     from scipy.sparse import csr_array, issparse
 
     if issparse(features):
-        matrix = csr_array(features, dtype=np.float64)
+        sparse: Any = features
+        matrix: Any = csr_array(sparse).astype(np.float64)
         if not np.isfinite(matrix.data).all():
             place = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
             row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1

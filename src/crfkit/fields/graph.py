@@ -68,7 +68,7 @@ class GraphField:
     # --- the weights
 
     @property
-    def K(self) -> int:
+    def max_states(self) -> int:
         return int(self.n_states.max())
 
     @property
@@ -78,19 +78,19 @@ class GraphField:
     @cached_property
     def node_basis(self) -> Floats:
         """[B, K]"""
-        return np.array([[-1.0, 1.0]]) if self.node_form == "ising" else np.eye(self.K)
+        return np.array([[-1.0, 1.0]]) if self.node_form == "ising" else np.eye(self.max_states)
 
     @cached_property
     def edge_basis(self) -> Floats:
         """[B, K, K]"""
-        K = self.K
+        K = self.max_states
         units = np.eye(K * K).reshape(K, K, K, K)
         if self.edge_form == "potts":
             return np.eye(K)[None]
         if self.edge_form == "ising":
             return np.array([[[1.0, -1.0], [-1.0, 1.0]]])
         if self.edge_form == "symmetric":
-            return np.array([(units[k, l] + units[l, k]) / (1 + (k == l)) for k in range(K) for l in range(k + 1)])
+            return np.array([(units[a, b] + units[b, a]) / (1 + (a == b)) for a in range(K) for b in range(a + 1)])
         return units.reshape(K * K, K, K)
 
     @cached_property
@@ -99,22 +99,22 @@ class GraphField:
         if self.node_form == "ising":
             return np.ones((self.n_types, 1), dtype=bool)
         end = self.n_states - (self.node_form == "reference")
-        return np.arange(self.K) < end[:, None]
+        return np.arange(self.max_states) < end[:, None]
 
     @cached_property
     def edge_active(self) -> Any:
         """[S, B] which edge weights exist."""
-        S, K = self.n_edge_types, self.K
+        S, K = self.n_edge_types, self.max_states
         if self.edge_form in ("potts", "ising", "symmetric"):
             return np.ones((S, len(self.edge_basis)), dtype=bool)
         ends = np.full((S, 2), K) if self.edge_ends is None else self.n_states[self.edge_ends]
-        k, l = np.indices((K, K))
+        a, b = np.indices((K, K))
         first, second = ends[:, 0, None, None], ends[:, 1, None, None]
         if self.edge_form == "minimal":
             first, second = first - 1, second - 1
-        active = (k < first) & (l < second)
+        active = (a < first) & (b < second)
         if self.edge_form == "reference":
-            active &= ~((k == first - 1) & (l == second - 1))
+            active &= ~((a == first - 1) & (b == second - 1))
         return active.reshape(S, K * K)
 
     @property
@@ -153,17 +153,17 @@ class GraphField:
             found = getattr(data, f"{kind}_features").shape[1]
             if found != width:
                 raise DataError(f"{found} {kind} features; the field has weights for {width}")
-        for kind, types, end in (("node", data.node_types, self.n_types), ("edge", data.edge_types, self.n_edge_types)):
-            if types is None and end > 1:
+        for kind, given, end in (("node", data.node_types, self.n_types), ("edge", data.edge_types, self.n_edge_types)):
+            if given is None and end > 1:
                 raise DataError(f"the field has {end} types of {kind}s, the data do not say which is which")
-            if types is not None and len(types) and types.max() >= end:
-                i = int(types.argmax())
-                raise DataError(f"{kind} {i} has type {types[i]}; the field has {end}")
+            if given is not None and len(given) and given.max() >= end:
+                i = int(given.argmax())
+                raise DataError(f"{kind} {i} has type {given[i]}; the field has {end}")
         if data.labels is not None:
-            end = self.n_states[0 if data.node_types is None else data.node_types]
-            if (bad := np.flatnonzero(data.labels >= end)).size:
+            types = np.zeros(data.graph.n_nodes, dtype=np.int32) if data.node_types is None else data.node_types
+            if (bad := np.flatnonzero(data.labels >= self.n_states[types])).size:
                 i = int(bad[0])
-                states = int(np.broadcast_to(end, data.labels.shape)[i])
+                states = self.n_states[types[i]]
                 raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
 
     def potentials(self, data: GraphData, w: Floats) -> Potentials:
@@ -172,9 +172,9 @@ class GraphField:
         unary = _coefficients(data, "node", node_weights)
         if self.node_form == "ising":
             unary = unary @ self.node_basis
-        if (self.n_states < self.K).any():
+        if (self.n_states < self.max_states).any():
             types = np.zeros(len(unary), dtype=np.int32) if data.node_types is None else data.node_types
-            unary[np.arange(self.K) >= self.n_states[types][:, None]] = -np.inf
+            unary[np.arange(self.max_states) >= self.n_states[types][:, None]] = -np.inf
         return Potentials(data.graph, unary, _coefficients(data, "edge", edge_weights), self.edge_basis)
 
     def adjoint(self, data: GraphData, nodes: Floats, edges: Floats) -> Floats:
@@ -186,7 +186,7 @@ class GraphField:
 
     def observed(self, data: GraphData) -> tuple[Floats, Floats]:
         """(node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
-        K = self.K
+        K = self.max_states
         if data.node_counts is not None and data.edge_counts is not None:
             flat = data.edge_counts.reshape(data.graph.n_edges, -1)
             return data.node_counts, flat @ self.edge_basis.reshape(-1, K * K).T

@@ -52,14 +52,11 @@ class Potentials:
 
     def check(self) -> None:
         """Raises unless there are finite numbers where there must be, naming the node or edge."""
-        bad = (
-            np.isnan(self.unary).any(axis=1) | (self.unary == np.inf).any(axis=1) | (self.unary == -np.inf).all(axis=1)
-        )
+        top = self.unary.max(axis=1)  # NaN where there is one
+        bad = ~np.isfinite(top)
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
-            raise DataError(
-                f"the potentials of node {i} are {self.unary[i].tolist()}: no state has a finite one, or NaN"
-            )
+            raise DataError(f"the potentials of node {i} are {self.unary[i].tolist()}; expected finite ones")
         bad = ~np.isfinite(self.coefficients).all(axis=1)
         if bad.any():
             e = int(np.flatnonzero(bad)[0])
@@ -68,7 +65,7 @@ class Potentials:
     @property
     def n_states(self) -> int:
         """K, the largest number of states of a node."""
-        return self.unary.shape[1]
+        return int(self.unary.shape[1])
 
     @cached_property
     def tables(self) -> Floats:

@@ -83,4 +83,4 @@ class Sampler(Protocol):
 def entropy_terms(p: Floats) -> Floats:
     """−p log p, 0 at 0."""
     positive = np.where(p > 0, p, 1.0)
-    return -p * np.log(positive)  # type: ignore[no-any-return]
+    return -p * np.log(positive)
