@@ -1,0 +1,46 @@
+"""The inference engines by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from crfkit.data.graph import Graph
+from crfkit.errors import ParameterError
+from crfkit.inference.marginals import Engine
+
+# Loaded when first asked for.
+ENGINES = {
+    "enumerate": "crfkit.inference.enumerate:Enumerate",
+    "tree": "crfkit.inference.tree:Tree",
+    "junction": "crfkit.inference.junction:Junction",
+    "bp": "crfkit.inference.belief_propagation:BeliefPropagation",
+    "trw": "crfkit.inference.tree_reweighted:TreeReweighted",
+    "mean-field": "crfkit.inference.mean_field:MeanField",
+    "gibbs": "crfkit.inference.gibbs:Gibbs",
+}
+
+
+def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int = 2, **options: Any) -> Engine:
+    """An engine by name with its options, or the one given; "auto" takes the most exact that `graph` allows."""
+    if not isinstance(engine, str):
+        return engine
+    if engine == "auto":
+        engine = choose_engine(graph, n_states) if graph is not None else "bp"
+    if engine not in ENGINES:
+        raise ParameterError(f"unknown inference {engine!r}; one of auto, {', '.join(ENGINES)}")
+    module, name = ENGINES[engine].split(":")
+    try:
+        made: Engine = getattr(import_module(module), name)(**options)
+    except TypeError as error:
+        raise ParameterError(f"inference {engine!r}: {error}") from None
+    return made
+
+
+def choose_engine(graph: Graph, n_states: int) -> str:
+    """Exact where that is cheap: "tree" on forests, "junction" where its tables are small, else "bp"."""
+    if graph.is_forest:
+        return "tree"
+    from crfkit.inference.junction import Junction
+
+    return "junction" if Junction().fits(graph, n_states) else "bp"
