@@ -217,3 +217,69 @@ class Graph:
 
     def colours(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
         """(bounds, nodes by colour): no two nodes of a colour are neighbours."""
+
+class Blocks:
+    """Nodes in blocks of eight of one colour and degree."""
+
+    def __init__(self, graph: Graph) -> None: ...
+
+class SumProduct:
+    """Loopy belief propagation in probability space."""
+
+    def __init__(self, graph: Graph, blocks: Blocks, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], kernels: str, n_threads: int) -> None: ...
+
+    @property
+    def fits(self) -> bool: ...
+
+    @property
+    def form(self) -> str: ...
+
+    def start_from(self, other: SumProduct) -> bool: ...
+
+    def run(self, max_iterations: int, tolerance: float, damping: float, flooding: bool, n_threads: int) -> tuple[int, float, bool]:
+        """
+        (iterations, largest change of a log message, whether that is within the tolerance)
+        """
+
+    def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    def nodes(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
+
+    def edges(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]: ...
+
+class LogMessages:
+    """Message passing in log space: sum or max, tree-reweighted or not."""
+
+    def __init__(self, graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], rho: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, maximum: bool) -> None: ...
+
+    def start_from(self, other: LogMessages) -> bool: ...
+
+    def run(self, max_iterations: int, tolerance: float, damping: float, schedule: str, n_threads: int) -> tuple[int, float, bool]:
+        """
+        (iterations, largest change of a log message, whether that is within the tolerance)
+        """
+
+    def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    def nodes(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
+
+    def edges(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]: ...
+
+    def states(self, n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """The state of the largest belief of every node."""
+
+class MeanField:
+    """Naive mean field by coordinate ascent."""
+
+    def __init__(self, graph: Graph, blocks: Blocks, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], kernels: str, n_threads: int) -> None: ...
+
+    def start_from(self, nodes: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def run(self, max_iterations: int, tolerance: float, damping: float, n_threads: int) -> tuple[int, float, bool]:
+        """
+        (iterations, largest change of a probability, whether that is within the tolerance)
+        """
+
+    def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    def nodes(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...

@@ -168,6 +168,11 @@ class Graph:
         return _core.Graph(self.n_nodes, self.edges, self.node_offsets, self.edge_offsets)
 
     @cached_property
+    def blocks(self) -> _core.Blocks:
+        """The nodes in blocks, as the sweeping engines work on them."""
+        return _core.Blocks(self.native)
+
+    @cached_property
     def components(self) -> Ids:
         """[n] which connected component each node is in."""
         from scipy.sparse import coo_array
