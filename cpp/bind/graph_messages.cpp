@@ -110,9 +110,8 @@ Numpy3<double> edge_array(const Graph& graph, int K, const Fill& fill) {
 void bind_graph_messages(nb::module_& m) {
     nb::class_<Blocks>(m, "Blocks", "Nodes in blocks of eight of one colour and degree.")
         .def(
-            "__init__",
-            [](Blocks* self, const Graph& graph) { without_gil([&] { new (self) Blocks(graph); }); }, "graph"_a,
-            nb::keep_alive<1, 2>());
+            "__init__", [](Blocks* self, const Graph& graph) { without_gil([&] { new (self) Blocks(graph); }); },
+            "graph"_a, nb::keep_alive<1, 2>());
 
     nb::class_<BoundSumProduct>(m, "SumProduct", "Loopy belief propagation in probability space.")
         .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, const std::string&, int>(), "graph"_a,
@@ -126,8 +125,7 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding,
-               int n_threads) {
+            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, int n_threads) {
                 return run([&] {
                     return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
@@ -208,9 +206,8 @@ void bind_graph_messages(nb::module_& m) {
         .def(
             "run",
             [](BoundMeanField& s, int max_iterations, double tolerance, double damping, int n_threads) {
-                return run([&] {
-                    return s.field.run({max_iterations, tolerance, damping, false, n_threads}, poll_signals);
-                });
+                return run(
+                    [&] { return s.field.run({max_iterations, tolerance, damping, false, n_threads}, poll_signals); });
             },
             "max_iterations"_a, "tolerance"_a, "damping"_a, "n_threads"_a,
             "(iterations, largest change of a probability, whether that is within the tolerance)")

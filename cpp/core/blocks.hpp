@@ -2,8 +2,8 @@
 //
 // Nodes of one colour and one degree fill blocks of eight lanes; the last block of such a run is filled up
 // with ghosts. A block of degree d has d rows of eight slots, one per neighbour; what a slot holds (a message,
-// a table) is stored [row][value][lane]. target[slot] is the slot at the other end of its edge: where the
-// message along it arrives.
+// a table) is stored [row][value][lane]. target[slot] is the slot at the other end of its edge: a message stands
+// at the slot of its sender, so what arrives at a slot is read at its target.
 #pragma once
 
 #include <cstdint>

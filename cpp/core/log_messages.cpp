@@ -121,8 +121,8 @@ Outcome LogMessages::run(const Sweeps& sweeps, const std::function<bool()>& poll
             const int64_t begin = colours.bounds[phase], n = colours.bounds[phase + 1] - begin;
             double change = 0;
             for (int64_t m = n * thread / n_threads; m < n * (thread + 1) / n_threads; ++m)
-                change = std::max(change,
-                                  send(colours.members[begin + m], from, to, sweeps.damping, work[thread].data()));
+                change =
+                    std::max(change, send(colours.members[begin + m], from, to, sweeps.damping, work[thread].data()));
             return change;
         });
     if (sweeps.flooding && outcome.iterations % 2 == 1) messages_ = std::move(other);

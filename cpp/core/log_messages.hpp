@@ -26,9 +26,9 @@ public:
     // The message with the largest change first (Elidan, McGraw & Koller 2006). An iteration is 2E messages.
     Outcome run_residual(const Sweeps& sweeps, const std::function<bool()>& poll);
 
-    void log_z(double* out, int n_threads) const;   // [G]
-    void nodes(double* out, int n_threads) const;   // [N][K]
-    void edges(double* out, int n_threads) const;   // [E][K][K]
+    void log_z(double* out, int n_threads) const;    // [G]
+    void nodes(double* out, int n_threads) const;    // [N][K]
+    void edges(double* out, int n_threads) const;    // [E][K][K]
     void states(int32_t* out, int n_threads) const;  // [N] the state of the largest belief
 
 private:

@@ -13,7 +13,9 @@ MeanField::MeanField(const Graph& graph, const Blocks& blocks, const PotentialsV
       potentials_(potentials),
       kernels_(kernels),
       K_(potentials.n_states),
-      form_(K_ == 2 ? Form::kBinary : is_potts(potentials) ? Form::kPotts : Form::kTables) {
+      form_(K_ == 2                ? Form::kBinary
+            : is_potts(potentials) ? Form::kPotts
+                                   : Form::kTables) {
     const int64_t wide = form_ == Form::kBinary ? 1 : K_;
     unary_ = Buffer(blocks.n_blocks() * kBlock * wide);
     values_ = Buffer(unary_.size());
@@ -124,7 +126,8 @@ void MeanField::log_z(double* out, int n_threads) const {
                 const int64_t other = blocks_.places[graph_.neighbours[s]];
                 potentials_.table(graph_.slot_edges[s], table.data());
                 for (int x = 0; x < K_; ++x)
-                    for (int y = 0; y < K_; ++y) term += probability(place, x) * probability(other, y) * table[x * K_ + y];
+                    for (int y = 0; y < K_; ++y)
+                        term += probability(place, x) * probability(other, y) * table[x * K_ + y];
             }
             terms.data()[i] = term;
         }

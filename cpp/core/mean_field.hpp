@@ -15,8 +15,8 @@ namespace crfkit {
 // Its potentials must stay where they are.
 class MeanField {
 public:
-    MeanField(const Graph& graph, const Blocks& blocks, const PotentialsView& potentials,
-              const MessageKernels& kernels, int n_threads);
+    MeanField(const Graph& graph, const Blocks& blocks, const PotentialsView& potentials, const MessageKernels& kernels,
+              int n_threads);
 
     // Starts from a distribution per node, [N][K].
     void start_from(const double* nodes);

@@ -14,17 +14,18 @@ struct MessageTask {
     int n_states;          // K
     const double* unary;   // [B][8] ratios, or [B][K][8] potentials
     const double* tables;  // [rows][8] couplings, or [rows][K·K][8] tables [own state][other state]
-    const double* in;      // [rows][8] ratios, or [rows][K][8]: messages that arrived
+    const double* in;      // [rows][8] ratios, or [rows][K][8]: messages sent from each slot
     double* out;           // where the new ones go; may be the same buffer
     double damping;        // share of the old message that is kept
     bool measure;          // whether to return the largest change of a message
-    double* scratch;       // [max degree + 2][K][8], aligned
+    double* scratch;       // [2·max degree + 2][K][8], aligned
     int max_degree;
 };
 
 struct MessageKernels {
     const char* name;
-    // Sum-product with two states. A message is the ratio r = m(1)/m(0), u = exp of the node's log-odds and
+    // Sum-product: the messages that a block sends, from those that stand at the targets of its slots.
+    // With two states. A message is the ratio r = m(1)/m(0), u = exp of the node's log-odds and
     // q = exp(2J) of the edge's coupling; with B = u·Π r the message along a slot is (r + qB)/(qr + B).
     double (*ratios)(const MessageTask&);
     // Sum-product with K states, in probability space: messages sum to one.

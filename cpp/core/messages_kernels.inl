@@ -18,10 +18,6 @@ CRFKIT_INLINE V log_change(V a, V b) {
 }
 
 template <class Index>
-CRFKIT_INLINE void scatter(double* out, const Index* targets, V x) {
-    for (int l = 0; l < kLanes; ++l) out[targets[l]] = x[l];
-}
-template <class Index>
 CRFKIT_INLINE V gather(const double* in, const Index* targets) {
     V x;
     for (int l = 0; l < kLanes; ++l) x[l] = in[targets[l]];
@@ -45,23 +41,25 @@ double ratio_blocks(const MessageTask& task) {
         const int64_t row = task.first_rows[b] * kBlock;
         const int degree = task.degrees[b];
         for (int part = 0; part < kParts; ++part) {
-            const double* in = task.in + row + part * kLanes;
-            const double* couplings = task.tables + row + part * kLanes;
-            const int32_t* targets = task.targets + row + part * kLanes;
+            const int64_t start = row + part * kLanes;
             V B = load(task.unary + b * kBlock + part * kLanes);
-            for (int k = 0; k < degree; ++k) B *= load(in + k * kBlock);
             for (int k = 0; k < degree; ++k) {
-                const V r = load(in + k * kBlock), q = load(couplings + k * kBlock);
+                const V r = gather(task.in, task.targets + start + k * kBlock);
+                store(task.scratch + k * kLanes, r);
+                B *= r;
+            }
+            for (int k = 0; k < degree; ++k) {
+                const V r = load(task.scratch + k * kLanes), q = load(task.tables + start + k * kBlock);
                 const V n = r + q * B, d = q * r + B;
                 V fresh;
                 if constexpr (DAMPED || MEASURE) {
-                    const V old = gather(task.in, targets + k * kBlock);
+                    const V old = load(task.in + start + k * kBlock);
                     fresh = DAMPED ? damped(n, d, old, keep) : n / d;
                     if constexpr (MEASURE) change = larger(change, log_change(fresh, old));
                 } else {
                     fresh = n / d;
                 }
-                scatter(task.out, targets + k * kBlock, fresh);
+                store(task.out + start + k * kBlock, fresh);
             }
         }
     }
@@ -69,8 +67,7 @@ double ratio_blocks(const MessageTask& task) {
 }
 
 double ratios(const MessageTask& task) {
-    if (task.damping > 0)
-        return task.measure ? ratio_blocks<true, true>(task) : ratio_blocks<true, false>(task);
+    if (task.damping > 0) return task.measure ? ratio_blocks<true, true>(task) : ratio_blocks<true, false>(task);
     return task.measure ? ratio_blocks<false, true>(task) : ratio_blocks<false, false>(task);
 }
 
@@ -82,6 +79,11 @@ struct PottsTable {
     static constexpr bool kPotts = true;
 };
 
+// Where the values of eight slots stand when there are n of them, eight apart.
+CRFKIT_INLINE void value_places(const int32_t* slots, int n, int64_t* out) {
+    for (int l = 0; l < kLanes; ++l) out[l] = int64_t{slots[l] / kBlock} * n * kBlock + slots[l] % kBlock;
+}
+
 // K = 0: number of states known at run time only.
 template <int K, class Table>
 double table_blocks(const MessageTask& task) {
@@ -89,37 +91,44 @@ double table_blocks(const MessageTask& task) {
     const int64_t table_size = Table::kPotts ? 1 : n * n;
     V change{};
     const V keep = splat(task.damping), step = splat(1.0 - task.damping);
+    const int64_t half = int64_t{task.max_degree} * n * kLanes;
+    double *arrived = task.scratch, *before = task.scratch + half;  // [degree][K]
     V few[K ? 2 * K : 1];  // with many states they stand behind the scratch of the neighbours
-    V* product = K ? few : reinterpret_cast<V*>(task.scratch + int64_t{task.max_degree} * n * kLanes);
+    V* product = K ? few : reinterpret_cast<V*>(before + half);
     V* fresh = product + n;
     for (int64_t b = task.first; b < task.last; ++b) {
         const int64_t row = task.first_rows[b];
         const int degree = task.degrees[b];
         for (int part = 0; part < kParts; ++part) {
             const double* unary = task.unary + b * n * kBlock + part * kLanes;
-            const double* in = task.in + row * n * kBlock + part * kLanes;
             const double* tables = task.tables + row * table_size * kBlock + part * kLanes;
-            const int32_t* targets = task.targets + row * kBlock + part * kLanes;
-            // scratch[k]: unary times the messages of neighbours before k; then times those after it.
+            const int64_t start = row * n * kBlock + part * kLanes;
+            // The cavity of neighbour k: unary times the messages of those before and of those after it.
             for (int x = 0; x < n; ++x) product[x] = load(unary + x * kBlock);
-            for (int k = 0; k < degree; ++k)
+            for (int k = 0; k < degree; ++k) {
+                int64_t places[kLanes];
+                value_places(task.targets + (row + k) * kBlock + part * kLanes, n, places);
                 for (int x = 0; x < n; ++x) {
-                    store(task.scratch + (k * n + x) * kLanes, product[x]);
-                    product[x] *= load(in + (k * n + x) * kBlock);
+                    const V m = gather(task.in + x * kBlock, places);
+                    store(arrived + (k * n + x) * kLanes, m);
+                    store(before + (k * n + x) * kLanes, product[x]);
+                    product[x] *= m;
                 }
+            }
             for (int x = 0; x < n; ++x) product[x] = splat(1.0);
             for (int k = degree - 1; k >= 0; --k) {
                 V total{};
                 for (int x = 0; x < n; ++x) fresh[x] = V{};
                 const double* table = tables + k * table_size * kBlock;
                 for (int x = 0; x < n; ++x) {
-                    const V cavity = load(task.scratch + (k * n + x) * kLanes) * product[x];
-                    product[x] *= load(in + (k * n + x) * kBlock);
-                    total += cavity;
-                    if constexpr (Table::kPotts)
+                    const V cavity = load(before + (k * n + x) * kLanes) * product[x];
+                    product[x] *= load(arrived + (k * n + x) * kLanes);
+                    if constexpr (Table::kPotts) {
                         fresh[x] = cavity;
-                    else
+                        total += cavity;
+                    } else {
                         for (int y = 0; y < n; ++y) fresh[y] += cavity * load(table + (x * n + y) * kBlock);
+                    }
                 }
                 if constexpr (Table::kPotts) {
                     // m(y) ∝ Σ_x cavity(x) + (q − 1)·cavity(y); the sum over y is total·(K − 1 + q)
@@ -132,18 +141,14 @@ double table_blocks(const MessageTask& task) {
                     const V scale = splat(1.0) / sum;
                     for (int y = 0; y < n; ++y) fresh[y] *= scale;
                 }
-                int64_t places[kLanes];
-                for (int l = 0; l < kLanes; ++l) {
-                    const int64_t t = targets[k * kBlock + l];
-                    places[l] = (t / kBlock) * n * kBlock + t % kBlock;
-                }
+                const int64_t own = start + k * n * kBlock;
                 if (task.damping > 0 || task.measure)
                     for (int y = 0; y < n; ++y) {
-                        const V old = gather(task.in + y * kBlock, places);
+                        const V old = load(task.in + own + y * kBlock);
                         if (task.damping > 0) fresh[y] = step * fresh[y] + keep * old;
                         change = larger(change, log_change(fresh[y], old));
                     }
-                for (int y = 0; y < n; ++y) scatter(task.out + y * kBlock, places, fresh[y]);
+                for (int y = 0; y < n; ++y) store(task.out + own + y * kBlock, fresh[y]);
             }
         }
     }
@@ -189,10 +194,7 @@ double mean_blocks(const MessageTask& task) {
                 const int64_t row = task.first_rows[b] + k;
                 const double* table = task.tables + row * table_size * kBlock + part * kLanes;
                 int64_t places[kLanes];
-                for (int l = 0; l < kLanes; ++l) {
-                    const int64_t t = task.targets[row * kBlock + part * kLanes + l];
-                    places[l] = (t / kBlock) * n * kBlock + t % kBlock;
-                }
+                value_places(task.targets + row * kBlock + part * kLanes, n, places);
                 for (int y = 0; y < n; ++y) {
                     const V p = gather(task.in + y * kBlock, places);
                     if constexpr (Table::kPotts)

@@ -22,12 +22,12 @@ SumProduct::SumProduct(const Graph& graph, const Blocks& blocks, const Potential
                        const MessageKernels& kernels, int n_threads)
     : graph_(graph), blocks_(blocks), potentials_(potentials), kernels_(kernels), K_(potentials.n_states) {
     const int64_t n = graph.n_nodes * K_;
-    const bool all_states = std::none_of(potentials.unary, potentials.unary + n, [](double u) { return u == -kInfinity; });
+    const bool all_states =
+        std::none_of(potentials.unary, potentials.unary + n, [](double u) { return u == -kInfinity; });
     const double* c = potentials.coefficients;
     if (K_ == 2 && all_states)
         form_ = Form::kRatios;
-    else if (is_potts(potentials) &&
-             std::all_of(c, c + graph.n_edges, [](double x) { return x >= kRepulsion; }))
+    else if (is_potts(potentials) && std::all_of(c, c + graph.n_edges, [](double x) { return x >= kRepulsion; }))
         form_ = Form::kPotts;
     prepare(n_threads);
     if (!fits_) return;
@@ -70,7 +70,8 @@ void SumProduct::prepare(int n_threads) {
     tables_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kTables ? wide * wide : 1));
     over(blocks_.n_blocks(), 512, n_threads, [&](int64_t begin, int64_t end) {
         std::vector<double> table(static_cast<size_t>(K_ * K_));
-        for (int64_t b = begin; b < end; ++b) form_ == Form::kRatios ? prepare_ratios(b) : prepare_tables(b, table.data());
+        for (int64_t b = begin; b < end; ++b)
+            form_ == Form::kRatios ? prepare_ratios(b) : prepare_tables(b, table.data());
     });
 }
 
@@ -125,7 +126,9 @@ void SumProduct::prepare_tables(int64_t block, double* table) {
 Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll) {
     const int64_t n_rows = blocks_.n_rows();
     if (n_rows == 0) return {0, 0.0, true};
-    const auto kernel = form_ == Form::kRatios ? kernels_.ratios : form_ == Form::kPotts ? kernels_.potts : kernels_.tables;
+    const auto kernel = form_ == Form::kRatios  ? kernels_.ratios
+                        : form_ == Form::kPotts ? kernels_.potts
+                                                : kernels_.tables;
     // Flooding is one phase over all blocks, from one buffer into another; otherwise a phase is a colour.
     const std::vector<int64_t> phases =
         sweeps.flooding ? std::vector<int64_t>{0, blocks_.n_blocks()} : blocks_.colour_bounds;
@@ -146,7 +149,7 @@ Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll)
     }
     std::vector<Buffer> scratch;
     for (int thread = 0; thread < n_threads; ++thread)
-        scratch.emplace_back(static_cast<int64_t>(blocks_.max_degree + 2) * K_ * kBlock);
+        scratch.emplace_back(static_cast<int64_t>(2 * blocks_.max_degree + 2) * K_ * kBlock);
     const Outcome outcome = run_sweeps(
         sweeps, n_phases, n_threads, kMeasureEvery, poll, [&](int thread, int sweep, int phase, bool measure) {
             double *from = messages_.data(), *to = sweeps.flooding ? other.data() : from;
@@ -154,7 +157,8 @@ Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll)
             const int64_t begin = phases[phase];
             return kernel({blocks_.degrees.data(), blocks_.first_rows.data(), blocks_.targets.data(),
                            begin + shares[phase][thread], begin + shares[phase][thread + 1], K_, unary_.data(),
-                           tables_.data(), from, to, sweeps.damping, measure, scratch[thread].data(), blocks_.max_degree});
+                           tables_.data(), from, to, sweeps.damping, measure, scratch[thread].data(),
+                           blocks_.max_degree});
         });
     if (sweeps.flooding && outcome.iterations % 2 == 1) messages_ = std::move(other);
     return outcome;
@@ -166,8 +170,11 @@ void SumProduct::beliefs(double* out, int n_threads) const {
         for (int64_t b = begin; b < end; ++b) {
             double* belief = out + b * n * kBlock;
             std::copy_n(unary_.data() + b * n * kBlock, n * kBlock, belief);
-            for (int64_t row = blocks_.first_rows[b]; row < blocks_.first_rows[b + 1]; ++row)
-                for (int x = 0; x < n * kBlock; ++x) belief[x] *= messages_.data()[row * n * kBlock + x];
+            for (int64_t s = blocks_.first_rows[b] * kBlock; s < blocks_.first_rows[b + 1] * kBlock; ++s) {
+                const int64_t from = blocks_.targets[s];
+                const double* message = messages_.data() + (from / kBlock) * n * kBlock + from % kBlock;
+                for (int x = 0; x < n; ++x) belief[x * kBlock + s % kBlock] *= message[x * kBlock];
+            }
         }
     });
 }
@@ -197,8 +204,8 @@ double SumProduct::joint(int64_t first_place, int64_t second_place, int64_t slot
                          double* out) const {
     const int64_t reverse = blocks_.targets[slot];
     if (form_ == Form::kRatios) {
-        const double R = beliefs[first_place] / messages_.data()[slot];
-        const double S = beliefs[second_place] / messages_.data()[reverse];
+        const double R = beliefs[first_place] / messages_.data()[reverse];
+        const double S = beliefs[second_place] / messages_.data()[slot];
         const double q = tables_.data()[slot];
         out[0] = q;
         out[1] = S;
@@ -211,12 +218,12 @@ double SumProduct::joint(int64_t first_place, int64_t second_place, int64_t slot
     };
     double sum = 0;
     for (int x = 0; x < K_; ++x) {
-        const double first = belief(first_place, x) / value(slot, x);
+        const double first = belief(first_place, x) / arrived(slot, x);
         for (int y = 0; y < K_; ++y) {
             const int64_t row = slot / kBlock, lane = slot % kBlock;
             const double t = form_ == Form::kPotts ? (x == y ? tables_.data()[slot] : 1.0)
                                                    : tables_.data()[(row * K_ * K_ + x * K_ + y) * kBlock + lane];
-            out[x * K_ + y] = first * t * (belief(second_place, y) / value(reverse, y));
+            out[x * K_ + y] = first * t * (belief(second_place, y) / arrived(reverse, y));
             sum += out[x * K_ + y];
         }
     }

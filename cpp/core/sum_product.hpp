@@ -39,8 +39,9 @@ private:
     void beliefs(double* out, int n_threads) const;  // [B][K][8] unnormalised; the ratios [B][8]
     // Unnormalised joint distribution of an edge's ends, given the slot of its first node; returns its sum.
     double joint(int64_t first_place, int64_t second_place, int64_t slot, const double* beliefs, double* out) const;
-    double value(int64_t slot, int state) const {  // of the message that arrived at a slot
-        return messages_.data()[((slot / kBlock) * K_ + state) * kBlock + slot % kBlock];
+    double arrived(int64_t slot, int state) const {  // of the message that arrived at a slot
+        const int64_t from = blocks_.targets[slot];
+        return messages_.data()[((from / kBlock) * K_ + state) * kBlock + from % kBlock];
     }
 
     const Graph& graph_;
@@ -52,7 +53,7 @@ private:
     bool fits_ = true;
     Buffer unary_;     // ratios [B][8], or exp(U − max U) [B][K][8]
     Buffer tables_;    // q [rows][8], or exp(P − max P) [rows][K·K][8]
-    Buffer messages_;  // [rows][8], or [rows][K][8]
+    Buffer messages_;  // [rows][8], or [rows][K][8]; at the slots of their senders
 };
 
 }  // namespace crfkit

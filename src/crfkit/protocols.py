@@ -59,7 +59,7 @@ class Loss(Protocol):
         loss may have: "subset" (`subset(ids)`: the loss of some sequences only, for mini-batches), "online"
         (`online()`: updates sequence by sequence, see crfkit.losses.online; with "mistakes" those that look at the best
         labelling alone, which would ignore the cost of a margin), "expectations" (`expectations()`: what
-        improved iterative scaling needs).
+        improved iterative scaling needs). "warm": an evaluation is quicker when it starts from the last one.
         """
         ...
 
