@@ -28,13 +28,14 @@ Blocks::Blocks(const Graph& graph) {
     }
     // Slots of a node are in the order of its edges, so each edge meets its two slots when they are next in line.
     targets.resize(static_cast<size_t>(n_rows() * kBlock));
+    edge_slots.resize(static_cast<size_t>(graph.n_edges));
     std::vector<int32_t> used(static_cast<size_t>(graph.n_nodes), 0);
     for (int64_t s = 0; s < static_cast<int64_t>(targets.size()); ++s) targets[s] = static_cast<int32_t>(s);
     for (int64_t e = 0; e < graph.n_edges; ++e) {
         const int32_t i = graph.edges[2 * e], j = graph.edges[2 * e + 1];
         const int64_t a = slot(i, used[i]++), b = slot(j, used[j]++);
+        edge_slots[e] = targets[b] = static_cast<int32_t>(a);
         targets[a] = static_cast<int32_t>(b);
-        targets[b] = static_cast<int32_t>(a);
     }
 }
 

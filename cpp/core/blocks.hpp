@@ -28,6 +28,7 @@ struct Blocks {
     std::vector<int32_t> nodes;          // [B][8], -1: ghost
     std::vector<int32_t> targets;        // [rows][8]; a ghost's slot is its own target
     std::vector<int32_t> places;         // [N] where a node stands: 8·block + lane
+    std::vector<int32_t> edge_slots;     // [E] the slot of the edge's first node
     int max_degree = 0;
 
     // [rows][8] the place of the neighbour; a ghost's neighbour is itself. Made when first asked for.

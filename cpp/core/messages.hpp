@@ -24,6 +24,8 @@ struct MessageTask {
 
 struct MessageKernels {
     const char* name;
+    // x = exp(x), in place; |x| <= 700.
+    void (*exponentials)(double* x, int64_t n);
     // Sum-product: the messages that a block sends, from those that stand at the targets of its slots.
     // With two states. A message is the ratio r = m(1)/m(0), u = exp of the node's log-odds and
     // q = exp(2J) of the edge's coupling; with B = u·Π r the message along a slot is (r + qB)/(qr + B).

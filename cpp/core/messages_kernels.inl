@@ -24,6 +24,16 @@ CRFKIT_INLINE V gather(const double* in, const Index* targets) {
     return x;
 }
 
+void exponentials(double* x, int64_t n) {
+    int64_t k = 0;
+    for (; k + kLanes <= n; k += kLanes) {
+        const V v = load(x + k);
+        const V e = exp_nonpositive(v < V{} ? v : -v);
+        store(x + k, v < V{} ? e : splat(1.0) / e);
+    }
+    for (; k < n; ++k) x[k] = std::exp(x[k]);
+}
+
 // The new ratio n/d, of which `keep` is taken from the old one r. Messages are mixed as distributions:
 // (n, d)/(n + d) with (r, 1)/(1 + r), which is again one division.
 CRFKIT_INLINE V damped(V n, V d, V r, V keep) {
@@ -245,6 +255,7 @@ struct MeanBlocks {
 
 const MessageKernels& CRFKIT_KERNELS() {
     static const MessageKernels kernels{CRFKIT_NAME,
+                                        exponentials,
                                         ratios,
                                         by_states<MessageBlocks, FullTable>,
                                         by_states<MessageBlocks, PottsTable>,

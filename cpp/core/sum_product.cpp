@@ -42,85 +42,85 @@ bool SumProduct::start_from(const SumProduct& other) {
 }
 
 void SumProduct::prepare(int n_threads) {
-    // One reading of the tables to see whether they fit.
-    std::atomic<bool> fits{true};
-    over(graph_.n_nodes, 512, n_threads, [&](int64_t begin, int64_t end) {
-        std::vector<double> table(static_cast<size_t>(K_ * K_));
-        for (int64_t i = begin; i < end; ++i) {
-            double low = kInfinity, high = -kInfinity;
-            for (int x = 0; x < K_; ++x) {
-                const double u = potentials_.unary[i * K_ + x];
-                if (u == -kInfinity) continue;
-                low = std::min(low, u);
-                high = std::max(high, u);
-            }
-            double reach = high - low;
-            for (int64_t s = graph_.starts[i]; s < graph_.starts[i + 1]; ++s) {
-                potentials_.table(graph_.slot_edges[s], table.data());
-                const auto [least, most] = std::minmax_element(table.begin(), table.end());
-                reach += *most - *least;
-            }
-            if (!(reach <= kReach)) fits = false;
-        }
-    });
-    fits_ = fits;
-    if (!fits_) return;
     const int64_t wide = form_ == Form::kRatios ? 1 : K_;
     unary_ = Buffer(blocks_.n_blocks() * kBlock * wide);
     tables_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kTables ? wide * wide : 1));
-    over(blocks_.n_blocks(), 512, n_threads, [&](int64_t begin, int64_t end) {
+    // Ghosts keep this: a coupling of nothing, or a table of ones.
+    std::fill_n(tables_.data(), tables_.size(), form_ == Form::kTables ? 1.0 : 0.0);
+    // Ratios and Potts couplings are their own range.
+    Buffer reach(form_ == Form::kTables ? blocks_.n_rows() * kBlock : 0);
+    Buffer fields(form_ == Form::kRatios ? blocks_.n_rows() * kBlock : 0);
+    reach.zero();
+    fields.zero();
+    over(graph_.n_edges, 2048, n_threads, [&](int64_t begin, int64_t end) {
         std::vector<double> table(static_cast<size_t>(K_ * K_));
-        for (int64_t b = begin; b < end; ++b)
-            form_ == Form::kRatios ? prepare_ratios(b) : prepare_tables(b, table.data());
+        for (int64_t e = begin; e < end; ++e) prepare_edge(e, table.data(), reach.data(), fields.data());
     });
-}
-
-void SumProduct::prepare_ratios(int64_t block) {
-    const int64_t row = blocks_.first_rows[block];
-    for (int lane = 0; lane < kBlock; ++lane) {
-        const int64_t i = blocks_.nodes[block * kBlock + lane];
-        double odds = i < 0 ? 0.0 : potentials_.unary[2 * i + 1] - potentials_.unary[2 * i];
-        for (int k = 0; k < blocks_.degrees[block]; ++k) {
-            double q = 1.0;
-            if (i >= 0) {
-                const int64_t s = graph_.starts[i] + k;
-                double table[4];
-                potentials_.table(graph_.slot_edges[s], table);
-                const Ising ising(table);
-                odds += 2 * (graph_.is_first(i, s) ? ising.a : ising.b);
-                q = std::exp(2 * ising.J);
+    std::atomic<bool> fits{true};
+    over(blocks_.n_blocks(), 256, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b)
+            if (!prepare_block(b, reach.data(), fields.data())) {
+                fits = false;
+                return;
             }
-            tables_.data()[(row + k) * kBlock + lane] = q;
-        }
-        unary_.data()[block * kBlock + lane] = std::exp(odds);
-    }
+    });
+    fits_ = fits;
 }
 
-void SumProduct::prepare_tables(int64_t block, double* table) {
-    const int64_t row = blocks_.first_rows[block];
-    const bool potts = form_ == Form::kPotts;
+void SumProduct::prepare_edge(int64_t edge, double* table, double* reach, double* fields) {
+    const int64_t first = blocks_.edge_slots[edge], second = blocks_.targets[first];
+    if (form_ == Form::kPotts) {
+        tables_.data()[first] = tables_.data()[second] = potentials_.coefficients[edge];
+        return;
+    }
+    potentials_.table(edge, table);
+    if (form_ == Form::kRatios) {
+        const Ising ising(table);
+        tables_.data()[first] = tables_.data()[second] = 2 * ising.J;
+        fields[first] = 2 * ising.a;
+        fields[second] = 2 * ising.b;
+        return;
+    }
+    const auto [least, most] = std::minmax_element(table, table + K_ * K_);
+    const double top = *most;
+    reach[first] = reach[second] = top - *least;
+    if (!(reach[first] <= kReach)) return;
+    for (int x = 0; x < K_ * K_; ++x) table[x] -= top;
+    kernels_.exponentials(table, K_ * K_);
+    const auto at = [&](int64_t slot) { return tables_.data() + (slot / kBlock) * K_ * K_ * kBlock + slot % kBlock; };
+    for (int x = 0; x < K_; ++x)
+        for (int y = 0; y < K_; ++y)
+            at(first)[(x * K_ + y) * kBlock] = at(second)[(y * K_ + x) * kBlock] = table[x * K_ + y];
+}
+
+bool SumProduct::prepare_block(int64_t block, const double* reach, const double* fields) {
+    const int64_t begin = blocks_.first_rows[block] * kBlock, end = blocks_.first_rows[block + 1] * kBlock;
+    double total[kBlock] = {};
+    const double* ranges = form_ == Form::kTables ? reach : tables_.data();
+    for (int64_t s = begin; s < end; ++s) total[s % kBlock] += std::abs(ranges[s]);
+    const int n = form_ == Form::kRatios ? 1 : K_;
+    double* unary = unary_.data() + block * n * kBlock;
     for (int lane = 0; lane < kBlock; ++lane) {
         const int64_t i = blocks_.nodes[block * kBlock + lane];
-        double* unary = unary_.data() + block * K_ * kBlock + lane;
         const double* U = potentials_.unary + i * K_;
-        const double top = i < 0 ? 0.0 : *std::max_element(U, U + K_);
-        for (int x = 0; x < K_; ++x) unary[x * kBlock] = i < 0 ? 1.0 : std::exp(U[x] - top);
-        for (int k = 0; k < blocks_.degrees[block]; ++k) {
-            double* out = tables_.data() + (row + k) * (potts ? 1 : K_ * K_) * kBlock + lane;
-            const int64_t s = i < 0 ? 0 : graph_.starts[i] + k;
-            if (potts) {
-                *out = i < 0 ? 1.0 : std::exp(potentials_.coefficients[graph_.slot_edges[s]]);
-                continue;
+        double range = 0;
+        if (form_ == Form::kRatios) {
+            unary[lane] = i < 0 ? 0.0 : U[1] - U[0];
+            for (int64_t s = begin + lane; s < end; s += kBlock) unary[lane] += fields[s];
+            range = std::abs(unary[lane]);
+        } else {
+            const double top = i < 0 ? 0.0 : *std::max_element(U, U + K_);
+            for (int x = 0; x < K_; ++x) {
+                const double u = i < 0 ? 0.0 : U[x] - top;
+                unary[x * kBlock + lane] = std::exp(u);
+                if (u > -kInfinity) range = std::max(range, -u);
             }
-            if (i >= 0) potentials_.table(graph_.slot_edges[s], table);
-            const bool first = i >= 0 && graph_.is_first(i, s);
-            const double most = i < 0 ? 0.0 : *std::max_element(table, table + K_ * K_);
-            for (int x = 0; x < K_; ++x)
-                for (int y = 0; y < K_; ++y)
-                    out[(x * K_ + y) * kBlock] =
-                        i < 0 ? 1.0 : std::exp((first ? table[x * K_ + y] : table[y * K_ + x]) - most);
         }
+        if (!(range + total[lane] <= kReach)) return false;
     }
+    if (form_ == Form::kRatios) kernels_.exponentials(unary, kBlock);
+    if (form_ != Form::kTables) kernels_.exponentials(tables_.data() + begin, end - begin);
+    return true;
 }
 
 Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll) {
@@ -200,12 +200,12 @@ void SumProduct::nodes(double* out, int n_threads) const {
 }
 
 // p(x, y) ∝ cavity_i(x) · T(x, y) · cavity_j(y), where a cavity is a belief without the message along this edge.
-double SumProduct::joint(int64_t first_place, int64_t second_place, int64_t slot, const double* beliefs,
-                         double* out) const {
-    const int64_t reverse = blocks_.targets[slot];
+double SumProduct::joint(int64_t edge, const double* beliefs, double* out) const {
+    const int64_t slot = blocks_.edge_slots[edge], reverse = blocks_.targets[slot];
+    const int64_t i = blocks_.places[graph_.edges[2 * edge]], j = blocks_.places[graph_.edges[2 * edge + 1]];
     if (form_ == Form::kRatios) {
-        const double R = beliefs[first_place] / messages_.data()[reverse];
-        const double S = beliefs[second_place] / messages_.data()[slot];
+        const double R = beliefs[i] / messages_.data()[reverse];
+        const double S = beliefs[j] / messages_.data()[slot];
         const double q = tables_.data()[slot];
         out[0] = q;
         out[1] = S;
@@ -216,14 +216,15 @@ double SumProduct::joint(int64_t first_place, int64_t second_place, int64_t slot
     const auto belief = [&](int64_t place, int x) {
         return beliefs[((place / kBlock) * K_ + x) * kBlock + place % kBlock];
     };
+    const double* table = tables_.data() + (slot / kBlock) * (form_ == Form::kPotts ? 1 : K_ * K_) * kBlock;
     double sum = 0;
     for (int x = 0; x < K_; ++x) {
-        const double first = belief(first_place, x) / arrived(slot, x);
+        const double first = belief(i, x) / arrived(slot, x);
         for (int y = 0; y < K_; ++y) {
-            const int64_t row = slot / kBlock, lane = slot % kBlock;
-            const double t = form_ == Form::kPotts ? (x == y ? tables_.data()[slot] : 1.0)
-                                                   : tables_.data()[(row * K_ * K_ + x * K_ + y) * kBlock + lane];
-            out[x * K_ + y] = first * t * (belief(second_place, y) / arrived(reverse, y));
+            const double t = form_ == Form::kTables ? table[(x * K_ + y) * kBlock + slot % kBlock]
+                             : x == y               ? table[slot % kBlock]
+                                                    : 1.0;
+            out[x * K_ + y] = first * t * (belief(j, y) / arrived(reverse, y));
             sum += out[x * K_ + y];
         }
     }
@@ -234,15 +235,11 @@ void SumProduct::edges(double* out, int n_threads) const {
     const int n = form_ == Form::kRatios ? 1 : K_, size = K_ * K_;
     Buffer belief(blocks_.n_blocks() * n * kBlock);
     beliefs(belief.data(), n_threads);
-    over(graph_.n_nodes, 512, n_threads, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            for (int64_t s = graph_.starts[i]; s < graph_.starts[i + 1]; ++s) {
-                if (!graph_.is_first(i, s)) continue;
-                double* table = out + int64_t{graph_.slot_edges[s]} * size;
-                const double sum = joint(blocks_.places[i], blocks_.places[graph_.neighbours[s]],
-                                         blocks_.slot(i, s - graph_.starts[i]), belief.data(), table);
-                for (int x = 0; x < size; ++x) table[x] /= sum;
-            }
+    over(graph_.n_edges, 512, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t e = begin; e < end; ++e) {
+            const double scale = 1 / joint(e, belief.data(), out + e * size);
+            for (int x = 0; x < size; ++x) out[e * size + x] *= scale;
+        }
     });
 }
 
@@ -252,38 +249,38 @@ void SumProduct::log_z(double* out, int n_threads) const {
     const int n = form_ == Form::kRatios ? 1 : K_, size = K_ * K_;
     Buffer belief(blocks_.n_blocks() * n * kBlock);
     beliefs(belief.data(), n_threads);
-    Buffer terms(graph_.n_nodes);
+    Buffer node_terms(graph_.n_nodes), edge_terms(graph_.n_edges);
     over(graph_.n_nodes, 512, n_threads, [&](int64_t begin, int64_t end) {
-        std::vector<double> table(static_cast<size_t>(size)), product(static_cast<size_t>(size));
         for (int64_t i = begin; i < end; ++i) {
             const int64_t place = blocks_.places[i];
             const double* b = belief.data() + (place / kBlock) * n * kBlock + place % kBlock;
             const double* U = potentials_.unary + i * K_;
-            double sum = form_ == Form::kRatios ? 1 + b[0] : 0;
-            if (form_ != Form::kRatios)
-                for (int x = 0; x < K_; ++x) sum += b[x * kBlock];
+            double sum = form_ == Form::kRatios ? 1 : 0;
+            for (int x = 0; x < n; ++x) sum += b[x * kBlock];
             // The scale of the potentials: that of state 0 for ratios, otherwise the largest.
-            double term = form_ == Form::kRatios ? U[0] : *std::max_element(U, U + K_);
-            term += (1.0 - static_cast<double>(graph_.degree(i))) * std::log(sum);
-            for (int64_t s = graph_.starts[i]; s < graph_.starts[i + 1]; ++s) {
-                if (!graph_.is_first(i, s)) continue;
-                const double pair = joint(place, blocks_.places[graph_.neighbours[s]],
-                                          blocks_.slot(i, s - graph_.starts[i]), belief.data(), product.data());
-                potentials_.table(graph_.slot_edges[s], table.data());
-                term += std::log(pair);
-                if (form_ == Form::kRatios) {
-                    const Ising ising(table.data());  // joint leaves out exp(c − a − b − J)
-                    term += ising.c - ising.a - ising.b - ising.J;
-                } else if (form_ == Form::kTables) {
-                    term += *std::max_element(table.begin(), table.end());
-                }
+            const double scale = form_ == Form::kRatios ? U[0] : *std::max_element(U, U + K_);
+            node_terms.data()[i] = scale + (1.0 - static_cast<double>(graph_.degree(i))) * std::log(sum);
+        }
+    });
+    over(graph_.n_edges, 512, n_threads, [&](int64_t begin, int64_t end) {
+        std::vector<double> table(static_cast<size_t>(size)), product(static_cast<size_t>(size));
+        for (int64_t e = begin; e < end; ++e) {
+            double term = std::log(joint(e, belief.data(), product.data()));
+            if (form_ == Form::kRatios) {
+                potentials_.table(e, table.data());
+                const Ising ising(table.data());  // joint leaves out exp(c − a − b − J)
+                term += ising.c - ising.a - ising.b - ising.J;
+            } else if (form_ == Form::kTables) {
+                potentials_.table(e, table.data());
+                term += *std::max_element(table.begin(), table.end());
             }
-            terms.data()[i] = term;
+            edge_terms.data()[e] = term;
         }
     });
     for (int64_t g = 0; g < graph_.n_graphs; ++g) {
         double sum = 0;
-        for (int64_t i = graph_.node_offsets[g]; i < graph_.node_offsets[g + 1]; ++i) sum += terms.data()[i];
+        for (int64_t i = graph_.node_offsets[g]; i < graph_.node_offsets[g + 1]; ++i) sum += node_terms.data()[i];
+        for (int64_t e = graph_.edge_offsets[g]; e < graph_.edge_offsets[g + 1]; ++e) sum += edge_terms.data()[e];
         out[g] = sum;
     }
 }

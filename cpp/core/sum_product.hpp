@@ -34,11 +34,13 @@ private:
     enum class Form { kRatios, kTables, kPotts };
 
     void prepare(int n_threads);
-    void prepare_ratios(int64_t block);
-    void prepare_tables(int64_t block, double* table);
+    // Coupling or table of an edge at both its slots, in logarithms; `reach` and `fields` [rows][8] get the range of
+    // its values and what it adds to the log-odds of either end.
+    void prepare_edge(int64_t edge, double* table, double* reach, double* fields);
+    bool prepare_block(int64_t block, const double* reach, const double* fields);  // whether it fits
     void beliefs(double* out, int n_threads) const;  // [B][K][8] unnormalised; the ratios [B][8]
-    // Unnormalised joint distribution of an edge's ends, given the slot of its first node; returns its sum.
-    double joint(int64_t first_place, int64_t second_place, int64_t slot, const double* beliefs, double* out) const;
+    // Unnormalised joint distribution of an edge's ends; returns its sum.
+    double joint(int64_t edge, const double* beliefs, double* out) const;
     double arrived(int64_t slot, int state) const {  // of the message that arrived at a slot
         const int64_t from = blocks_.targets[slot];
         return messages_.data()[((from / kBlock) * K_ + state) * kBlock + from % kBlock];

@@ -22,7 +22,7 @@ class BeliefPropagation:
 
     schedule: "sweep" sends from the nodes of one colour after the other, always from the newest messages; "flooding"
     sends all from those of the last sweep; "residual" sends the message that changes most next. damping: share of
-    the old message that is kept; "auto" is none, and one half for the second half of the iterations if the first did
+    the old message that is kept; None is 0, and one half for the second half of the iterations if the first did
     not settle. tolerance: on the largest change of a log message in a sweep.
 
     >>> from crfkit.data.graph import Graph
@@ -31,7 +31,7 @@ class BeliefPropagation:
     [0.453, 0.547]
     """
 
-    damping: float | str = "auto"
+    damping: float | None = None
     schedule: str = "sweep"
     max_iterations: int = 1000
     tolerance: float = 1e-8
@@ -76,14 +76,14 @@ def check_iteration(engine: Any) -> None:
         raise ParameterError(f"max_iterations must be an integer >= 1, not {engine.max_iterations!r}")
     if not engine.tolerance >= 0:
         raise ParameterError(f"the tolerance must be a number >= 0, not {engine.tolerance!r}")
-    if engine.damping != "auto" and (isinstance(engine.damping, str) or not 0 <= engine.damping < 1):
-        raise ParameterError(f"damping must be 'auto' or a number from 0 to below 1, not {engine.damping!r}")
+    if engine.damping is not None and not 0 <= engine.damping < 1:
+        raise ParameterError(f"damping must be a number from 0 to below 1, not {engine.damping!r}")
 
 
 def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginals:
     """Runs messages to their fixed point and reads off what they say."""
     parts = [(engine.max_iterations, engine.damping)]
-    if engine.damping == "auto":
+    if engine.damping is None:
         half = (engine.max_iterations + 1) // 2
         parts = [(half, 0.0), (engine.max_iterations - half, 0.5)]
     iterations, residual, settled = 0, np.inf, False

@@ -33,6 +33,6 @@ class MaxProduct:
         """(the state of the largest belief of every node, whether the messages converged)."""
         threads = count_threads(self.n_threads)
         messages = _core.LogMessages(potentials.graph.native, *native_arrays(potentials), None, True)
-        damping = 0.5 if self.damping == "auto" else float(self.damping)
+        damping = float(self.damping)
         _, _, settled = messages.run(self.max_iterations, self.tolerance, damping, self.schedule, threads)
         return messages.states(threads), settled

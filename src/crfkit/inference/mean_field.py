@@ -45,7 +45,7 @@ class MeanField:
         field = _core.MeanField(graph.native, graph.blocks, *native_arrays(potentials), self.kernels, threads)
         start = warm.nodes if warm is not None else _unary_start(potentials)
         field.start_from(start)
-        damping = 0.0 if self.damping == "auto" else float(self.damping)
+        damping = float(self.damping)
         iterations, residual, settled = field.run(self.max_iterations, self.tolerance, damping, threads)
         nodes = field.nodes()
         i, j = graph.edges[:, 0], graph.edges[:, 1]

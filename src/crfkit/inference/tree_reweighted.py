@@ -32,7 +32,7 @@ class TreeReweighted:
     'CONVERGED'
     """
 
-    damping: float | str = "auto"
+    damping: float | None = None
     schedule: str = "sweep"
     max_iterations: int = 1000
     tolerance: float = 1e-8
