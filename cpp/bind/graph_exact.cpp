@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "../core/graph_junction.hpp"
 #include "../core/graph_tree.hpp"
 #include "../core/parallel.hpp"
@@ -19,13 +21,14 @@ void run(const Work& work) {
 // The plan of one engine with potentials that fit it.
 TreeProblem make_problem(const TreePlan& plan, const Matrix& unary, const Tables& tables, int n_threads) {
     if (plan.cyclic >= 0) throw nb::value_error("not a forest");
-    return {plan, check_potentials(plan.graph, unary, tables), unary.data(), tables.data(), n_threads, poll_signals};
+    const int K = check_potentials(plan.graph, unary, tables);
+    return {plan, K, unary.data(), tables.data(), std::max(1, n_threads), poll_signals};
 }
 
 JunctionProblem make_problem(const JunctionPlan& plan, const Matrix& unary, const Tables& tables, int n_threads) {
     if (check_potentials(plan.elimination.graph, unary, tables) != plan.K)
         throw nb::value_error("the plan is for another number of states");
-    return {plan, unary.data(), tables.data(), n_threads, poll_signals};
+    return {plan, unary.data(), tables.data(), std::max(1, n_threads), poll_signals};
 }
 
 const Graph& graph_of(const TreePlan& plan) { return plan.graph; }

@@ -33,11 +33,11 @@ struct Search {
 class Remains {
 public:
     Remains(int64_t n, const std::vector<int32_t>& edges)
-        : adjacent_(static_cast<size_t>(n)),
+        : fill(static_cast<size_t>(n)),
+          adjacent_(static_cast<size_t>(n)),
           degree_(static_cast<size_t>(n)),
           alive_(static_cast<size_t>(n), 1),
-          mark_(static_cast<size_t>(n), -1),
-          fill(static_cast<size_t>(n)) {
+          mark_(static_cast<size_t>(n), -1) {
         for (size_t k = 0; k < edges.size(); k += 2) {
             adjacent_[edges[k]].push_back(edges[k + 1]);
             adjacent_[edges[k + 1]].push_back(edges[k]);
@@ -45,14 +45,6 @@ public:
         for (int64_t i = 0; i < n; ++i) degree_[i] = static_cast<int64_t>(adjacent_[i].size());
     }
 
-private:
-    std::vector<std::vector<int32_t>> adjacent_;  // with some that are gone
-    std::vector<int64_t> degree_;                 // without
-    std::vector<uint8_t> alive_;
-    std::vector<int64_t> mark_;
-    int64_t stamp_ = 0;
-
-public:
     std::vector<int64_t> fill;     // [n]
     std::vector<int32_t> changed;  // nodes whose fill has changed, with repetitions
     int64_t steps = 0;
@@ -156,6 +148,12 @@ private:
         if (static_cast<int64_t>(list.size()) == degree_[v]) return;
         std::erase_if(list, [&](int32_t u) { return !alive_[u]; });
     }
+
+    std::vector<std::vector<int32_t>> adjacent_;  // with some that are gone
+    std::vector<int64_t> degree_;                 // without
+    std::vector<uint8_t> alive_;
+    std::vector<int64_t> mark_;  // stamp_: marked
+    int64_t stamp_ = 0;
 };
 
 // False if the search was given up; cliques.width is then a lower bound.
@@ -215,8 +213,9 @@ Elimination::Elimination(const Graph& graph, int64_t limit, int64_t budget, cons
         const int64_t n = graph.node_offsets[g + 1] - first;
         edges.assign(graph.edges + 2 * graph.edge_offsets[g], graph.edges + 2 * graph.edge_offsets[g + 1]);
         for (int32_t& node : edges) node -= first;
-        const uint64_t hash = hash_bytes(reinterpret_cast<const char*>(edges.data()), edges.size() * sizeof(int32_t)) +
-                              static_cast<uint64_t>(n);
+        uint64_t hash = static_cast<uint64_t>(n);
+        if (!edges.empty())
+            hash += hash_bytes(reinterpret_cast<const char*>(edges.data()), edges.size() * sizeof(int32_t));
         const auto [begin, end] = known.equal_range(hash);
         const auto same = std::find_if(begin, end, [&](const auto& entry) {
             return shapes[entry.second].n_nodes == n && shapes[entry.second].edges == edges;

@@ -251,7 +251,7 @@ def test_an_order_that_stopped_short_is_searched_again():
 @pytest.mark.parametrize(
     ("graph", "fits"),
     [
-        (lambda: Graph.grid((4000, 4000)), False),
+        (lambda: Graph.grid((2000, 2000)), False),
         (lambda: Graph.complete(2000), False),
         (lambda: Graph.complete(400), False),
         (lambda: Graph.grid((180, 180)), False),

@@ -99,7 +99,8 @@ class Junction:
         order = _ORDERS.get(graph)
         if order is None or order.stopped >= 0:
             order = _ORDERS[graph] = _core.Elimination(graph.native, _UNBOUNDED, _UNBOUNDED)
-        return int(n_states) ** (order.width + 1)
+        entries: int = int(n_states) ** (order.width + 1)
+        return entries
 
     # --- plans
 
