@@ -86,7 +86,7 @@ class PseudoLikelihood:
 
     @cached_property
     def _squared(self) -> GraphData:
-        """The data with squared features, for the diagonal of the Hessian."""
+        """The data with squared features, for hess_diag: kept, as much memory again as the features."""
         return replace(
             self.data,
             node_features=_square(self.data.node_features),
