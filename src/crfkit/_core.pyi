@@ -217,3 +217,8 @@ class Graph:
 
     def colours(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
         """(bounds, nodes by colour): no two nodes of a colour are neighbours."""
+
+def iterate_modes(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], scales: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], int]:
+    """
+    (labels, sweeps): coordinate ascent from `start` until no change of one node raises the score.
+    """
