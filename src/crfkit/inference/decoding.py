@@ -19,7 +19,7 @@ from crfkit.inference.icm import better, icm
 from crfkit.inference.marginals import Engine, Marginals
 
 EXACT = "the best labelling"
-NO_CUTS = "; a graph cut suits this field better, but PyMaxflow is not installed: pip install 'crfkit[cuts]'"
+NO_CUTS = "; a graph cut suits this field, but PyMaxflow is not installed: pip install 'crfkit[cuts]'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +78,15 @@ def _choose(potentials: Potentials) -> tuple[str, str]:
     graph, K = potentials.graph, potentials.n_states
     if graph.is_forest:
         return "tree", ""
-    attractive = is_attractive(potentials)
-    cuts = cuts_installed()
-    if attractive and K == 2 and cuts:
+    attractive, cuts = is_attractive(potentials), cuts_installed()
+    note = NO_CUTS if attractive and not cuts else ""
+    if attractive and cuts and K == 2:
         return "graph-cut", ""
     from crfkit.inference.junction import Junction
 
     if Junction().fits(graph, K):
-        return "junction", ""
-    if attractive and K > 2 and cuts:
-        return "alpha-expansion", ""
-    return "max-product", NO_CUTS if attractive else ""
+        return "junction", note if K == 2 else ""
+    return ("alpha-expansion", "") if attractive and cuts else ("max-product", note)
 
 
 # --- the methods
