@@ -29,8 +29,9 @@ def icm(
     >>> icm(field).tolist()
     [0, 0, 0]
     """
-    if isinstance(n_restarts, bool) or not isinstance(n_restarts, (int, np.integer)) or n_restarts < 0:
-        raise ParameterError(f"n_restarts must be an integer >= 0, not {n_restarts!r}")
+    for name, value in (("n_restarts", n_restarts), ("seed", seed)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+            raise ParameterError(f"{name} must be an integer >= 0, not {value!r}")
     first = best_states(potentials) if start is None else check_states(start, potentials)
     best = _climb(potentials, first, n_threads)
     rng = np.random.default_rng(seed)
