@@ -283,3 +283,91 @@ class MeanField:
     def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
 
     def nodes(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
+
+class TreePlan:
+    """The order in which exact inference passes through a forest."""
+
+    def __init__(self, graph: Graph) -> None: ...
+
+    @property
+    def cyclic(self) -> int:
+        """The first graph that has a cycle; -1: none."""
+
+    def marginals(self, unary: NDArray[numpy.float64], tables: NDArray[numpy.float64], n_threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z per graph, node marginals, edge marginals)"""
+
+    def decode(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """A labelling of the highest score."""
+
+    def sample(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_samples: int, seed: int, n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')]:
+        """Independent labellings."""
+
+class Elimination:
+    """Orders in which to eliminate the nodes of graphs, by min-fill."""
+
+    def __init__(self, graph: Graph, limit: int, budget: int) -> None: ...
+
+    @property
+    def stopped(self) -> int:
+        """The graph without an order; -1: none."""
+
+    @property
+    def widest(self) -> int:
+        """The graph of the largest clique."""
+
+    @property
+    def width(self) -> int:
+        """Its width: the nodes of a clique less one."""
+
+    def most_entries(self, n_states: int) -> tuple[int, float]:
+        """
+        (graph, entries): the graph that needs most for all its tables together.
+        """
+
+class JunctionPlan:
+    """Clique tables of graphs, for so many states."""
+
+    def __init__(self, elimination: Elimination, n_states: int) -> None: ...
+
+    @property
+    def max_size(self) -> int:
+        """Entries of all tables of the largest graph."""
+
+    def marginals(self, unary: NDArray[numpy.float64], tables: NDArray[numpy.float64], n_threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z per graph, node marginals, edge marginals)"""
+
+    def decode(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """A labelling of the highest score."""
+
+    def sample(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_samples: int, seed: int, n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')]:
+        """Independent labellings."""
+
+    def pair_marginals(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], pairs: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]:
+        """
+        Marginals of pairs of nodes of a graph each; those of the same first node stand together.
+        """
+
+def pseudo_value(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]:
+    """
+    (pseudo-likelihood, conditionals, its derivatives by unary and by coefficients)
+    """
+
+def pseudo_tangent(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]:
+    """
+    The derivatives of pseudo_value's derivatives along a direction (unary, coefficients), at conditionals p.
+    """
+
+def pseudo_variances(graph: Graph, basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """
+    Second derivatives of the pseudo-likelihood by the coefficients of each edge.
+    """
+
+def composite_value(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]:
+    """
+    (edge composite likelihood, its derivatives by unary and by coefficients)
+    """
+
+def iterate_modes(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], scales: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], int]:
+    """
+    (labels, sweeps): coordinate ascent from `start` until no change of one node raises the score.
+    """
