@@ -217,3 +217,36 @@ class Graph:
 
     def colours(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
         """(bounds, nodes by colour): no two nodes of a colour are neighbours."""
+
+class GibbsPlan:
+    """
+    What of a graph the Gibbs sampler needs: colours and an induced forest.
+    """
+
+    def __init__(self, graph: Graph) -> None: ...
+
+    @property
+    def n_outside(self) -> int: ...
+
+    def forest(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
+        """(bounds of the trees, nodes by tree, parents before children)"""
+
+def gibbs_start(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], seed: int, stream: int, n_threads: int) -> None:
+    """
+    Fills labels [nodes, chains] with independent draws from the unary part.
+    """
+
+def gibbs_sweeps(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], first: int, n_sweeps: int, block: bool, seed: int, stream: int, n_threads: int) -> None:
+    """
+    Sweeps over labels [nodes, chains] in place, after `first` earlier ones.
+    """
+
+def gibbs_marginals(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], first: int, n_sweeps: int, thin: int, block: bool, seed: int, stream: int, n_threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]]:
+    """
+    The same, and (node marginals, edge marginals) from the state after each thin-th sweep.
+    """
+
+def gibbs_annealed(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_runs: int, n_steps: int, block: bool, seed: int, stream: int, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """
+    [graphs, runs] log weights of annealed importance sampling from the unary part.
+    """
