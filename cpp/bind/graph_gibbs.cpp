@@ -33,16 +33,17 @@ void run(const Work& work) {
 }  // namespace
 
 void bind_graph_gibbs(nb::module_& m) {
-    nb::class_<GibbsPlan>(m, "GibbsPlan", "What of a graph the Gibbs sampler needs: colours and an induced forest.")
+    nb::class_<GibbsPlan>(m, "GibbsPlan", "What of a graph the Gibbs sampler needs: colours and induced forests.")
         .def(nb::init<const Graph&>(), "graph"_a, nb::keep_alive<1, 2>())
-        .def_prop_ro("n_outside", [](const GibbsPlan& plan) { return plan.outside.members.size(); })
+        .def_prop_ro("n_outside", [](const GibbsPlan& plan) { return plan.first.outside.members.size(); })
         .def(
             "forest",
-            [](const GibbsPlan& plan) {
-                return std::make_tuple(to_numpy(std::vector<int64_t>(plan.trees)),
-                                       to_numpy(std::vector<int32_t>(plan.members)));
+            [](const GibbsPlan& plan, int64_t sweep) {
+                const GibbsForest& forest = plan.forest(sweep);
+                return std::make_tuple(to_numpy(std::vector<int64_t>(forest.trees)),
+                                       to_numpy(std::vector<int32_t>(forest.members)));
             },
-            "(bounds of the trees, nodes by tree, parents before children)");
+            "sweep"_a = 1, "(bounds of the trees, nodes by tree, parents before children), in turn by sweep");
 
     m.def(
         "gibbs_start",

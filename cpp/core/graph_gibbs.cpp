@@ -13,43 +13,65 @@ namespace crfkit {
 
 // --- the plan
 
+namespace {
+
+std::vector<int32_t> ascending(int64_t n) {
+    std::vector<int32_t> order(static_cast<size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+}
+
+// The nodes outside the forest, then the others; both ascending.
+std::vector<int32_t> outside_first(const GibbsForest& forest) {
+    std::vector<int32_t> order = ascending(static_cast<int64_t>(forest.contains.size()));
+    std::stable_partition(order.begin(), order.end(), [&](int32_t i) { return !forest.contains[i]; });
+    return order;
+}
+
+}  // namespace
+
 GibbsPlan::GibbsPlan(const Graph& graph)
-    : graph(graph), colours(graph.colours()), in_forest(static_cast<size_t>(graph.n_nodes)) {
-    choose_forest();
-    order_trees();
+    : graph(graph),
+      colours(graph.colours()),
+      first(graph, colours, ascending(graph.n_nodes)),
+      second(graph, colours, outside_first(first)) {}
+
+GibbsForest::GibbsForest(const Graph& graph, const Graph::Colours& colours, const std::vector<int32_t>& order)
+    : contains(static_cast<size_t>(graph.n_nodes)) {
+    choose(graph, order);
+    order_trees(graph);
     outside.bounds.assign(1, 0);
     for (size_t c = 0; c + 1 < colours.bounds.size(); ++c) {
         for (int64_t m = colours.bounds[c]; m < colours.bounds[c + 1]; ++m)
-            if (!in_forest[colours.members[m]]) outside.members.push_back(colours.members[m]);
+            if (!contains[colours.members[m]]) outside.members.push_back(colours.members[m]);
         if (const auto end = static_cast<int64_t>(outside.members.size()); end > outside.bounds.back())
             outside.bounds.push_back(end);
     }
 }
 
-void GibbsPlan::choose_forest() {
-    std::vector<int32_t> up(static_cast<size_t>(graph.n_nodes));  // union–find
-    std::iota(up.begin(), up.end(), 0);
+void GibbsForest::choose(const Graph& graph, const std::vector<int32_t>& order) {
+    std::vector<int32_t> up = ascending(graph.n_nodes);  // union–find
     const auto root = [&](int32_t i) {
         while (up[i] != i) i = up[i] = up[up[i]];
         return i;
     };
     std::vector<int32_t> roots;
-    for (int32_t i = 0; i < graph.n_nodes; ++i) {
+    for (const int32_t i : order) {
         roots.clear();
         for (int64_t s = graph.starts[i]; s < graph.starts[i + 1]; ++s)
-            if (in_forest[graph.neighbours[s]]) roots.push_back(root(graph.neighbours[s]));
+            if (contains[graph.neighbours[s]]) roots.push_back(root(graph.neighbours[s]));
         std::sort(roots.begin(), roots.end());
         if (std::adjacent_find(roots.begin(), roots.end()) != roots.end()) continue;
-        in_forest[i] = 1;
+        contains[i] = 1;
         for (const int32_t r : roots) up[r] = i;
     }
 }
 
-void GibbsPlan::order_trees() {
+void GibbsForest::order_trees(const Graph& graph) {
     trees.assign(1, 0);
     std::vector<uint8_t> seen(static_cast<size_t>(graph.n_nodes));
     for (int32_t i = 0; i < graph.n_nodes; ++i) {
-        if (!in_forest[i] || seen[i]) continue;
+        if (!contains[i] || seen[i]) continue;
         const int64_t begin = trees.back();
         seen[i] = 1;
         members.push_back(i);
@@ -59,7 +81,7 @@ void GibbsPlan::order_trees() {
             const int32_t node = members[at];
             for (int64_t s = graph.starts[node]; s < graph.starts[node + 1]; ++s) {
                 const int32_t child = graph.neighbours[s];
-                if (!in_forest[child] || seen[child]) continue;
+                if (!contains[child] || seen[child]) continue;
                 seen[child] = 1;
                 members.push_back(child);
                 parents.push_back(static_cast<int32_t>(at - begin));
@@ -114,16 +136,18 @@ public:
           keys_(static_cast<size_t>(C_)),
           theta_(static_cast<size_t>(C_) * K_),
           row_(static_cast<size_t>(K_)) {
-        if (team.run.block) {
-            messages_.resize(static_cast<size_t>(plan_.largest) * K_);
+        if (!team.run.block) return;
+        messages_.resize(static_cast<size_t>(std::max(plan_.first.largest, plan_.second.largest)) * K_);
+        for (const int64_t sweep : {0, 1}) {
+            const std::vector<int64_t>& trees = plan_.forest(sweep).trees;
             const auto cost = [&](int64_t unit) {
-                const int64_t tree = unit / C_, begin = plan_.trees[tree];
-                const int64_t size = unit % C_ ? plan_.trees[tree + 1] - begin : 0;
-                return static_cast<double>(begin * C_ + size * (unit % C_));
+                const int64_t tree = unit / C_, chain = unit % C_;
+                return static_cast<double>(trees[tree] * C_ + (chain ? (trees[tree + 1] - trees[tree]) * chain : 0));
             };
-            units_ = split_by_cost((static_cast<int64_t>(plan_.trees.size()) - 1) * C_, team.n_threads, cost);
+            units_[sweep] = split_by_cost((static_cast<int64_t>(trees.size()) - 1) * C_, team.n_threads, cost);
         }
     }
+
     void wait() { team_.barrier.arrive_and_wait(); }
     std::pair<int64_t, int64_t> share(int64_t begin, int64_t end) const {
         const int64_t n = end - begin;
@@ -145,12 +169,14 @@ public:
     void sweep(int64_t number, double beta) {
         team_.interrupt.check(thread_);
         set_keys(static_cast<uint64_t>(number));
+        const GibbsForest& forest = plan_.forest(number);
         if (team_.run.block) {
-            for (int64_t unit = units_[thread_]; unit < units_[thread_ + 1]; ++unit)
-                draw_tree(unit / C_, static_cast<int>(unit % C_), beta);
+            const std::vector<int64_t>& units = units_[number % 2];
+            for (int64_t unit = units[thread_]; unit < units[thread_ + 1]; ++unit)
+                draw_tree(forest, unit / C_, static_cast<int>(unit % C_), beta);
             wait();
         }
-        const Graph::Colours& colours = team_.run.block ? plan_.outside : plan_.colours;
+        const Graph::Colours& colours = team_.run.block ? forest.outside : plan_.colours;
         for (size_t colour = 0; colour + 1 < colours.bounds.size(); ++colour) {
             const auto [begin, end] = share(colours.bounds[colour], colours.bounds[colour + 1]);
             for (int64_t m = begin; m < end; ++m) {
@@ -260,17 +286,17 @@ private:
     // Forward filter, backward sample, given the nodes outside the forest: from the leaves
     //   m_i(k) = U_i(k) + β Σ_{j outside} P_ij(k, y_j) + Σ_{child c} log Σ_l exp(β P_ic(k, l) + m_c(l)),
     // then from the root  p(y_c = l | y_i) ∝ exp(β P_ic(y_i, l) + m_c(l)).
-    void draw_tree(int64_t tree, int c, double beta) {
-        const int64_t begin = plan_.trees[tree], size = plan_.trees[tree + 1] - begin;
-        const int32_t* nodes = plan_.members.data() + begin;
-        const int32_t* parents = plan_.parents.data() + begin;
-        const int32_t* edges = plan_.parent_edges.data() + begin;
+    void draw_tree(const GibbsForest& forest, int64_t tree, int c, double beta) {
+        const int64_t begin = forest.trees[tree], size = forest.trees[tree + 1] - begin;
+        const int32_t* nodes = forest.members.data() + begin;
+        const int32_t* parents = forest.parents.data() + begin;
+        const int32_t* edges = forest.parent_edges.data() + begin;
         for (int64_t at = 0; at < size; ++at) {
             const int64_t i = nodes[at];
             double* m = messages_.data() + at * K_;
             std::fill(m, m + K_, 0.0);
             for (int64_t s = graph_.starts[i]; s < graph_.starts[i + 1]; ++s)
-                if (const int64_t j = graph_.neighbours[s]; !plan_.in_forest[j])
+                if (const int64_t j = graph_.neighbours[s]; !forest.contains[j])
                     add_table(m, graph_.slot_edges[s], graph_.is_first(i, s), team_.labels[j * C_ + c]);
             for (int k = 0; k < K_; ++k) m[k] = team_.field.unary[i * K_ + k] + beta * m[k];
         }
@@ -305,11 +331,11 @@ private:
     const Graph& graph_;
     const int K_, C_;
     const uint64_t stream_;
-    std::vector<uint64_t> keys_;    // [C] of this sweep
-    std::vector<double> theta_;     // [C][K]
-    std::vector<double> row_;       // [K]
-    std::vector<double> messages_;  // [largest tree][K]
-    std::vector<int64_t> units_;    // [threads+1] of (tree, chain)
+    std::vector<uint64_t> keys_;     // [C] of this sweep
+    std::vector<double> theta_;      // [C][K]
+    std::vector<double> row_;        // [K]
+    std::vector<double> messages_;   // [largest tree][K]
+    std::vector<int64_t> units_[2];  // [threads+1] of (tree, chain), for each forest
 };
 
 template <class Work>

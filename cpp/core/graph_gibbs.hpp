@@ -9,24 +9,34 @@
 
 namespace crfkit {
 
-// What of a graph the sampler needs; made once. The forest is a maximal set of nodes that induces no cycle: taken
-// greedily, a node joins unless two of its neighbours in the set are connected already.
-struct GibbsPlan {
-    explicit GibbsPlan(const Graph& graph);
+// A maximal set of nodes that induces no cycle: taken greedily, a node joins unless two of its neighbours in the set
+// are connected already.
+struct GibbsForest {
+    GibbsForest(const Graph& graph, const Graph::Colours& colours, const std::vector<int32_t>& order);
 
-    const Graph& graph;
-    Graph::Colours colours;             // of all nodes
-    Graph::Colours outside;             // of the nodes that are not in the forest
     std::vector<int64_t> trees;         // [T+1] tree t: places trees[t] … trees[t+1] of the next three
     std::vector<int32_t> members;       // [F] nodes of the forest, parents before children
     std::vector<int32_t> parents;       // [F] the place of the parent in its tree, −1 at roots
     std::vector<int32_t> parent_edges;  // [F] the edge to the parent
-    std::vector<uint8_t> in_forest;     // [N]
+    std::vector<uint8_t> contains;      // [N]
+    Graph::Colours outside;             // the other nodes
     int64_t largest = 0;                // nodes of the largest tree
 
 private:
-    void choose_forest();
-    void order_trees();
+    void choose(const Graph& graph, const std::vector<int32_t>& order);
+    void order_trees(const Graph& graph);
+};
+
+// What of a graph the sampler needs; made once. Sweeps take the two forests in turn: the nodes outside the first
+// are the first to join the second, so that none is always drawn alone if that can be.
+struct GibbsPlan {
+    explicit GibbsPlan(const Graph& graph);
+
+    const Graph& graph;
+    const Graph::Colours colours;
+    const GibbsForest first, second;
+
+    const GibbsForest& forest(int64_t sweep) const { return sweep % 2 ? first : second; }
 };
 
 // p(y) ∝ exp(Σ_i U_i(y_i) + β Σ_ij P_ij(y_i, y_j)), β = 1 unless annealed. U may be −inf, P is finite.
@@ -40,7 +50,7 @@ struct GibbsField {
 // Chains run side by side: labels are [N][C]. The same seed and stream give the same draws for any n_threads.
 struct GibbsRun {
     int n_chains;
-    bool block;  // the forest jointly, then the other nodes by colour; otherwise all nodes by colour
+    bool block;  // a forest jointly, then the other nodes by colour; otherwise all nodes by colour
     int n_threads;
     uint64_t seed, stream;
     std::function<bool()> poll;

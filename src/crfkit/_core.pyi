@@ -219,17 +219,17 @@ class Graph:
         """(bounds, nodes by colour): no two nodes of a colour are neighbours."""
 
 class GibbsPlan:
-    """
-    What of a graph the Gibbs sampler needs: colours and an induced forest.
-    """
+    """What of a graph the Gibbs sampler needs: colours and induced forests."""
 
     def __init__(self, graph: Graph) -> None: ...
 
     @property
     def n_outside(self) -> int: ...
 
-    def forest(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
-        """(bounds of the trees, nodes by tree, parents before children)"""
+    def forest(self, sweep: int = 1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
+        """
+        (bounds of the trees, nodes by tree, parents before children), in turn by sweep
+        """
 
 def gibbs_start(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], seed: int, stream: int, n_threads: int) -> None:
     """

@@ -24,7 +24,8 @@ from crfkit.inference.marginals import InferenceStatus, Marginals
 
 Block = Literal["auto", True, False]
 
-STRONG = 1.0  # mean range of an interaction from which blocks pay
+STRONG = 1.0  # mean range of an interaction from which blocks pay,
+FEW = 0.25  # if no larger part of the nodes than this is outside the forest: these hold it fast
 MARGINALS, ANNEALING, SAMPLES, SWEEPS = range(4)  # streams of random numbers; from SWEEPS on the caller's
 
 
@@ -51,8 +52,9 @@ class Gibbs:
     thin : sweeps between two states that count.
     seed : of everything random, except where `sample` is given its own.
     block : whether to draw a forest jointly and only the nodes outside it one by one; "auto": on forests, and where
-        the mean over edges of the interaction's range (max − min of the table after its row and column means are
-        taken out; 2J for Ising ±J) is above 1.
+        at most a quarter of the nodes is outside and the mean over edges of the interaction's range (max − min of the
+        table after its row and column means are taken out; 2J for Ising ±J) is above 1. Large grids have a third
+        of their nodes outside, and blocks gain no more there than they cost.
     ais_steps : temperatures between the unary part and the field.
     ais_runs : annealed runs; their spread gives the standard error.
 
@@ -167,8 +169,9 @@ def uses_blocks(potentials: Potentials, block: Block) -> bool:
     """Whether a forest is drawn jointly: as `block` says, or by the rule of "auto"."""
     if block != "auto":
         return block
-    if gibbs_plan(potentials.graph).n_outside == 0:
-        return True
+    n_outside = gibbs_plan(potentials.graph).n_outside
+    if n_outside == 0 or n_outside > FEW * potentials.graph.n_nodes:
+        return n_outside == 0
     basis = potentials.basis
     rows, columns = basis.mean(axis=2, keepdims=True), basis.mean(axis=1, keepdims=True)
     interactions = basis - rows - columns + basis.mean(axis=(1, 2), keepdims=True)
