@@ -347,6 +347,39 @@ class JunctionPlan:
         Marginals of pairs of nodes of a graph each; those of the same first node stand together.
         """
 
+class GibbsPlan:
+    """What of a graph the Gibbs sampler needs: colours and induced forests."""
+
+    def __init__(self, graph: Graph) -> None: ...
+
+    @property
+    def n_outside(self) -> int: ...
+
+    def forest(self, sweep: int = 1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
+        """
+        (bounds of the trees, nodes by tree, parents before children), in turn by sweep
+        """
+
+def gibbs_start(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], seed: int, stream: int, n_threads: int) -> None:
+    """
+    Fills labels [nodes, chains] with independent draws from the unary part.
+    """
+
+def gibbs_sweeps(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], first: int, n_sweeps: int, block: bool, seed: int, stream: int, n_threads: int) -> None:
+    """
+    Sweeps over labels [nodes, chains] in place, after `first` earlier ones.
+    """
+
+def gibbs_marginals(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], first: int, n_sweeps: int, thin: int, block: bool, seed: int, stream: int, n_threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]]:
+    """
+    The same, and (node marginals, edge marginals) from the state after each thin-th sweep.
+    """
+
+def gibbs_annealed(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_runs: int, n_steps: int, block: bool, seed: int, stream: int, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """
+    [graphs, runs] log weights of annealed importance sampling from the unary part.
+    """
+
 def pseudo_value(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]:
     """
     (pseudo-likelihood, conditionals, its derivatives by unary and by coefficients)
