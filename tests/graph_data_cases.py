@@ -1,7 +1,6 @@
 """Small graphs and data on them, for the tests of the graph containers."""
 
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
@@ -10,10 +9,6 @@ from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 
 PATH = Graph.path(3)
-
-
-def defect(reason):
-    return pytest.mark.xfail(strict=True, reason=reason)
 
 
 def random_graph(rng, n, density=0.5):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graph_data_cases import PATH, assert_same_graph, data, defect, graph_sets, labelled, random_data
+from graph_data_cases import PATH, assert_same_graph, data, graph_sets, labelled, random_data
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -27,7 +27,6 @@ def test_features_are_finite(kind, value, make):
         data(**{f"{kind}_features": make(features)})
 
 
-@defect("the sum of all features, a quick test for NaN, may overflow and then warns")
 @pytest.mark.parametrize("features", [[[np.inf], [-np.inf], [0]], [[1e308], [1e308], [0]]])
 def test_large_and_infinite_features_do_not_warn(features):
     if np.isfinite(features).all():
@@ -45,16 +44,16 @@ def test_large_and_infinite_features_do_not_warn(features):
         ({"node_features": np.ones(3)}, "matrix"),
         ({"node_features": [["a"]] * 3}, "matrix of numbers"),
         ({"node_features": [[1], [1, 2], [3]]}, "matrix of numbers"),
-        ({"node_rows": [0, 1]}, "node_rows must be 3 numbers"),
+        ({"node_rows": [0, 1]}, r"node_rows must have the shape \(3,\)"),
         ({"node_rows": [0, 1, 3]}, "node_rows must be numbers from 0 to 2"),
         ({"edge_rows": [0, -1]}, "edge_rows must be numbers from 0 to 1"),
         ({"node_types": [0, -1, 0]}, "node_types must be numbers from 0"),
-        ({"edge_types": [0]}, "edge_types must be 2 numbers"),
-        ({"labels": [0, 1]}, "labels must be 3 state numbers"),
+        ({"edge_types": [0]}, r"edge_types must have the shape \(2,\)"),
+        ({"labels": [0, 1]}, r"labels must have the shape \(3,\)"),
         ({"labels": [0, 1, -2]}, "node 2 has label -2"),
-        ({"labels": [0.0, 1.0, 0.0]}, "state numbers; got float64"),
-        ({"labels": ["a", "b", "a"]}, "state numbers"),
-        ({"labels": [None, 0, 0]}, "state numbers"),
+        ({"labels": [0.0, 1.0, 0.0]}, "labels must be whole numbers, not float64"),
+        ({"labels": ["a", "b", "a"]}, "labels must be whole numbers"),
+        ({"labels": [None, 0, 0]}, "labels must be whole numbers"),
         ({"weights": [1.0, 2.0]}, "2 weights for 1 graphs"),
         ({"weights": [-1.0]}, "graph 0 has weight -1"),
         ({"weights": [np.nan]}, "graph 0 has weight nan"),
@@ -80,7 +79,6 @@ def test_bad_data(options, message):
     ],
     ids=["rows", "types", "names of types", "large types", "large labels", "words", "counts", "sparse vector"],
 )
-@defect("cast or taken as it is: fractions are cut off, large numbers wrap to 0, shapes of counts are not looked at")
 def test_more_bad_data(options):
     with pytest.raises(DataError):
         data(**options)
@@ -166,7 +164,6 @@ def test_join_needs_the_same_features(kind):
     ],
     ids=["labels", "types", "counts"],
 )
-@defect("join drops what only some parts have (labels, types), and counts always, and says nothing")
 def test_join_loses_nothing_silently(options, name):
     try:
         joined = GraphData.join([data(**options), data()])
@@ -188,7 +185,7 @@ def test_a_table_is_a_graph_per_row():
     assert_array_equal(table.edge_types, np.tile([0, 1], 4))
     with pytest.raises(DataError, match="2 rows of features; expected 4"):
         GraphData.table(4, PATH, X[:2])
-    with pytest.raises(DataError, match=r"shape \(4, 2\); expected \(4, 3\)"):
+    with pytest.raises(DataError, match=r"shape \(4, 3\); got \(4, 2\)"):
         GraphData.table(4, PATH, X, Y[:, :2])
 
 
@@ -210,8 +207,8 @@ def test_counts_say_what_the_table_says(seed, K, weighted):
     [
         ([[0, 1, 3]], "sample 0 has label 3 at node 2; states are 0 … 2"),
         ([[0, 1, 0], [0, -1, 0]], "sample 1 has label -1 at node 1"),
-        ([[0, 1]], "state numbers"),
-        ([[0.0, 1.0, 0.0]], "state numbers"),
+        ([[0, 1]], r"\[samples, 3\]; got shape \(1, 2\)"),
+        ([[0.0, 1.0, 0.0]], "labels must be whole numbers"),
     ],
 )
 def test_bad_counts(Y, message):
@@ -220,7 +217,6 @@ def test_bad_counts(Y, message):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-@defect("the number of a pair of states is computed in the labels' own type, where it overflows")
 def test_counts_of_labels_in_small_types(dtype):
     Y = labelled(K=20)
     assert_array_equal(
@@ -229,12 +225,10 @@ def test_counts_of_labels_in_small_types(dtype):
 
 
 @pytest.mark.parametrize("weights", [[1.0, 2.0], [-1.0] + [1.0] * 49, ["a"] * 50])
-@defect("the weights of samples are not checked one by one")
 def test_bad_weights_of_counts(weights):
     with pytest.raises(DataError):
         GraphData.counts(PATH, labelled(), 3, weights)
 
 
-@defect("there is nothing to stack")
 def test_counts_of_no_variables():
     assert GraphData.counts(Graph(0, []), np.zeros((4, 0), dtype=int), 2).node_counts.shape == (0, 2)

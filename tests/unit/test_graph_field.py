@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from graph_data_cases import PATH, data, defect, labelled, random_data, random_graph
+from graph_data_cases import PATH, data, labelled, random_data, random_graph
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
@@ -46,7 +46,6 @@ def test_bad_fields(arguments, options, error, message):
     ],
     ids=["features", "edge types", "states", "ends"],
 )
-@defect("numbers of a field are not checked")
 def test_more_bad_fields(make):
     with pytest.raises(CrfkitError):
         make()
@@ -83,14 +82,12 @@ def test_data_that_do_not_fit_a_field(field, options, message):
             field.check(made)
 
 
-@defect("the types at the ends of edges are not compared with edge_ends: states of the larger end have no weights")
 def test_edges_join_the_types_they_say():
     field = GraphField([2, 3], 1, 1, edge_ends=np.array([[0, 0]]))
     with pytest.raises(DataError):
         field.check(data(node_types=[0, 1, 1]))
 
 
-@defect("an unknown label, −1, is counted as the last state")
 def test_unknown_labels_are_not_observed():
     partly = data(labels=[-1, 0, 0])
     try:
@@ -216,7 +213,6 @@ def test_ragged_states_are_impossible_and_have_no_weights():
     assert field.n_edge_weights == ends.prod(axis=1).sum() * field.n_edge_features
 
 
-@defect("a field without types of edges cannot be reshaped")
 def test_an_untied_field_without_edges():
     made = GraphData.table(4, Graph(2, []), labelled()[:4, :2], np.zeros((4, 2), dtype=int))
     field = untied_field(made, 2)
@@ -224,14 +220,12 @@ def test_an_untied_field_without_edges():
     assert field.adjoint(made, np.ones((8, 2)), np.ones((0, 4))).shape == (field.size,)
 
 
-@defect("no features cannot be reshaped")
 def test_a_field_without_features():
     made = GraphData.make(PATH, np.zeros((3, 0)), None, intercept=False)
     field = tied_field(made, 2)
     assert_array_equal(field.potentials(made, np.ones(field.size)).unary, np.zeros((3, 2)))
 
 
-@defect("looks for the structure in the first row, which is not there")
 def test_an_untied_field_of_no_rows():
     with pytest.raises(DataError):
         untied_field(GraphData.table(0, PATH), 2)
@@ -262,7 +256,6 @@ def test_bad_potentials(unary, pairs, message):
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-@defect("only coefficients are checked, not the table that all edges share")
 def test_a_shared_table_is_finite(value):
     with pytest.raises(DataError):
         Potentials.from_tables(PATH, np.zeros((3, 2)), [[0, value], [0, 0]])
@@ -298,7 +291,6 @@ def test_bad_labellings(labels):
         Potentials.from_tables(PATH, np.zeros((3, 2))).score(labels)
 
 
-@defect("labels wrap around at 2³²")
 def test_large_labels_are_no_states():
     with pytest.raises(DataError):
         Potentials.from_tables(PATH, np.zeros((3, 2))).score([2**32, 0, 0])

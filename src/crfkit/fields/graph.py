@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from crfkit.data.graphs import Features, GraphData
+from crfkit.data.checks import Features, whole_numbers
+from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.potentials import Potentials
@@ -48,10 +49,19 @@ class GraphField:
     edge_ends: Ids | None = None  # [S, 2]
 
     def __post_init__(self) -> None:
-        states = np.atleast_1d(np.asarray(self.n_states, dtype=np.int32))
+        states = np.atleast_1d(whole_numbers(self.n_states, "numbers of states"))
         object.__setattr__(self, "n_states", states)
         if states.ndim != 1 or not len(states):
             raise ParameterError("a field needs at least one type of node")
+        for name in ("n_node_features", "n_edge_features", "n_edge_types"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
+                raise ParameterError(f"{name} must be an integer >= 0, not {number!r}")
+        if self.edge_ends is not None:
+            ends = whole_numbers(self.edge_ends, "edge_ends", (self.n_edge_types, 2))
+            if ends.size and (ends.min() < 0 or ends.max() >= len(states)):
+                raise ParameterError(f"edge_ends must be types of nodes, 0 … {len(states) - 1}")
+            object.__setattr__(self, "edge_ends", ends)
         if (bad := np.flatnonzero(states < 2)).size:
             where = f"node {bad[0]}" if len(states) > 1 else "a node"
             raise DataError(f"{where} has {states[bad[0]]} state(s); a field needs at least 2")
@@ -63,7 +73,7 @@ class GraphField:
         if (states != states[0]).any():
             if self.edge_form not in ("full", "reference", "minimal"):
                 raise ParameterError(f"the edge form {self.edge_form!r} needs the same states at all nodes")
-            if self.edge_ends is None or np.shape(self.edge_ends) != (self.n_edge_types, 2):
+            if self.edge_ends is None:
                 raise ParameterError("where numbers of states differ, edge_ends must name the types at both ends")
 
     # --- the weights
@@ -138,8 +148,8 @@ class GraphField:
         """(node weights [T, B, d], edge weights [S, B, g]); 0 where there is none."""
         nodes = np.zeros((*self.node_active.shape, self.n_node_features))
         edges = np.zeros((*self.edge_active.shape, self.n_edge_features))
-        nodes[self.node_active] = w[self.layout["node"]].reshape(-1, self.n_node_features)
-        edges[self.edge_active] = w[self.layout["edge"]].reshape(-1, self.n_edge_features)
+        nodes[self.node_active] = w[self.layout["node"]].reshape(int(self.node_active.sum()), self.n_node_features)
+        edges[self.edge_active] = w[self.layout["edge"]].reshape(int(self.edge_active.sum()), self.n_edge_features)
         return nodes, edges
 
     def pack(self, nodes: Floats, edges: Floats) -> Floats:
@@ -160,12 +170,20 @@ class GraphField:
             if given is not None and len(given) and given.max() >= end:
                 i = int(given.argmax())
                 raise DataError(f"{kind} {i} has type {given[i]}; the field has {end}")
-        if data.labels is not None:
-            types = np.zeros(data.graph.n_nodes, dtype=np.int32) if data.node_types is None else data.node_types
-            if (bad := np.flatnonzero(data.labels >= self.n_states[types])).size:
-                i = int(bad[0])
-                states = self.n_states[types[i]]
-                raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
+        types = np.zeros(data.graph.n_nodes, dtype=np.int32) if data.node_types is None else data.node_types
+        if self.edge_ends is not None and data.graph.n_edges:
+            edge_types = np.zeros(data.graph.n_edges, dtype=np.int32) if data.edge_types is None else data.edge_types
+            found, expected = types[data.graph.edges], self.edge_ends[edge_types]
+            if (bad := np.flatnonzero((found != expected).any(axis=1))).size:
+                e = int(bad[0])
+                raise DataError(
+                    f"edge {e} joins nodes of the types {tuple(found[e].tolist())}; its type, {edge_types[e]}, is for "
+                    f"{tuple(expected[e].tolist())}"
+                )
+        if data.labels is not None and (bad := np.flatnonzero(data.labels >= self.n_states[types])).size:
+            i = int(bad[0])
+            states = self.n_states[types[i]]
+            raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
 
     def potentials(self, data: GraphData, w: Floats) -> Potentials:
         """w → (unary, pairwise) log-potentials: linear."""
@@ -189,10 +207,12 @@ class GraphField:
         """(node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
         K = self.max_states
         if data.node_counts is not None and data.edge_counts is not None:
-            flat = data.edge_counts.reshape(data.graph.n_edges, -1)
+            flat = data.edge_counts.reshape(data.graph.n_edges, K * K)
             return data.node_counts, flat @ self.edge_basis.reshape(-1, K * K).T
         if data.labels is None:
             raise DataError("the data have no labels")
+        if (unknown := np.flatnonzero(data.labels < 0)).size:
+            raise DataError(f"the label of node {unknown[0]} is not known")
         nodes = np.zeros((data.graph.n_nodes, K))
         nodes[np.arange(len(nodes)), data.labels] = data.node_weights
         i, j = data.labels[data.graph.edges].T
@@ -220,6 +240,8 @@ def untied_field(
     """A set of weights for every variable and every edge of a table (GraphData.table, GraphData.counts)."""
     if data.node_types is None or data.edge_types is None:
         raise DataError("an untied field is for tables: the data do not say which node is which variable")
+    if not len(data):
+        raise DataError("an untied field needs at least one row of a table, to see its structure")
     first = data.graph.take([0])[0]
     ends = first.edges if first.n_edges else np.empty((0, 2), dtype=np.int32)
     states = np.broadcast_to(np.asarray(n_states, dtype=np.int32), (first.n_nodes,))

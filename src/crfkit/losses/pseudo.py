@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit.data.graphs import Features, GraphData
+from crfkit.data.checks import Features
+from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError
 from crfkit.fields.graph import GraphField
