@@ -19,7 +19,9 @@ MeanField::MeanField(const Graph& graph, const Blocks& blocks, const PotentialsV
     const int64_t wide = form_ == Form::kBinary ? 1 : K_;
     unary_ = Buffer(blocks.n_blocks() * kBlock * wide);
     values_ = Buffer(unary_.size());
-    tables_ = Buffer(blocks.n_rows() * kBlock * (form_ == Form::kTables ? wide * wide : 1));
+    const int64_t n_slots = blocks.n_rows() * kBlock;
+    tables_ = Buffer(form_ == Form::kShared ? wide * wide : n_slots * (form_ == Form::kTables ? wide * wide : 1));
+    if (form_ == Form::kShared) potentials.table(0, tables_.data());
     over(blocks.n_blocks(), 512, n_threads, [&](int64_t begin, int64_t end) {
         std::vector<double> table(static_cast<size_t>(K_ * K_));
         for (int64_t b = begin; b < end; ++b) prepare(b, table.data());
@@ -33,7 +35,7 @@ void MeanField::prepare(int64_t block, double* table) {
         const int64_t i = blocks_.nodes[block * kBlock + lane];
         const double* U = potentials_.unary + i * K_;
         double odds = i < 0 || !binary ? 0.0 : U[1] - U[0];
-        for (int k = 0; k < blocks_.degrees[block]; ++k) {
+        for (int k = 0; k < (form_ == Form::kShared ? 0 : blocks_.degrees[block]); ++k) {
             const int64_t row = blocks_.first_rows[block] + k;
             double* out = tables_.data() + row * (form_ == Form::kTables ? K_ * K_ : 1) * kBlock + lane;
             if (i < 0) {
@@ -75,9 +77,10 @@ void MeanField::start_from(const double* nodes) {
 }
 
 Outcome MeanField::run(const Sweeps& sweeps, const std::function<bool()>& poll) {
-    const auto kernel = form_ == Form::kBinary  ? kernels_.binary_means
-                        : form_ == Form::kPotts ? kernels_.potts_means
-                                                : kernels_.table_means;
+    const auto kernel = form_ == Form::kBinary   ? kernels_.binary_means
+                        : form_ == Form::kPotts  ? kernels_.potts_means
+                        : form_ == Form::kShared ? kernels_.shared_means
+                                                 : kernels_.table_means;
     const auto& phases = blocks_.colour_bounds;
     const int n_phases = static_cast<int>(phases.size()) - 1;
     if (n_phases == 0) return {0, 0.0, true};

@@ -26,7 +26,7 @@ public:
     void nodes(double* out) const;                 // [N][K]
 
 private:
-    enum class Form { kBinary, kTables, kPotts };
+    enum class Form { kBinary, kTables, kPotts, kShared };
     void prepare(int64_t block, double* table);
     double probability(int64_t place, int state) const;
 
@@ -37,7 +37,7 @@ private:
     const int K_;
     Form form_;
     Buffer unary_;   // log-odds [B][8], or [B][K][8]
-    Buffer tables_;  // 2J or the coupling [rows][8], or [rows][K·K][8]
+    Buffer tables_;  // 2J or the coupling [rows][8], or [rows][K·K][8], or one [K][K]
     Buffer values_;  // means [B][8], or distributions [B][K][8]
 };
 

@@ -34,6 +34,8 @@ struct MessageKernels {
     double (*tables)(const MessageTask&);
     // The same with tables that are one on all but the diagonal, where they are q.
     double (*potts)(const MessageTask&);
+    // The same with one symmetric table [K][K] for all edges.
+    double (*shared)(const MessageTask&);
 
     // Mean field, coordinate by coordinate. Here targets are places of neighbours (8·block + lane), `in` and `out`
     // are distributions of nodes [B][K][8], potentials are logarithms. Binary: `in` holds means ±1 [B][8], unary
@@ -41,6 +43,7 @@ struct MessageKernels {
     double (*binary_means)(const MessageTask&);
     double (*table_means)(const MessageTask&);
     double (*potts_means)(const MessageTask&);
+    double (*shared_means)(const MessageTask&);
 };
 
 const MessageKernels& message_kernels_generic();

@@ -81,12 +81,21 @@ double ratios(const MessageTask& task) {
     return task.measure ? ratio_blocks<false, true>(task) : ratio_blocks<false, false>(task);
 }
 
-// How a message arises from the cavity distribution of its sender: through a table, or Potts.
+// The tables of edges: each its own, multiples of the identity, or one symmetric table for all.
 struct FullTable {
     static constexpr bool kPotts = false;
+    static int64_t size(int n) { return int64_t{n} * n; }  // per slot
+    CRFKIT_INLINE_MEMBER static V at(const double* table, int x) { return load(table + x * kBlock); }
 };
 struct PottsTable {
     static constexpr bool kPotts = true;
+    static int64_t size(int) { return 1; }
+    CRFKIT_INLINE_MEMBER static V at(const double* table, int) { return load(table); }
+};
+struct SharedTable {
+    static constexpr bool kPotts = false;
+    static int64_t size(int) { return 0; }
+    CRFKIT_INLINE_MEMBER static V at(const double* table, int x) { return splat(table[x]); }
 };
 
 // Where the values of eight slots stand when there are n of them, eight apart.
@@ -98,7 +107,7 @@ CRFKIT_INLINE void value_places(const int32_t* slots, int n, int64_t* out) {
 template <int K, class Table>
 double table_blocks(const MessageTask& task) {
     const int n = K ? K : task.n_states;
-    const int64_t table_size = Table::kPotts ? 1 : n * n;
+    const int64_t table_size = Table::size(n);
     V change{};
     const V keep = splat(task.damping), step = splat(1.0 - task.damping);
     const int64_t half = int64_t{task.max_degree} * n * kLanes;
@@ -111,7 +120,7 @@ double table_blocks(const MessageTask& task) {
         const int degree = task.degrees[b];
         for (int part = 0; part < kParts; ++part) {
             const double* unary = task.unary + b * n * kBlock + part * kLanes;
-            const double* tables = task.tables + row * table_size * kBlock + part * kLanes;
+            const double* tables = task.tables + row * table_size * kBlock + (table_size ? part * kLanes : 0);
             const int64_t start = row * n * kBlock + part * kLanes;
             // The cavity of neighbour k: unary times the messages of those before and of those after it.
             for (int x = 0; x < n; ++x) product[x] = load(unary + x * kBlock);
@@ -137,12 +146,12 @@ double table_blocks(const MessageTask& task) {
                         fresh[x] = cavity;
                         total += cavity;
                     } else {
-                        for (int y = 0; y < n; ++y) fresh[y] += cavity * load(table + (x * n + y) * kBlock);
+                        for (int y = 0; y < n; ++y) fresh[y] += cavity * Table::at(table, x * n + y);
                     }
                 }
                 if constexpr (Table::kPotts) {
                     // m(y) ∝ Σ_x cavity(x) + (q − 1)·cavity(y); the sum over y is total·(K − 1 + q)
-                    const V q = load(table);
+                    const V q = Table::at(table, 0);
                     const V scale = splat(1.0) / (total * (q + splat(n - 1.0)));
                     for (int y = 0; y < n; ++y) fresh[y] = (total + (q - splat(1.0)) * fresh[y]) * scale;
                 } else {
@@ -191,7 +200,7 @@ double binary_means(const MessageTask& task) {
 template <int K, class Table>
 double mean_blocks(const MessageTask& task) {
     const int n = K ? K : task.n_states;
-    const int64_t table_size = Table::kPotts ? 1 : n * n;
+    const int64_t table_size = Table::size(n);
     V change{};
     const V keep = splat(task.damping), least = splat(-700.0);
     V few[K ? K : 1];
@@ -202,15 +211,15 @@ double mean_blocks(const MessageTask& task) {
             for (int x = 0; x < n; ++x) f[x] = load(task.unary + own + x * kBlock);
             for (int k = 0; k < task.degrees[b]; ++k) {
                 const int64_t row = task.first_rows[b] + k;
-                const double* table = task.tables + row * table_size * kBlock + part * kLanes;
+                const double* table = task.tables + row * table_size * kBlock + (table_size ? part * kLanes : 0);
                 int64_t places[kLanes];
                 value_places(task.targets + row * kBlock + part * kLanes, n, places);
                 for (int y = 0; y < n; ++y) {
                     const V p = gather(task.in + y * kBlock, places);
                     if constexpr (Table::kPotts)
-                        f[y] += load(table) * p;
+                        f[y] += Table::at(table, 0) * p;
                     else
-                        for (int x = 0; x < n; ++x) f[x] += load(table + (x * n + y) * kBlock) * p;
+                        for (int x = 0; x < n; ++x) f[x] += Table::at(table, x * n + y) * p;
                 }
             }
             V top = f[0], sum{};
@@ -259,9 +268,11 @@ const MessageKernels& CRFKIT_KERNELS() {
                                         ratios,
                                         by_states<MessageBlocks, FullTable>,
                                         by_states<MessageBlocks, PottsTable>,
+                                        by_states<MessageBlocks, SharedTable>,
                                         binary_means,
                                         by_states<MeanBlocks, FullTable>,
-                                        by_states<MeanBlocks, PottsTable>};
+                                        by_states<MeanBlocks, PottsTable>,
+                                        by_states<MeanBlocks, SharedTable>};
     return kernels;
 }
 

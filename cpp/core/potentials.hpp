@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace crfkit {
 
@@ -38,6 +39,21 @@ struct Ising {
           b((t[1] + t[3] - t[0] - t[2]) / 4),
           J((t[0] + t[3] - t[1] - t[2]) / 4) {}
 };
+
+// Whether all edges have the same table, and that is symmetric.
+inline bool is_shared(const PotentialsView& potentials, int64_t n_edges) {
+    const int K = potentials.n_states, B = potentials.n_basis;
+    const double* c = potentials.coefficients;
+    for (int64_t x = B; x < n_edges * B; ++x)
+        if (c[x] != c[x % B]) return false;
+    if (n_edges == 0) return false;
+    std::vector<double> table(static_cast<size_t>(K * K));
+    potentials.table(0, table.data());
+    for (int x = 0; x < K; ++x)
+        for (int y = 0; y < x; ++y)
+            if (table[x * K + y] != table[y * K + x]) return false;
+    return true;
+}
 
 // Whether the tables are multiples of the identity.
 inline bool is_potts(const PotentialsView& potentials) {

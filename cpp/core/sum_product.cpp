@@ -29,6 +29,8 @@ SumProduct::SumProduct(const Graph& graph, const Blocks& blocks, const Potential
         form_ = Form::kRatios;
     else if (is_potts(potentials) && std::all_of(c, c + graph.n_edges, [](double x) { return x >= kRepulsion; }))
         form_ = Form::kPotts;
+    else if (is_shared(potentials, graph.n_edges))
+        form_ = Form::kShared;
     prepare(n_threads);
     if (!fits_) return;
     messages_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kRatios ? 1 : K_));
@@ -44,15 +46,17 @@ bool SumProduct::start_from(const SumProduct& other) {
 void SumProduct::prepare(int n_threads) {
     const int64_t wide = form_ == Form::kRatios ? 1 : K_;
     unary_ = Buffer(blocks_.n_blocks() * kBlock * wide);
-    tables_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kTables ? wide * wide : 1));
+    const int64_t n_slots = blocks_.n_rows() * kBlock;
+    tables_ = Buffer(form_ == Form::kShared ? wide * wide : n_slots * (form_ == Form::kTables ? wide * wide : 1));
     // Ghosts keep this: a coupling of nothing, or a table of ones.
     std::fill_n(tables_.data(), tables_.size(), form_ == Form::kTables ? 1.0 : 0.0);
     // Ratios and Potts couplings are their own range.
-    Buffer reach(form_ == Form::kTables ? blocks_.n_rows() * kBlock : 0);
-    Buffer fields(form_ == Form::kRatios ? blocks_.n_rows() * kBlock : 0);
+    Buffer reach(form_ == Form::kTables ? n_slots : 1);
+    Buffer fields(form_ == Form::kRatios ? n_slots : 0);
     reach.zero();
     fields.zero();
-    over(graph_.n_edges, 2048, n_threads, [&](int64_t begin, int64_t end) {
+    if (form_ == Form::kShared) reach.data()[0] = shared_table();
+    over(form_ == Form::kShared ? 0 : graph_.n_edges, 2048, n_threads, [&](int64_t begin, int64_t end) {
         std::vector<double> table(static_cast<size_t>(K_ * K_));
         for (int64_t e = begin; e < end; ++e) prepare_edge(e, table.data(), reach.data(), fields.data());
     });
@@ -65,6 +69,23 @@ void SumProduct::prepare(int n_threads) {
             }
     });
     fits_ = fits;
+}
+
+double SumProduct::shared_table() {
+    potentials_.table(0, tables_.data());
+    const auto [least, most] = std::minmax_element(tables_.data(), tables_.data() + K_ * K_);
+    const double top = *most, range = top - *least;
+    for (int x = 0; x < K_ * K_; ++x) tables_.data()[x] = std::exp(tables_.data()[x] - top);
+    return range;
+}
+
+const char* SumProduct::form() const {
+    switch (form_) {
+        case Form::kRatios: return "ratios";
+        case Form::kPotts: return "potts";
+        case Form::kShared: return "shared";
+        default: return "tables";
+    }
 }
 
 void SumProduct::prepare_edge(int64_t edge, double* table, double* reach, double* fields) {
@@ -97,7 +118,10 @@ bool SumProduct::prepare_block(int64_t block, const double* reach, const double*
     const int64_t begin = blocks_.first_rows[block] * kBlock, end = blocks_.first_rows[block + 1] * kBlock;
     double total[kBlock] = {};
     const double* ranges = form_ == Form::kTables ? reach : tables_.data();
-    for (int64_t s = begin; s < end; ++s) total[s % kBlock] += std::abs(ranges[s]);
+    if (form_ == Form::kShared)
+        std::fill_n(total, kBlock, reach[0] * blocks_.degrees[block]);
+    else
+        for (int64_t s = begin; s < end; ++s) total[s % kBlock] += std::abs(ranges[s]);
     const int n = form_ == Form::kRatios ? 1 : K_;
     double* unary = unary_.data() + block * n * kBlock;
     for (int lane = 0; lane < kBlock; ++lane) {
@@ -119,16 +143,17 @@ bool SumProduct::prepare_block(int64_t block, const double* reach, const double*
         if (!(range + total[lane] <= kReach)) return false;
     }
     if (form_ == Form::kRatios) kernels_.exponentials(unary, kBlock);
-    if (form_ != Form::kTables) kernels_.exponentials(tables_.data() + begin, end - begin);
+    if (form_ == Form::kRatios || form_ == Form::kPotts) kernels_.exponentials(tables_.data() + begin, end - begin);
     return true;
 }
 
 Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll) {
     const int64_t n_rows = blocks_.n_rows();
     if (n_rows == 0) return {0, 0.0, true};
-    const auto kernel = form_ == Form::kRatios  ? kernels_.ratios
-                        : form_ == Form::kPotts ? kernels_.potts
-                                                : kernels_.tables;
+    const auto kernel = form_ == Form::kRatios   ? kernels_.ratios
+                        : form_ == Form::kPotts  ? kernels_.potts
+                        : form_ == Form::kShared ? kernels_.shared
+                                                 : kernels_.tables;
     // Flooding is one phase over all blocks, from one buffer into another; otherwise a phase is a colour.
     const std::vector<int64_t> phases =
         sweeps.flooding ? std::vector<int64_t>{0, blocks_.n_blocks()} : blocks_.colour_bounds;
@@ -216,15 +241,17 @@ double SumProduct::joint(int64_t edge, const double* beliefs, double* out) const
     const auto belief = [&](int64_t place, int x) {
         return beliefs[((place / kBlock) * K_ + x) * kBlock + place % kBlock];
     };
-    const double* table = tables_.data() + (slot / kBlock) * (form_ == Form::kPotts ? 1 : K_ * K_) * kBlock;
+    const int64_t row = slot / kBlock, lane = slot % kBlock;
+    const auto table = [&](int x, int y) {
+        if (form_ == Form::kShared) return tables_.data()[x * K_ + y];
+        if (form_ == Form::kPotts) return x == y ? tables_.data()[slot] : 1.0;
+        return tables_.data()[(row * K_ * K_ + x * K_ + y) * kBlock + lane];
+    };
     double sum = 0;
     for (int x = 0; x < K_; ++x) {
         const double first = belief(i, x) / arrived(slot, x);
         for (int y = 0; y < K_; ++y) {
-            const double t = form_ == Form::kTables ? table[(x * K_ + y) * kBlock + slot % kBlock]
-                             : x == y               ? table[slot % kBlock]
-                                                    : 1.0;
-            out[x * K_ + y] = first * t * (belief(j, y) / arrived(reverse, y));
+            out[x * K_ + y] = first * table(x, y) * (belief(j, y) / arrived(reverse, y));
             sum += out[x * K_ + y];
         }
     }
@@ -270,7 +297,7 @@ void SumProduct::log_z(double* out, int n_threads) const {
                 potentials_.table(e, table.data());
                 const Ising ising(table.data());  // joint leaves out exp(c − a − b − J)
                 term += ising.c - ising.a - ising.b - ising.J;
-            } else if (form_ == Form::kTables) {
+            } else if (form_ != Form::kPotts) {
                 potentials_.table(e, table.data());
                 term += *std::max_element(table.begin(), table.end());
             }

@@ -21,7 +21,7 @@ public:
 
     // Whether products of potentials at a node fit a double. If not, nothing else may be called.
     bool fits() const { return fits_; }
-    const char* form() const { return form_ == Form::kRatios ? "ratios" : form_ == Form::kPotts ? "potts" : "tables"; }
+    const char* form() const;
     // Starts from the messages of another field on the same blocks; false if it has another form.
     bool start_from(const SumProduct& other);
     Outcome run(const Sweeps& sweeps, const std::function<bool()>& poll);
@@ -31,9 +31,10 @@ public:
     void edges(double* out, int n_threads) const;  // [E][K][K]
 
 private:
-    enum class Form { kRatios, kTables, kPotts };
+    enum class Form { kRatios, kTables, kPotts, kShared };
 
     void prepare(int n_threads);
+    double shared_table();  // its range
     // Coupling or table of an edge at both its slots, in logarithms; `reach` and `fields` [rows][8] get the range of
     // its values and what it adds to the log-odds of either end.
     void prepare_edge(int64_t edge, double* table, double* reach, double* fields);
@@ -54,7 +55,7 @@ private:
     Form form_ = Form::kTables;
     bool fits_ = true;
     Buffer unary_;     // ratios [B][8], or exp(U − max U) [B][K][8]
-    Buffer tables_;    // q [rows][8], or exp(P − max P) [rows][K·K][8]
+    Buffer tables_;    // q [rows][8], or exp(P − max P) [rows][K·K][8], or one [K][K]
     Buffer messages_;  // [rows][8], or [rows][K][8]; at the slots of their senders
 };
 

@@ -48,7 +48,7 @@ def random_graph(rng, n, forest, density=0.5):
 
 
 @st.composite
-def fields(draw, forest=False, scales=(0.5, 2.0), forms=("tables", "potts", "shared"), forbid=True):
+def fields(draw, forest=False, scales=(0.5, 2.0), forms=("tables", "potts", "shared", "symmetric"), forbid=True):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     K = draw(st.integers(2, 6 if forest else 3))
     sizes = draw(st.lists(st.integers(0, 5), min_size=1, max_size=4))
@@ -63,7 +63,8 @@ def fields(draw, forest=False, scales=(0.5, 2.0), forms=("tables", "potts", "sha
         return Potentials.from_tables(graph, unary, scale * rng.normal(size=(graph.n_edges, K, K)))
     if form == "potts":
         return Potentials(graph, unary, min(scale, 50) * rng.normal(size=(graph.n_edges, 1)), np.eye(K)[None])
-    return Potentials.from_tables(graph, unary, scale * rng.normal(size=(K, K)))
+    table = scale * rng.normal(size=(K, K))
+    return Potentials.from_tables(graph, unary, table + table.T if form == "symmetric" else table)
 
 
 def assert_same(found, exact, accuracy):
@@ -131,10 +132,12 @@ def test_schedules_and_kernels_find_the_same_fixed_point(field, damping):
 def test_mean_field_kernels_agree_with_the_formula(kernel, states):
     rng = np.random.default_rng(states)
     graph = Graph.join([Graph.grid((5, 7), 8), Graph.complete(5)])
-    for basis in (np.eye(states)[None], np.eye(states**2).reshape(-1, states, states)):
-        field = Potentials(
-            graph, rng.normal(size=(graph.n_nodes, states)), 0.3 * rng.normal(size=(graph.n_edges, len(basis))), basis
-        )
+    shared = rng.normal(size=(states, states))
+    for basis in (np.eye(states)[None], np.eye(states**2).reshape(-1, states, states), (shared + shared.T)[None]):
+        coefficients = 0.3 * rng.normal(size=(graph.n_edges, len(basis)))
+        if basis[0, 0, 1]:
+            coefficients[:] = 0.3
+        field = Potentials(graph, rng.normal(size=(graph.n_nodes, states)), coefficients, basis)
         found = MeanField(kernels=kernel, tolerance=1e-13).run(field)
         force = field.unary.copy()
         for e, (i, j) in enumerate(graph.edges):
