@@ -1,4 +1,4 @@
-"""The likelihood of graphs under every engine: where that has converged, the value is what the gradient differentiates."""
+"""The likelihood of graphs under every engine: the value is what the gradient differentiates, once converged."""
 
 from __future__ import annotations
 
