@@ -232,10 +232,7 @@ def scene(data: Path, **_: Any) -> dict[str, Any]:
         begin = time.perf_counter()
         # The same features, the constant among them, and the same penalty on all weights.
         models = [
-            LogisticRegression(C=1 / strength, fit_intercept=False, tol=1e-6, max_iter=2000).fit(
-                np.hstack([ones, X]), y
-            )
-            for y in Y.T
+            LogisticRegression(C=1 / strength, fit_intercept=False, tol=1e-6, max_iter=2000).fit(inputs, y) for y in Y.T
         ]
         taken = time.perf_counter() - begin
         guess = np.stack([model.predict(test_inputs) for model in models], axis=1)
