@@ -97,7 +97,7 @@ void bind_chain(nb::module_& m) {
             [](Objective& self, const Array<double>& w, Output gradient, bool keep) {
                 check_size(self.field.view(), w.size());
                 check_size(self.field.view(), gradient.size());
-                return run(
+                return interruptible(
                     [&] { return self.objective.value_gradient(w.data(), gradient.data(), keep, poll_signals); });
             },
             "w"_a, "gradient"_a, "keep"_a = false,
@@ -107,7 +107,7 @@ void bind_chain(nb::module_& m) {
             [](Objective& self, const Array<double>& v, Output product) {
                 check_size(self.field.view(), v.size());
                 check_size(self.field.view(), product.size());
-                run([&] { self.objective.hessian_product(v.data(), product.data(), poll_signals); });
+                interruptible([&] { self.objective.hessian_product(v.data(), product.data(), poll_signals); });
             },
             "v"_a, "product"_a, "product = Hessian times v, at the w of the last value_gradient; w must be alive.")
         .def(
@@ -115,7 +115,7 @@ void bind_chain(nb::module_& m) {
             [](Objective& self, const Array<double>& w, Output diagonal) {
                 check_size(self.field.view(), w.size());
                 check_size(self.field.view(), diagonal.size());
-                run([&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), poll_signals); });
+                interruptible([&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), poll_signals); });
             },
             "w"_a, "diagonal"_a, "diagonal = sum of p (1 - p) over the occurrences of each feature.")
         .def_prop_ro("cache_bytes", [](const Objective& self) { return self.objective.cache_bytes(); });
@@ -132,7 +132,7 @@ void bind_chain(nb::module_& m) {
                 double* log_z = allocate<double>(n, log_z_owner);
                 double* node = nodes ? allocate<double>(t * l, node_owner) : nullptr;
                 double* edge = edges ? allocate<double>(t * l * l, edge_owner) : nullptr;
-                run([&] {
+                interruptible([&] {
                     chain_marginals(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, log_z, node,
                                     edge, poll_signals);
                 });
@@ -152,7 +152,7 @@ void bind_chain(nb::module_& m) {
                 nb::capsule label_owner, score_owner;
                 auto* labels = allocate<int32_t>(t, label_owner);
                 auto* scores = allocate<double>(n, score_owner);
-                run([&] {
+                interruptible([&] {
                     chain_viterbi(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, labels,
                                   scores, poll_signals);
                 });

@@ -97,13 +97,4 @@ inline void check_size(const FieldView& field, size_t n) {
                 .c_str());
 }
 
-template <class Work>
-auto run(const Work& work) {
-    try {
-        return without_gil(work);
-    } catch (const Interrupted&) {
-        throw nb::python_error();  // KeyboardInterrupt, set by the poll
-    }
-}
-
 }  // namespace crfkit

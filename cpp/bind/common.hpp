@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "../core/parallel.hpp"
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
@@ -63,6 +65,16 @@ template <class Work>
 auto without_gil(const Work& work) {
     nb::gil_scoped_release release;
     return work();
+}
+
+// The same for kernels that poll for Ctrl-C.
+template <class Work>
+auto interruptible(const Work& work) {
+    try {
+        return without_gil(work);
+    } catch (const Interrupted&) {
+        throw nb::python_error();  // KeyboardInterrupt, set by the poll
+    }
 }
 
 void bind_strings(nb::module_& m);

@@ -9,15 +9,6 @@ namespace crfkit {
 
 namespace {
 
-template <class Work>
-void run(const Work& work) {
-    try {
-        without_gil(work);
-    } catch (const Interrupted&) {
-        throw nb::python_error();  // KeyboardInterrupt, set by the poll
-    }
-}
-
 // The plan of one engine with potentials that fit it.
 TreeProblem make_problem(const TreePlan& plan, const Matrix& unary, const Tables& tables, int n_threads) {
     if (plan.cyclic >= 0) throw nb::value_error("not a forest");
@@ -48,7 +39,7 @@ void bind_engine(nb::class_<Plan>& c) {
             double* log_z = allocate<double>(G, z_owner);
             double* nodes = allocate<double>(n * K, node_owner);
             double* edges = allocate<double>(E * K * K, edge_owner);
-            run([&] { kMarginals(problem, log_z, nodes, edges); });
+            interruptible([&] { kMarginals(problem, log_z, nodes, edges); });
             return nb::make_tuple(Numpy1<double>(log_z, {G}, z_owner), Numpy2<double>(nodes, {n, K}, node_owner),
                                   Numpy3<double>(edges, {E, K, K}, edge_owner));
         },
@@ -62,7 +53,7 @@ void bind_engine(nb::class_<Plan>& c) {
             const auto n = static_cast<size_t>(graph_of(plan).n_nodes);
             nb::capsule owner;
             auto* labels = allocate<int32_t>(n, owner);
-            run([&] { kDecode(problem, labels); });
+            interruptible([&] { kDecode(problem, labels); });
             return Numpy1<int32_t>(labels, {n}, owner);
         },
         "unary"_a, "tables"_a, "n_threads"_a, "A labelling of the highest score.");
@@ -74,7 +65,7 @@ void bind_engine(nb::class_<Plan>& c) {
             const auto n = static_cast<size_t>(graph_of(plan).n_nodes);
             nb::capsule owner;
             auto* labels = allocate<int32_t>(n_samples * n, owner);
-            run([&] { kSample(problem, static_cast<int64_t>(n_samples), seed, labels); });
+            interruptible([&] { kSample(problem, static_cast<int64_t>(n_samples), seed, labels); });
             return Numpy2<int32_t>(labels, {n_samples, n}, owner);
         },
         "unary"_a, "tables"_a, "n_samples"_a, "seed"_a, "n_threads"_a, "Independent labellings.");
@@ -93,7 +84,7 @@ void bind_graph_exact(nb::module_& m) {
         .def(
             "__init__",
             [](Elimination* self, const Graph& graph, int64_t limit, int64_t budget) {
-                run([&] { new (self) Elimination(graph, limit, budget, poll_signals); });
+                interruptible([&] { new (self) Elimination(graph, limit, budget, poll_signals); });
             },
             "graph"_a, "limit"_a, "budget"_a, nb::keep_alive<1, 2>())
         .def_prop_ro(
@@ -133,7 +124,7 @@ void bind_graph_exact(nb::module_& m) {
                     throw nb::value_error("a dangling pair");
             nb::capsule owner;
             double* marginals = allocate<double>(M * K * K, owner);
-            run([&] { junction_pairs(problem, static_cast<int64_t>(M), pairs.data(), marginals); });
+            interruptible([&] { junction_pairs(problem, static_cast<int64_t>(M), pairs.data(), marginals); });
             return Numpy3<double>(marginals, {M, K, K}, owner);
         },
         "unary"_a, "tables"_a, "pairs"_a, "n_threads"_a,

@@ -21,15 +21,6 @@ GibbsRun make_run(size_t n_chains, bool block, int n_threads, uint64_t seed, uin
     return GibbsRun{static_cast<int>(n_chains), block, n_threads, seed, stream, poll_signals};
 }
 
-template <class Work>
-void run(const Work& work) {
-    try {
-        without_gil(work);
-    } catch (const Interrupted&) {
-        throw nb::python_error();  // KeyboardInterrupt, set by the poll
-    }
-}
-
 }  // namespace
 
 void bind_graph_gibbs(nb::module_& m) {
@@ -53,7 +44,7 @@ void bind_graph_gibbs(nb::module_& m) {
             check_labels(plan.graph, K, labels, false);
             const GibbsField field{plan, K, unary.data(), nullptr};
             const GibbsRun options = make_run(labels.shape(1), false, n_threads, seed, stream);
-            run([&] { gibbs_start(field, options, labels.data()); });
+            interruptible([&] { gibbs_start(field, options, labels.data()); });
         },
         "plan"_a, nb::arg("unary").noconvert(), nb::arg("labels").noconvert(), "seed"_a, "stream"_a, "n_threads"_a,
         "Fills labels [nodes, chains] with independent draws from the unary part.");
@@ -66,7 +57,7 @@ void bind_graph_gibbs(nb::module_& m) {
             check_labels(plan.graph, K, labels, true);
             const GibbsField field{plan, K, unary.data(), tables.data()};
             const GibbsRun options = make_run(labels.shape(1), block, n_threads, seed, stream);
-            run([&] { gibbs_sweeps(field, options, first, n_sweeps, labels.data()); });
+            interruptible([&] { gibbs_sweeps(field, options, first, n_sweeps, labels.data()); });
         },
         "plan"_a, nb::arg("unary").noconvert(), nb::arg("tables").noconvert(), nb::arg("labels").noconvert(), "first"_a,
         "n_sweeps"_a, "block"_a, "seed"_a, "stream"_a, "n_threads"_a,
@@ -85,7 +76,7 @@ void bind_graph_gibbs(nb::module_& m) {
             nb::capsule node_owner, edge_owner;
             double* nodes = allocate<double>(n * k, node_owner);
             double* edges = allocate<double>(e * k * k, edge_owner);
-            run([&] { gibbs_marginals(field, options, first, n_sweeps, thin, labels.data(), nodes, edges); });
+            interruptible([&] { gibbs_marginals(field, options, first, n_sweeps, thin, labels.data(), nodes, edges); });
             return std::make_tuple(Numpy2<double>(nodes, {n, k}, node_owner),
                                    Numpy3<double>(edges, {e, k, k}, edge_owner));
         },
@@ -104,7 +95,7 @@ void bind_graph_gibbs(nb::module_& m) {
             const size_t g = static_cast<size_t>(plan.graph.n_graphs), r = static_cast<size_t>(n_runs);
             nb::capsule owner;
             double* log_weights = allocate<double>(g * r, owner);
-            run([&] { gibbs_annealed(field, options, n_steps, log_weights); });
+            interruptible([&] { gibbs_annealed(field, options, n_steps, log_weights); });
             return Numpy2<double>(log_weights, {g, r}, owner);
         },
         "plan"_a, nb::arg("unary").noconvert(), nb::arg("tables").noconvert(), "n_runs"_a, "n_steps"_a, "block"_a,

@@ -69,17 +69,10 @@ struct BoundMeanField {
           field(g, blocks, arrays.view, kernels_named(kernels), n_threads) {}
 };
 
-std::tuple<int, double, bool> as_tuple(const Outcome& outcome) {
-    return {outcome.iterations, outcome.residual, outcome.converged};
-}
-
-template <class Run>
-std::tuple<int, double, bool> run(const Run& work) {
-    try {
-        return as_tuple(without_gil(work));
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
+template <class Work>
+std::tuple<int, double, bool> outcome(const Work& work) {
+    const Outcome found = interruptible(work);
+    return {found.iterations, found.residual, found.converged};
 }
 
 // log Z, nodes and edges of an engine, as arrays.
@@ -126,7 +119,7 @@ void bind_graph_messages(nb::module_& m) {
         .def(
             "run",
             [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, int n_threads) {
-                return run([&] {
+                return outcome([&] {
                     return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
             },
@@ -160,7 +153,7 @@ void bind_graph_messages(nb::module_& m) {
             [](BoundLogMessages& s, int max_iterations, double tolerance, double damping, const std::string& schedule,
                int n_threads) {
                 const Sweeps sweeps{max_iterations, tolerance, damping, schedule == "flooding", n_threads};
-                return run([&] {
+                return outcome([&] {
                     return schedule == "residual" ? s.messages.run_residual(sweeps, poll_signals)
                                                   : s.messages.run(sweeps, poll_signals);
                 });
@@ -206,7 +199,7 @@ void bind_graph_messages(nb::module_& m) {
         .def(
             "run",
             [](BoundMeanField& s, int max_iterations, double tolerance, double damping, int n_threads) {
-                return run(
+                return outcome(
                     [&] { return s.field.run({max_iterations, tolerance, damping, false, n_threads}, poll_signals); });
             },
             "max_iterations"_a, "tolerance"_a, "damping"_a, "n_threads"_a,

@@ -53,16 +53,6 @@ struct Checked {
     Rows edge_rows() const { return {E, static_cast<size_t>(basis.B)}; }
 };
 
-// Runs without the GIL; Ctrl-C comes out as KeyboardInterrupt.
-template <class Work>
-auto run(const Work& work) {
-    try {
-        return without_gil(work);
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
-}
-
 }  // namespace
 
 void bind_graph_pseudo(nb::module_& m) {
@@ -72,8 +62,8 @@ void bind_graph_pseudo(nb::module_& m) {
            const Array<int32_t>& labels, const Array<double>& weights, int n_threads) {
             const Checked c(graph, unary, coefficients, basis, labels, weights);
             const Rows p = c.node_rows(), nodes = c.node_rows(), edges = c.edge_rows();
-            const double value =
-                run([&] { return pseudo_value(c.field, p.data, nodes.data, edges.data, n_threads, poll_signals); });
+            const double value = interruptible(
+                [&] { return pseudo_value(c.field, p.data, nodes.data, edges.data, n_threads, poll_signals); });
             return std::make_tuple(value, p.numpy(), nodes.numpy(), edges.numpy());
         },
         "graph"_a, "unary"_a, "coefficients"_a, "basis"_a, "labels"_a, "weights"_a, "n_threads"_a,
@@ -85,7 +75,7 @@ void bind_graph_pseudo(nb::module_& m) {
             const Checked c(graph, unary, coefficients, basis, labels, weights);
             check_shape(p, c.n, basis.shape(1), "p: not a row of K per node");
             const Rows nodes = c.node_rows(), edges = c.edge_rows();
-            run([&] { pseudo_tangent(c.field, p.data(), nodes.data, edges.data, n_threads, poll_signals); });
+            interruptible([&] { pseudo_tangent(c.field, p.data(), nodes.data, edges.data, n_threads, poll_signals); });
             return std::make_tuple(nodes.numpy(), edges.numpy());
         },
         "graph"_a, "unary"_a, "coefficients"_a, "basis"_a, "labels"_a, "weights"_a, "p"_a, "n_threads"_a,
@@ -96,7 +86,7 @@ void bind_graph_pseudo(nb::module_& m) {
            const Matrix& p, int n_threads) {
             const Checked c(graph, p, Matrix(), basis, labels, weights);
             const Rows edges = c.edge_rows();
-            run([&] { pseudo_variances(c.field, p.data(), edges.data, n_threads, poll_signals); });
+            interruptible([&] { pseudo_variances(c.field, p.data(), edges.data, n_threads, poll_signals); });
             return edges.numpy();
         },
         "graph"_a, "basis"_a, "labels"_a, "weights"_a, "p"_a, "n_threads"_a,
@@ -107,8 +97,8 @@ void bind_graph_pseudo(nb::module_& m) {
            const Array<int32_t>& labels, const Array<double>& weights, int n_threads) {
             const Checked c(graph, unary, coefficients, basis, labels, weights);
             const Rows nodes = c.node_rows(), edges = c.edge_rows();
-            const double value =
-                run([&] { return composite_value(c.field, nodes.data, edges.data, n_threads, poll_signals); });
+            const double value = interruptible(
+                [&] { return composite_value(c.field, nodes.data, edges.data, n_threads, poll_signals); });
             return std::make_tuple(value, nodes.numpy(), edges.numpy());
         },
         "graph"_a, "unary"_a, "coefficients"_a, "basis"_a, "labels"_a, "weights"_a, "n_threads"_a,

@@ -59,7 +59,7 @@ void bind_online(nb::module_& m) {
             "sgd",
             [](Online& self, const Order& order, const Array<double>& steps, double l2, double l1, bool averaged) {
                 if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
-                return run([&] {
+                return interruptible([&] {
                     return self.chain.sgd(order.data(), steps.data(), static_cast<int64_t>(order.size()), l2, l1,
                                           averaged, poll_signals);
                 });
@@ -68,13 +68,15 @@ void bind_online(nb::module_& m) {
         .def(
             "perceptron",
             [](Online& self, const Order& order) {
-                run([&] { self.chain.perceptron(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
+                interruptible(
+                    [&] { self.chain.perceptron(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
             },
             "order"_a)
         .def(
             "measure",
             [](Online& self, const Order& order) {
-                run([&] { self.chain.measure(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
+                interruptible(
+                    [&] { self.chain.measure(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
             },
             "order"_a, "Counts mistakes, changes nothing.")
         .def_prop_ro(
@@ -110,7 +112,7 @@ void bind_online(nb::module_& m) {
             "passive_aggressive",
             [](Online& self, const Order& order, int kind, double c) {
                 if (kind < 0 || kind > 2) throw nb::value_error("kind must be 0, 1 or 2");
-                return run([&] {
+                return interruptible([&] {
                     return self.chain.passive_aggressive(order.data(), static_cast<int64_t>(order.size()),
                                                          static_cast<Aggression>(kind), c, poll_signals);
                 });
@@ -119,7 +121,7 @@ void bind_online(nb::module_& m) {
         .def(
             "arow",
             [](Online& self, const Order& order, double variance, double gamma) {
-                return run([&] {
+                return interruptible([&] {
                     return self.chain.arow(order.data(), static_cast<int64_t>(order.size()), variance, gamma,
                                            poll_signals);
                 });
@@ -128,7 +130,7 @@ void bind_online(nb::module_& m) {
         .def(
             "mira",
             [](Online& self, const Order& order, double c) {
-                return run(
+                return interruptible(
                     [&] { return self.chain.mira(order.data(), static_cast<int64_t>(order.size()), c, poll_signals); });
             },
             "order"_a, "c"_a, "Summed loss before each update.");
