@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "parallel.hpp"
+
 namespace crfkit {
 
 Blocks::Blocks(const Graph& graph) {
@@ -37,6 +39,18 @@ Blocks::Blocks(const Graph& graph) {
         edge_slots[e] = targets[b] = static_cast<int32_t>(a);
         targets[a] = static_cast<int32_t>(b);
     }
+}
+
+std::vector<std::vector<int64_t>> Blocks::shares(const std::vector<int64_t>& bounds, int n_threads) const {
+    std::vector<std::vector<int64_t>> result;
+    for (size_t phase = 0; phase + 1 < bounds.size(); ++phase) {
+        const int64_t begin = bounds[phase];
+        result.push_back(split_by_cost(bounds[phase + 1] - begin, n_threads, [&](int64_t b) {
+            return static_cast<double>(first_rows[begin + b] - first_rows[begin] + b);
+        }));
+        for (int64_t& bound : result.back()) bound += begin;
+    }
+    return result;
 }
 
 const std::vector<int32_t>& Blocks::neighbour_places() const {

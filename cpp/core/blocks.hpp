@@ -34,6 +34,8 @@ struct Blocks {
     // [rows][8] the place of the neighbour; a ghost's neighbour is itself. Made when first asked for.
     const std::vector<int32_t>& neighbour_places() const;
 
+    // [phase][thread] where the share of a thread begins, of the blocks bounds[phase] … bounds[phase+1]; even by work.
+    std::vector<std::vector<int64_t>> shares(const std::vector<int64_t>& bounds, int n_threads) const;
     // The slot of the k-th neighbour of a node.
     int64_t slot(int64_t node, int64_t k) const {
         const int32_t place = places[node];

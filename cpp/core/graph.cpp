@@ -51,4 +51,13 @@ Graph::Colours Graph::colours() const {
     return result;
 }
 
+void Graph::sum_by_graph(const double* node_terms, const double* edge_terms, double* out) const {
+    for (int64_t g = 0; g < n_graphs; ++g) {
+        double sum = 0;
+        for (int64_t i = node_offsets[g]; i < node_offsets[g + 1]; ++i) sum += node_terms[i];
+        for (int64_t e = edge_offsets[g]; e < edge_offsets[g + 1]; ++e) sum += edge_terms[e];
+        out[g] = sum;
+    }
+}
+
 }  // namespace crfkit

@@ -35,6 +35,9 @@ public:
         std::vector<int32_t> members;  // [N]
     };
     Colours colours() const;
+
+    // out[g] = the sum of the terms of graph g's nodes and edges, in their order.
+    void sum_by_graph(const double* node_terms, const double* edge_terms, double* out) const;
 };
 
 }  // namespace crfkit

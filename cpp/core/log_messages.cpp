@@ -239,12 +239,7 @@ void LogMessages::log_z(double* out, int n_threads) const {
             edge_terms.data()[e] = weight(e) * log_sum_exp(table.data(), K_ * K_);
         }
     });
-    for (int64_t g = 0; g < graph_.n_graphs; ++g) {
-        double sum = 0;
-        for (int64_t i = graph_.node_offsets[g]; i < graph_.node_offsets[g + 1]; ++i) sum += node_terms.data()[i];
-        for (int64_t e = graph_.edge_offsets[g]; e < graph_.edge_offsets[g + 1]; ++e) sum += edge_terms.data()[e];
-        out[g] = sum;
-    }
+    graph_.sum_by_graph(node_terms.data(), edge_terms.data(), out);
 }
 
 }  // namespace crfkit

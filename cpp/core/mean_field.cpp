@@ -86,21 +86,14 @@ Outcome MeanField::run(const Sweeps& sweeps, const std::function<bool()>& poll) 
     if (n_phases == 0) return {0, 0.0, true};
     const int64_t work = (blocks_.n_rows() * K_ + blocks_.n_blocks()) * kBlock * K_ / n_phases;
     const int n_threads = static_cast<int>(std::clamp<int64_t>(work / 4096, 1, std::max(sweeps.n_threads, 1)));
-    std::vector<std::vector<int64_t>> shares;
-    for (int p = 0; p < n_phases; ++p) {
-        const int64_t begin = phases[p];
-        shares.push_back(split_by_cost(phases[p + 1] - begin, n_threads, [&](int64_t b) {
-            return static_cast<double>(blocks_.first_rows[begin + b] - blocks_.first_rows[begin] + b);
-        }));
-    }
+    const auto shares = blocks_.shares(phases, n_threads);
     std::vector<Buffer> scratch;
     for (int thread = 0; thread < n_threads; ++thread) scratch.emplace_back(int64_t{K_} * kBlock);
     const int32_t* places = blocks_.neighbour_places().data();
     return run_sweeps(sweeps, n_phases, n_threads, 1, poll, [&](int thread, int, int phase, bool measure) {
-        const int64_t begin = phases[phase];
-        return kernel({blocks_.degrees.data(), blocks_.first_rows.data(), places, begin + shares[phase][thread],
-                       begin + shares[phase][thread + 1], K_, unary_.data(), tables_.data(), values_.data(),
-                       values_.data(), sweeps.damping, measure, scratch[thread].data(), blocks_.max_degree});
+        return kernel({blocks_.degrees.data(), blocks_.first_rows.data(), places, shares[phase][thread],
+                       shares[phase][thread + 1], K_, unary_.data(), tables_.data(), values_.data(), values_.data(),
+                       sweeps.damping, measure, scratch[thread].data(), blocks_.max_degree});
     });
 }
 
@@ -115,31 +108,28 @@ void MeanField::nodes(double* out) const {
 }
 
 void MeanField::log_z(double* out, int n_threads) const {
-    Buffer terms(graph_.n_nodes);
+    Buffer node_terms(graph_.n_nodes), edge_terms(graph_.n_edges);
     over(graph_.n_nodes, 512, n_threads, [&](int64_t begin, int64_t end) {
-        std::vector<double> table(static_cast<size_t>(K_ * K_));
         for (int64_t i = begin; i < end; ++i) {
             double term = 0;
-            const int64_t place = blocks_.places[i];
             for (int x = 0; x < K_; ++x)
-                if (const double p = probability(place, x); p > 0)
+                if (const double p = probability(blocks_.places[i], x); p > 0)
                     term += p * (potentials_.unary[i * K_ + x] - std::log(p));
-            for (int64_t s = graph_.starts[i]; s < graph_.starts[i + 1]; ++s) {
-                if (!graph_.is_first(i, s)) continue;
-                const int64_t other = blocks_.places[graph_.neighbours[s]];
-                potentials_.table(graph_.slot_edges[s], table.data());
-                for (int x = 0; x < K_; ++x)
-                    for (int y = 0; y < K_; ++y)
-                        term += probability(place, x) * probability(other, y) * table[x * K_ + y];
-            }
-            terms.data()[i] = term;
+            node_terms.data()[i] = term;
         }
     });
-    for (int64_t g = 0; g < graph_.n_graphs; ++g) {
-        double sum = 0;
-        for (int64_t i = graph_.node_offsets[g]; i < graph_.node_offsets[g + 1]; ++i) sum += terms.data()[i];
-        out[g] = sum;
-    }
+    over(graph_.n_edges, 512, n_threads, [&](int64_t begin, int64_t end) {
+        std::vector<double> table(static_cast<size_t>(K_ * K_));
+        for (int64_t e = begin; e < end; ++e) {
+            const int64_t i = blocks_.places[graph_.edges[2 * e]], j = blocks_.places[graph_.edges[2 * e + 1]];
+            potentials_.table(e, table.data());
+            double term = 0;
+            for (int x = 0; x < K_; ++x)
+                for (int y = 0; y < K_; ++y) term += probability(i, x) * probability(j, y) * table[x * K_ + y];
+            edge_terms.data()[e] = term;
+        }
+    });
+    graph_.sum_by_graph(node_terms.data(), edge_terms.data(), out);
 }
 
 }  // namespace crfkit

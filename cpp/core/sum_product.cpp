@@ -160,13 +160,7 @@ Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll)
     const int n_phases = static_cast<int>(phases.size()) - 1;
     const int64_t per_phase = n_rows * kBlock * K_ * K_ / n_phases;
     const int n_threads = static_cast<int>(std::clamp<int64_t>(per_phase / 4096, 1, std::max(sweeps.n_threads, 1)));
-    std::vector<std::vector<int64_t>> shares;
-    for (int p = 0; p < n_phases; ++p) {
-        const int64_t begin = phases[p];
-        shares.push_back(split_by_cost(phases[p + 1] - begin, n_threads, [&](int64_t b) {
-            return static_cast<double>(blocks_.first_rows[begin + b] - blocks_.first_rows[begin] + b);
-        }));
-    }
+    const auto shares = blocks_.shares(phases, n_threads);
     Buffer other;
     if (sweeps.flooding) {
         other = Buffer(messages_.size());
@@ -179,11 +173,9 @@ Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll)
         sweeps, n_phases, n_threads, kMeasureEvery, poll, [&](int thread, int sweep, int phase, bool measure) {
             double *from = messages_.data(), *to = sweeps.flooding ? other.data() : from;
             if (sweep % 2 == 0) std::swap(from, to);
-            const int64_t begin = phases[phase];
             return kernel({blocks_.degrees.data(), blocks_.first_rows.data(), blocks_.targets.data(),
-                           begin + shares[phase][thread], begin + shares[phase][thread + 1], K_, unary_.data(),
-                           tables_.data(), from, to, sweeps.damping, measure, scratch[thread].data(),
-                           blocks_.max_degree});
+                           shares[phase][thread], shares[phase][thread + 1], K_, unary_.data(), tables_.data(), from,
+                           to, sweeps.damping, measure, scratch[thread].data(), blocks_.max_degree});
         });
     if (sweeps.flooding && outcome.iterations % 2 == 1) messages_ = std::move(other);
     return outcome;
@@ -304,12 +296,7 @@ void SumProduct::log_z(double* out, int n_threads) const {
             edge_terms.data()[e] = term;
         }
     });
-    for (int64_t g = 0; g < graph_.n_graphs; ++g) {
-        double sum = 0;
-        for (int64_t i = graph_.node_offsets[g]; i < graph_.node_offsets[g + 1]; ++i) sum += node_terms.data()[i];
-        for (int64_t e = graph_.edge_offsets[g]; e < graph_.edge_offsets[g + 1]; ++e) sum += edge_terms.data()[e];
-        out[g] = sum;
-    }
+    graph_.sum_by_graph(node_terms.data(), edge_terms.data(), out);
 }
 
 }  // namespace crfkit

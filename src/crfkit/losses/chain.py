@@ -7,7 +7,6 @@ hinge            Σ_n weight_n · (max_y (score(x_n, y) + cost(y_n, y)) − scor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from crfkit.data.sequences import Floats, SequenceData
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
+from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.losses.online import OnlineChain
 from crfkit.protocols import Evaluation
 
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from crfkit.losses.expectations import ChainExpectations
 
 
-class ChainLoss:
+class ChainLoss(FieldLoss):
     """A loss of a field on labelled sequences. `cost` is [gold label, label]."""
 
-    name: ClassVar[str]
-    capabilities: ClassVar[frozenset[str]]
     hinge: ClassVar[bool] = False
 
     def __init__(
@@ -57,14 +55,6 @@ class ChainLoss:
             raise DataError(str(error)) from None
         self._curved = False  # whether a Hessian product was asked for: the next evaluations prepare for it
         self._held: ChainEvaluation | None = None  # the evaluation that the native objective stands at
-
-    @property
-    def size(self) -> int:
-        return self.field.size
-
-    @property
-    def layout(self) -> Mapping[str, slice]:
-        return self.field.layout
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> ChainEvaluation:
         return ChainEvaluation(self, w)
@@ -148,13 +138,8 @@ def cost_matrix(cost: ArrayLike | None, n_labels: int) -> Floats:
     return matrix
 
 
-class ChainEvaluation:
+class ChainEvaluation(LazyEvaluation):
     """A chain loss at w; value and gradient are computed together when either is first asked for."""
-
-    def __init__(self, loss: ChainLoss, w: Floats) -> None:
-        self.w = w
-        self._loss = loss
-        self._both: tuple[float, Floats] | None = None
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss
@@ -165,18 +150,6 @@ class ChainEvaluation:
         value = objective.value_gradient(self.w, gradient, keep)
         loss._held = self
         return value, gradient
-
-    @property
-    def value(self) -> float:
-        if self._both is None:
-            self._both = self._evaluate()
-        return self._both[0]
-
-    @property
-    def grad(self) -> Floats:
-        if self._both is None:
-            self._both = self._evaluate()
-        return self._both[1]
 
     def hessp(self, v: Floats) -> Floats:
         """∇²loss(w)·v."""

@@ -9,9 +9,6 @@ closer to the likelihood than the pseudo-likelihood where neighbours depend stro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
-
 from numpy.typing import ArrayLike
 
 from crfkit import _core
@@ -19,11 +16,12 @@ from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats
 from crfkit.fields.graph import GraphField
 from crfkit.inference.chain import count_threads
+from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.losses.pseudo import known_labels
 from crfkit.protocols import Evaluation
 
 
-class CompositeLikelihood:
+class CompositeLikelihood(FieldLoss):
     """The negative log-composite likelihood of the edges of fully labelled graphs.
 
     >>> import numpy as np
@@ -44,14 +42,6 @@ class CompositeLikelihood:
         self.field = field
         self.n_threads = n_threads
 
-    @property
-    def size(self) -> int:
-        return self.field.size
-
-    @property
-    def layout(self) -> Mapping[str, slice]:
-        return self.field.layout
-
     def at(self, w: Floats, warm: Evaluation | None = None) -> CompositeEvaluation:
         return CompositeEvaluation(self, w)
 
@@ -60,15 +50,10 @@ class CompositeLikelihood:
         return CompositeLikelihood(self.data.take(ids), self.field, self.n_threads)
 
 
-class CompositeEvaluation:
+class CompositeEvaluation(LazyEvaluation):
     """A composite likelihood at w; value and gradient are computed together when either is first asked for."""
 
-    def __init__(self, loss: CompositeLikelihood, w: Floats) -> None:
-        self.w = w
-        self._loss = loss
-
-    @cached_property
-    def _both(self) -> tuple[float, Floats]:
+    def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss
         potentials = loss.field.potentials(loss.data, self.w)
         value, nodes, edges = _core.composite_value(
@@ -81,17 +66,3 @@ class CompositeEvaluation:
             count_threads(loss.n_threads),
         )
         return value, loss.field.adjoint(loss.data, nodes, edges)
-
-    @property
-    def value(self) -> float:
-        return self._both[0]
-
-    @property
-    def grad(self) -> Floats:
-        return self._both[1]
-
-    def hessp(self, v: Floats) -> Floats:
-        raise NotImplementedError(f"the {self._loss.name} has no hessp")
-
-    def hess_diag(self) -> Floats:
-        raise NotImplementedError(f"the {self._loss.name} has no hess_diag")

@@ -9,7 +9,6 @@ all (Sutskever & Tieleman 2010). Persistent (Tieleman 2008): the chains go on fr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -18,10 +17,11 @@ from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.inference.gibbs import gibbs_sweeps
+from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.protocols import Evaluation
 
 
-class ContrastiveDivergence:
+class ContrastiveDivergence(FieldLoss):
     """The gradient of contrastive divergence on labelled graphs; for solvers that need no value ("adam").
 
     Every evaluation has random numbers of its own, named by the seed and the number of evaluations before it: a new
@@ -45,6 +45,8 @@ class ContrastiveDivergence:
     """
 
     capabilities = frozenset({"gradient"})
+
+    field: GraphField
 
     def __init__(
         self,
@@ -79,14 +81,6 @@ class ContrastiveDivergence:
         self._chains: Ids = data.labels  # where the next evaluation's start
         self._evaluations = 0
 
-    @property
-    def size(self) -> int:
-        return self.field.size
-
-    @property
-    def layout(self) -> Mapping[str, slice]:
-        return self.field.layout
-
     def at(self, w: Floats, warm: Evaluation | None = None) -> ContrastiveEvaluation:
         number, self._evaluations = self._evaluations, self._evaluations + 1
         return ContrastiveEvaluation(self, w, number)
@@ -105,25 +99,16 @@ class ContrastiveDivergence:
         return field.adjoint(data, nodes, change.T * data.edge_weights[:, None])
 
 
-class ContrastiveEvaluation:
+class ContrastiveEvaluation(LazyEvaluation):
     """Contrastive divergence at w. The chains run once, when the gradient is first asked for."""
 
-    value = math.nan  # there is none
-
     def __init__(self, loss: ContrastiveDivergence, w: Floats, number: int) -> None:
-        self.w = w
-        self._loss = loss
+        super().__init__(loss, w)
         self._number = number
-        self._grad: Floats | None = None
 
     @property
-    def grad(self) -> Floats:
-        if self._grad is None:
-            self._grad = self._loss._gradient(self.w, self._number)
-        return self._grad
+    def value(self) -> float:
+        return math.nan  # there is none
 
-    def hessp(self, v: Floats) -> Floats:
-        raise NotImplementedError(f"the {self._loss.name} has no hessp")
-
-    def hess_diag(self) -> Floats:
-        raise NotImplementedError(f"the {self._loss.name} has no hess_diag")
+    def _evaluate(self) -> tuple[float, Floats]:
+        return math.nan, self._loss._gradient(self.w, self._number)

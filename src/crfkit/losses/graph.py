@@ -8,8 +8,6 @@ Fully labelled, the second term is the score of the labels. With an approximate 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,10 +17,11 @@ from crfkit.errors import DataError
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.marginals import Engine, Marginals
+from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.protocols import Evaluation
 
 
-class GraphLikelihood:
+class GraphLikelihood(FieldLoss):
     """The negative log-likelihood of labelled graphs, as the engine computes it."""
 
     capabilities = frozenset({"smooth", "subset", "warm"})
@@ -39,14 +38,6 @@ class GraphLikelihood:
         self._partly = data.labels is not None and bool((data.labels < 0).any())
         self._observed = None if self._partly else field.observed(data)
 
-    @property
-    def size(self) -> int:
-        return self.field.size
-
-    @property
-    def layout(self) -> Mapping[str, slice]:
-        return self.field.layout
-
     def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
         return GraphEvaluation(self, w, warm if isinstance(warm, GraphEvaluation) else None)
 
@@ -55,14 +46,12 @@ class GraphLikelihood:
         return GraphLikelihood(self.data.take(ids), self.field, self.engine)
 
 
-class GraphEvaluation:
+class GraphEvaluation(LazyEvaluation):
     """A graph likelihood at w. Inference runs once, when value or gradient is first asked for."""
 
     def __init__(self, loss: GraphLikelihood, w: Floats, warm: GraphEvaluation | None) -> None:
-        self.w = w
-        self._loss = loss
+        super().__init__(loss, w)
         self._warm = warm
-        self._both: tuple[float, Floats] | None = None
         self.marginals: Marginals | None = None
         self.clamped: Marginals | None = None  # given the labels that are known, where some are not
 
@@ -85,7 +74,7 @@ class GraphEvaluation:
         return value, field.adjoint(data, model_nodes - nodes, model_edges - edges)
 
     def _run(self, potentials: Potentials, warm: Marginals | None) -> Marginals:
-        marginals = self._loss.engine.run(potentials, warm)
+        marginals: Marginals = self._loss.engine.run(potentials, warm)
         if not marginals.status.settled:
             self._loss.unsettled += 1
         return marginals
@@ -94,21 +83,3 @@ class GraphEvaluation:
         data = self._loss.data
         moments = marginals.moments(potentials.basis)
         return marginals.nodes * data.node_weights[:, None], moments * data.edge_weights[:, None]
-
-    @property
-    def value(self) -> float:
-        if self._both is None:
-            self._both = self._evaluate()
-        return self._both[0]
-
-    @property
-    def grad(self) -> Floats:
-        if self._both is None:
-            self._both = self._evaluate()
-        return self._both[1]
-
-    def hessp(self, v: Floats) -> Floats:
-        raise NotImplementedError(f"the {self._loss.name} has no hessp")
-
-    def hess_diag(self) -> Floats:
-        raise NotImplementedError(f"the {self._loss.name} has no hess_diag")

@@ -5,7 +5,7 @@ loss = Σ_i weight_i · (log Σ_k exp c_i(k) − c_i(y_i)),    c_i(k) = U_i(k) +
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -19,10 +19,11 @@ from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError
 from crfkit.fields.graph import GraphField
 from crfkit.inference.chain import count_threads
+from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.protocols import Evaluation
 
 
-class PseudoLikelihood:
+class PseudoLikelihood(FieldLoss):
     """The negative log-pseudo-likelihood of fully labelled graphs.
 
     >>> from crfkit.data.graph import Graph
@@ -34,6 +35,7 @@ class PseudoLikelihood:
     """
 
     name = "pseudo-likelihood"
+    field: GraphField
     capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset"})
 
     def __init__(self, data: GraphData, field: GraphField, n_threads: int | None = None) -> None:
@@ -41,14 +43,6 @@ class PseudoLikelihood:
         self.data = data
         self.field = field
         self.n_threads = n_threads
-
-    @property
-    def size(self) -> int:
-        return self.field.size
-
-    @property
-    def layout(self) -> Mapping[str, slice]:
-        return self.field.layout
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> PseudoEvaluation:
         return PseudoEvaluation(self, w)
@@ -95,18 +89,13 @@ class PseudoLikelihood:
         )
 
 
-class PseudoEvaluation:
+class PseudoEvaluation(LazyEvaluation):
     """A pseudo-likelihood at w; value and gradient are computed together when either is first asked for."""
 
-    def __init__(self, loss: PseudoLikelihood, w: Floats) -> None:
-        self.w = w
-        self._loss = loss
-
-    @cached_property
-    def _both(self) -> tuple[float, Floats, Floats]:
+    def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss
         potentials = loss.field.potentials(loss.data, self.w)
-        value, p, nodes, edges = _core.pseudo_value(
+        value, self._conditionals, nodes, edges = _core.pseudo_value(
             loss.data.graph.native,
             potentials.unary,
             potentials.coefficients,
@@ -115,24 +104,19 @@ class PseudoEvaluation:
             loss.data.node_weights,
             count_threads(loss.n_threads),
         )
-        return value, loss.field.adjoint(loss.data, nodes, edges), p
-
-    @property
-    def value(self) -> float:
-        return self._both[0]
-
-    @property
-    def grad(self) -> Floats:
-        return self._both[1]
+        return value, loss.field.adjoint(loss.data, nodes, edges)
 
     @property
     def conditionals(self) -> Floats:
         """[n, K] p(y_i = k | the labels of the neighbours)."""
-        return self._both[2]
+        if self._both is None:
+            self._both = self._evaluate()
+        return self._conditionals
 
     def hessp(self, v: Floats) -> Floats:
         """∇²loss(w)·v."""
-        return self._loss._hessp(v, self.conditionals, self._loss.data.node_weights)
+        product: Floats = self._loss._hessp(v, self.conditionals, self._loss.data.node_weights)
+        return product
 
     def hess_diag(self) -> Floats:
         """The diagonal as if the edges of a node were independent; exact for node weights, and if no node has two."""
@@ -145,7 +129,8 @@ class PseudoEvaluation:
         if field.node_form == "ising":  # Var ±1 = 4 p(1−p); the adjoint takes − first + second
             nodes[:, 0] = 0.0
             nodes[:, 1] *= 4.0
-        return field.adjoint(loss._squared, nodes, edges)
+        diagonal: Floats = field.adjoint(loss._squared, nodes, edges)
+        return diagonal
 
 
 def known_labels(data: GraphData, field: GraphField, what: str) -> Ids:
