@@ -29,6 +29,7 @@ _HOME = {
     "Template": "crfkit.features",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
+    "read_table": "crfkit.readers.tables",
     "regularisation_path": "crfkit.path",
 }
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from crfkit.penalties import ElasticNet as ElasticNet
     from crfkit.penalties import NoPenalty as NoPenalty
     from crfkit.readers import read_columns as read_columns
+    from crfkit.readers.tables import read_table as read_table
 
 __version__ = version("crfkit")
 

@@ -191,13 +191,13 @@ class TableEncoder:
         if X is None:
             raise DataError(f"the model has {len(self.features)} features; X is None")
         names = _columns(X, "x")
-        if hasattr(X, "columns") and names != self.features:
-            missing = [name for name in self.features if name not in names]
-            if missing:
-                raise DataError(f"X has no column {missing[0]!r}, which the model was trained on")
-            X = X.to_numpy()[:, [names.index(name) for name in self.features]]
-        if len(names) != len(self.features):
+        named = hasattr(X, "columns")
+        if named and (missing := [name for name in self.features if name not in names]):
+            raise DataError(f"X has no column {missing[0]!r}, which the model was trained on")
+        if len(names) != len(self.features) and not named:
             raise DataError(f"X has {len(names)} columns; the model has {len(self.features)} features")
+        if named:
+            X = X.to_numpy()[:, [names.index(name) for name in self.features]]
         return check_features(X, "X")
 
     def _data(self, X: Any, rows: int, states: Ids | None = None, weights: ArrayLike | None = None) -> GraphData:
