@@ -149,7 +149,7 @@ class GraphModel:
             raise ModelFileError(f"inputs of kind '{kind}'; this version knows {', '.join(ENCODERS)}")
         try:
             encoder = ENCODERS[kind].from_parts(contents)
-            field = encoder.empty_field(contents.entry("node_form", str), contents.entry("edge_form", str))
+            field = encoder.field(contents.entry("node_form", str), contents.entry("edge_form", str))
             inference = _read_engine(contents.entry("inference", dict))
         except CrfkitError as error:
             raise ModelFileError(f"inconsistent model: {error}") from None

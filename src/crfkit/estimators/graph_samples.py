@@ -14,7 +14,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import CrfkitError, DataError, ModelFileError
 from crfkit.estimators.graph_labels import Labels, check_classes, learn_classes, read_labels, to_states
-from crfkit.fields.graph import GraphField, tied_field
+from crfkit.fields.graph import GraphField
 from crfkit.modelfile import Contents
 
 
@@ -69,8 +69,12 @@ class SampleEncoder:
     def n_states(self) -> list[int]:
         return [len(self.classes)]
 
-    def field(self, data: GraphData, node_form: str, edge_form: str) -> GraphField:
-        return tied_field(data, len(self.classes), node_form, edge_form)
+    def field(self, node_form: str, edge_form: str) -> GraphField:
+        """One set of weights for all nodes and one for all edges."""
+        nodes, edges = (
+            1 if width is None else width + self.intercept for width in (self.n_features, self.n_edge_features)
+        )
+        return GraphField(np.array(self.n_states), nodes, edges, node_form=node_form, edge_form=edge_form)
 
     def training_data(self, X: Any, states: Ids, weights: Any, counts: bool) -> GraphData:
         return self._data(read_samples(X), states, weights)
@@ -133,13 +137,6 @@ class SampleEncoder:
             "intercept": contents.entry("intercept", bool),
             "edge_inputs": contents.entry("edge_inputs", bool),
         }
-
-    def empty_field(self, node_form: str, edge_form: str) -> GraphField:
-        """The field of a model file."""
-        nodes, edges = (
-            1 if width is None else width + self.intercept for width in (self.n_features, self.n_edge_features)
-        )
-        return GraphField(np.array(self.n_states), nodes, edges, node_form=node_form, edge_form=edge_form)
 
     # --- inputs
 

@@ -13,7 +13,7 @@ from crfkit.data.graphs import GraphData, check_features
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.estimators.graph_labels import Labels, check_classes, learn_classes, read_labels, to_states
-from crfkit.fields.graph import GraphField, untied_field
+from crfkit.fields.graph import GraphField
 from crfkit.modelfile import Contents
 
 
@@ -61,8 +61,12 @@ class TableEncoder:
     def n_states(self) -> list[int]:
         return [len(c) for c in self.classes]
 
-    def field(self, data: GraphData, node_form: str, edge_form: str) -> GraphField:
-        return untied_field(data, self.n_states, node_form, edge_form)
+    def field(self, node_form: str, edge_form: str) -> GraphField:
+        """A set of weights for every variable and every edge."""
+        width, structure = len(self.feature_names), self.structure
+        edge_width = width if self.edge_inputs else 1
+        states = np.array(self.n_states)
+        return GraphField(states, width, edge_width, structure.n_edges, node_form, edge_form, structure.edges)
 
     def training_data(self, X: Any, states: Ids, weights: Any, counts: bool) -> GraphData:
         """`counts`: where there are no inputs, the sufficient statistics alone."""
@@ -168,17 +172,6 @@ class TableEncoder:
             contents.entry("intercept", bool),
             contents.entry("edge_inputs", bool),
         )
-
-    def widths(self) -> tuple[int, int]:
-        """The numbers of features of nodes and of edges that a field for it has."""
-        width = len(self.feature_names)
-        return width, width if self.edge_inputs else 1
-
-    def empty_field(self, node_form: str, edge_form: str) -> GraphField:
-        """The field of a model file."""
-        nodes, edges = self.widths()
-        ends = self.structure.edges
-        return GraphField(np.array(self.n_states), nodes, edges, self.structure.n_edges, node_form, edge_form, ends)
 
     # --- inputs
 

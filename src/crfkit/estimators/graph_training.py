@@ -78,7 +78,7 @@ class GraphTraining:
         data = encoder.training_data(X, states, sample_weight, counts=self.loss == "likelihood")
         if not data.graph_weights.any():
             raise ParameterError("every sample has weight 0")
-        graph_field = encoder.field(data, self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
+        graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
         if graph_field.size == 0:
             raise DataError("the field has no weights: there are no features")
         loss = self.make_loss(data, graph_field)
