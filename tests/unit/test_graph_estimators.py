@@ -42,7 +42,7 @@ class Frame:
         return len(self.values)
 
 
-def table(n=60, d=3, variables=3, seed=0):
+def table(n=36, d=3, variables=3, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     noise = rng.normal(size=(n, variables)) + rng.normal(size=(n, 1))

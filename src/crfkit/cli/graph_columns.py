@@ -94,7 +94,12 @@ def label_columns(
 
 
 def read_states(gold: Table, encoder: TableEncoder) -> Ids:
-    try:
-        return encoder.states(gold)
-    except DataError as error:
-        raise DataError(str(error), gold.path) from None
+    """[rows, variables] states, −1 for empty cells; raises and names the line of a label the model does not know."""
+    for name, column, classes in zip(gold.columns, gold.values, encoder.classes, strict=True):
+        known = set(classes.tolist())
+        for row, label in enumerate(column.tolist()):
+            if label is not None and label == label and label not in known:
+                shown = ", ".join(map(str, classes.tolist()[:8]))
+                message = f"column {name!r} has the label {label!r}; its labels are {shown}"
+                raise DataError(message, gold.path, int(gold.lines[row]))
+    return encoder.states(gold)
