@@ -1,7 +1,221 @@
+#include "../core/log_messages.hpp"
+#include "../core/mean_field.hpp"
+#include "../core/sum_product.hpp"
 #include "graph.hpp"
 
 namespace crfkit {
 
-void bind_graph_messages(nb::module_&) {}
+namespace {
+
+// The arrays of a field's potentials, kept alive, and what the core reads of them.
+struct PotentialArrays {
+    Matrix unary, coefficients;
+    Tables basis;
+    PotentialsView view;
+
+    PotentialArrays(const Graph& graph, Matrix u, Matrix c, Tables b)
+        : unary(std::move(u)), coefficients(std::move(c)), basis(std::move(b)) {
+        const size_t K = unary.shape(1), B = basis.shape(0);
+        if (unary.shape(0) != static_cast<size_t>(graph.n_nodes)) throw nb::value_error("unary: not a row per node");
+        if (coefficients.shape(0) != static_cast<size_t>(graph.n_edges) || coefficients.shape(1) != B || B == 0)
+            throw nb::value_error("coefficients: not a row per edge, or not a column per table");
+        if (basis.shape(1) != K || basis.shape(2) != K) throw nb::value_error("basis: not tables of states");
+        bool unit = B == K * K;
+        for (size_t b = 0; b < B && unit; ++b)
+            for (size_t x = 0; x < K * K && unit; ++x) unit = basis.data()[b * K * K + x] == (b == x ? 1.0 : 0.0);
+        view = {static_cast<int>(K), static_cast<int>(B), unit, unary.data(), coefficients.data(), basis.data()};
+    }
+};
+
+const MessageKernels& kernels_named(const std::string& name) {
+    const MessageKernels* kernels = find_message_kernels(name.c_str());
+    if (!kernels) throw nb::value_error("these kernels do not exist, or this machine cannot run them");
+    return *kernels;
+}
+
+struct BoundSumProduct {
+    const Graph& graph;
+    PotentialArrays arrays;
+    SumProduct messages;
+    BoundSumProduct(const Graph& g, const Blocks& blocks, Matrix u, Matrix c, Tables b, const std::string& kernels,
+                    int n_threads)
+        : graph(g),
+          arrays(g, std::move(u), std::move(c), std::move(b)),
+          messages(g, blocks, arrays.view, kernels_named(kernels), n_threads) {}
+};
+
+struct BoundLogMessages {
+    const Graph& graph;
+    PotentialArrays arrays;
+    OptionalArray<double> rho;
+    LogMessages messages;
+    BoundLogMessages(const Graph& g, Matrix u, Matrix c, Tables b, OptionalArray<double> r, bool maximum)
+        : graph(g),
+          arrays(g, std::move(u), std::move(c), std::move(b)),
+          rho(std::move(r)),
+          messages(g, arrays.view, pointer(rho), maximum) {
+        if (rho && rho->size() != static_cast<size_t>(g.n_edges)) throw nb::value_error("rho: not a number per edge");
+    }
+};
+
+struct BoundMeanField {
+    const Graph& graph;
+    PotentialArrays arrays;
+    MeanField field;
+    BoundMeanField(const Graph& g, const Blocks& blocks, Matrix u, Matrix c, Tables b, const std::string& kernels,
+                   int n_threads)
+        : graph(g),
+          arrays(g, std::move(u), std::move(c), std::move(b)),
+          field(g, blocks, arrays.view, kernels_named(kernels), n_threads) {}
+};
+
+std::tuple<int, double, bool> as_tuple(const Outcome& outcome) {
+    return {outcome.iterations, outcome.residual, outcome.converged};
+}
+
+template <class Run>
+std::tuple<int, double, bool> run(const Run& work) {
+    try {
+        return as_tuple(without_gil(work));
+    } catch (const Interrupted&) {
+        throw nb::python_error();
+    }
+}
+
+// log Z, nodes and edges of an engine, as arrays.
+template <class Engine>
+Numpy1<double> log_z(const Graph& graph, const Engine& engine, int n_threads) {
+    std::vector<double> out(static_cast<size_t>(graph.n_graphs));
+    without_gil([&] { engine.log_z(out.data(), n_threads); });
+    return to_numpy(std::move(out));
+}
+template <class Fill>
+Numpy2<double> node_array(const Graph& graph, int K, const Fill& fill) {
+    nb::capsule owner;
+    double* data = allocate<double>(static_cast<size_t>(graph.n_nodes * K), owner);
+    without_gil([&] { fill(data); });
+    return Numpy2<double>(data, {static_cast<size_t>(graph.n_nodes), static_cast<size_t>(K)}, owner);
+}
+template <class Fill>
+Numpy3<double> edge_array(const Graph& graph, int K, const Fill& fill) {
+    nb::capsule owner;
+    double* data = allocate<double>(static_cast<size_t>(graph.n_edges * K * K), owner);
+    without_gil([&] { fill(data); });
+    const size_t n = static_cast<size_t>(K);
+    return Numpy3<double>(data, {static_cast<size_t>(graph.n_edges), n, n}, owner);
+}
+
+}  // namespace
+
+void bind_graph_messages(nb::module_& m) {
+    nb::class_<Blocks>(m, "Blocks", "Nodes in blocks of eight of one colour and degree.")
+        .def(
+            "__init__", [](Blocks* self, const Graph& graph) { without_gil([&] { new (self) Blocks(graph); }); },
+            "graph"_a, nb::keep_alive<1, 2>());
+
+    nb::class_<BoundSumProduct>(m, "SumProduct", "Loopy belief propagation in probability space.")
+        .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, const std::string&, int>(), "graph"_a,
+             "blocks"_a, nb::arg("unary").noconvert(), nb::arg("coefficients").noconvert(),
+             nb::arg("basis").noconvert(), "kernels"_a, "n_threads"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+        .def_prop_ro("fits", [](const BoundSumProduct& s) { return s.messages.fits(); })
+        .def_prop_ro("form", [](const BoundSumProduct& s) { return std::string(s.messages.form()); })
+        .def(
+            "start_from",
+            [](BoundSumProduct& s, const BoundSumProduct& other) { return s.messages.start_from(other.messages); },
+            "other"_a)
+        .def(
+            "run",
+            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, int n_threads) {
+                return run([&] {
+                    return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
+                });
+            },
+            "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
+            "(iterations, largest change of a log message, whether that is within the tolerance)")
+        .def(
+            "log_z", [](const BoundSumProduct& s, int n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+        .def(
+            "nodes",
+            [](const BoundSumProduct& s, int n) {
+                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
+            },
+            "n_threads"_a)
+        .def(
+            "edges",
+            [](const BoundSumProduct& s, int n) {
+                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
+            },
+            "n_threads"_a);
+
+    nb::class_<BoundLogMessages>(m, "LogMessages", "Message passing in log space: sum or max, tree-reweighted or not.")
+        .def(nb::init<const Graph&, Matrix, Matrix, Tables, OptionalArray<double>, bool>(), "graph"_a,
+             nb::arg("unary").noconvert(), nb::arg("coefficients").noconvert(), nb::arg("basis").noconvert(),
+             "rho"_a.none(), "maximum"_a, nb::keep_alive<1, 2>())
+        .def(
+            "start_from",
+            [](BoundLogMessages& s, const BoundLogMessages& other) { return s.messages.start_from(other.messages); },
+            "other"_a)
+        .def(
+            "run",
+            [](BoundLogMessages& s, int max_iterations, double tolerance, double damping, const std::string& schedule,
+               int n_threads) {
+                const Sweeps sweeps{max_iterations, tolerance, damping, schedule == "flooding", n_threads};
+                return run([&] {
+                    return schedule == "residual" ? s.messages.run_residual(sweeps, poll_signals)
+                                                  : s.messages.run(sweeps, poll_signals);
+                });
+            },
+            "max_iterations"_a, "tolerance"_a, "damping"_a, "schedule"_a, "n_threads"_a,
+            "(iterations, largest change of a log message, whether that is within the tolerance)")
+        .def(
+            "log_z", [](const BoundLogMessages& s, int n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+        .def(
+            "nodes",
+            [](const BoundLogMessages& s, int n) {
+                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
+            },
+            "n_threads"_a)
+        .def(
+            "edges",
+            [](const BoundLogMessages& s, int n) {
+                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
+            },
+            "n_threads"_a)
+        .def(
+            "states",
+            [](const BoundLogMessages& s, int n) {
+                std::vector<int32_t> out(static_cast<size_t>(s.graph.n_nodes));
+                without_gil([&] { s.messages.states(out.data(), n); });
+                return to_numpy(std::move(out));
+            },
+            "n_threads"_a, "The state of the largest belief of every node.");
+
+    nb::class_<BoundMeanField>(m, "MeanField", "Naive mean field by coordinate ascent.")
+        .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, const std::string&, int>(), "graph"_a,
+             "blocks"_a, nb::arg("unary").noconvert(), nb::arg("coefficients").noconvert(),
+             nb::arg("basis").noconvert(), "kernels"_a, "n_threads"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+        .def(
+            "start_from",
+            [](BoundMeanField& s, const Matrix& nodes) {
+                if (nodes.shape(0) != static_cast<size_t>(s.graph.n_nodes) ||
+                    nodes.shape(1) != static_cast<size_t>(s.arrays.view.n_states))
+                    throw nb::value_error("nodes: not a distribution per node");
+                s.field.start_from(nodes.data());
+            },
+            "nodes"_a)
+        .def(
+            "run",
+            [](BoundMeanField& s, int max_iterations, double tolerance, double damping, int n_threads) {
+                return run(
+                    [&] { return s.field.run({max_iterations, tolerance, damping, false, n_threads}, poll_signals); });
+            },
+            "max_iterations"_a, "tolerance"_a, "damping"_a, "n_threads"_a,
+            "(iterations, largest change of a probability, whether that is within the tolerance)")
+        .def(
+            "log_z", [](const BoundMeanField& s, int n) { return log_z(s.graph, s.field, n); }, "n_threads"_a)
+        .def("nodes", [](const BoundMeanField& s) {
+            return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.field.nodes(out); });
+        });
+}
 
 }  // namespace crfkit

@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_graph_exact(m);
     crfkit::bind_graph_gibbs(m);
     crfkit::bind_graph_pseudo(m);
+    crfkit::bind_graph_icm(m);
 }

@@ -217,3 +217,190 @@ class Graph:
 
     def colours(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
         """(bounds, nodes by colour): no two nodes of a colour are neighbours."""
+
+class Blocks:
+    """Nodes in blocks of eight of one colour and degree."""
+
+    def __init__(self, graph: Graph) -> None: ...
+
+class SumProduct:
+    """Loopy belief propagation in probability space."""
+
+    def __init__(self, graph: Graph, blocks: Blocks, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], kernels: str, n_threads: int) -> None: ...
+
+    @property
+    def fits(self) -> bool: ...
+
+    @property
+    def form(self) -> str: ...
+
+    def start_from(self, other: SumProduct) -> bool: ...
+
+    def run(self, max_iterations: int, tolerance: float, damping: float, flooding: bool, n_threads: int) -> tuple[int, float, bool]:
+        """
+        (iterations, largest change of a log message, whether that is within the tolerance)
+        """
+
+    def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    def nodes(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
+
+    def edges(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]: ...
+
+class LogMessages:
+    """Message passing in log space: sum or max, tree-reweighted or not."""
+
+    def __init__(self, graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], rho: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, maximum: bool) -> None: ...
+
+    def start_from(self, other: LogMessages) -> bool: ...
+
+    def run(self, max_iterations: int, tolerance: float, damping: float, schedule: str, n_threads: int) -> tuple[int, float, bool]:
+        """
+        (iterations, largest change of a log message, whether that is within the tolerance)
+        """
+
+    def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    def nodes(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
+
+    def edges(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]: ...
+
+    def states(self, n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """The state of the largest belief of every node."""
+
+class MeanField:
+    """Naive mean field by coordinate ascent."""
+
+    def __init__(self, graph: Graph, blocks: Blocks, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], kernels: str, n_threads: int) -> None: ...
+
+    def start_from(self, nodes: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def run(self, max_iterations: int, tolerance: float, damping: float, n_threads: int) -> tuple[int, float, bool]:
+        """
+        (iterations, largest change of a probability, whether that is within the tolerance)
+        """
+
+    def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    def nodes(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
+
+class TreePlan:
+    """The order in which exact inference passes through a forest."""
+
+    def __init__(self, graph: Graph) -> None: ...
+
+    @property
+    def cyclic(self) -> int:
+        """The first graph that has a cycle; -1: none."""
+
+    def marginals(self, unary: NDArray[numpy.float64], tables: NDArray[numpy.float64], n_threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z per graph, node marginals, edge marginals)"""
+
+    def decode(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """A labelling of the highest score."""
+
+    def sample(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_samples: int, seed: int, n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')]:
+        """Independent labellings."""
+
+class Elimination:
+    """Orders in which to eliminate the nodes of graphs, by min-fill."""
+
+    def __init__(self, graph: Graph, limit: int, budget: int) -> None: ...
+
+    @property
+    def stopped(self) -> int:
+        """The graph without an order; -1: none."""
+
+    @property
+    def widest(self) -> int:
+        """The graph of the largest clique."""
+
+    @property
+    def width(self) -> int:
+        """Its width: the nodes of a clique less one."""
+
+    def most_entries(self, n_states: int) -> tuple[int, float]:
+        """
+        (graph, entries): the graph that needs most for all its tables together.
+        """
+
+class JunctionPlan:
+    """Clique tables of graphs, for so many states."""
+
+    def __init__(self, elimination: Elimination, n_states: int) -> None: ...
+
+    @property
+    def max_size(self) -> int:
+        """Entries of all tables of the largest graph."""
+
+    def marginals(self, unary: NDArray[numpy.float64], tables: NDArray[numpy.float64], n_threads: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z per graph, node marginals, edge marginals)"""
+
+    def decode(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """A labelling of the highest score."""
+
+    def sample(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_samples: int, seed: int, n_threads: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')]:
+        """Independent labellings."""
+
+    def pair_marginals(self, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], pairs: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]:
+        """
+        Marginals of pairs of nodes of a graph each; those of the same first node stand together.
+        """
+
+class GibbsPlan:
+    """What of a graph the Gibbs sampler needs: colours and induced forests."""
+
+    def __init__(self, graph: Graph) -> None: ...
+
+    @property
+    def n_outside(self) -> int: ...
+
+    def forest(self, sweep: int = 1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
+        """
+        (bounds of the trees, nodes by tree, parents before children), in turn by sweep
+        """
+
+def gibbs_start(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], seed: int, stream: int, n_threads: int) -> None:
+    """
+    Fills labels [nodes, chains] with independent draws from the unary part.
+    """
+
+def gibbs_sweeps(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], first: int, n_sweeps: int, block: bool, seed: int, stream: int, n_threads: int) -> None:
+    """
+    Sweeps over labels [nodes, chains] in place, after `first` earlier ones.
+    """
+
+def gibbs_marginals(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], first: int, n_sweeps: int, thin: int, block: bool, seed: int, stream: int, n_threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]]:
+    """
+    The same, and (node marginals, edge marginals) from the state after each thin-th sweep.
+    """
+
+def gibbs_annealed(plan: GibbsPlan, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], n_runs: int, n_steps: int, block: bool, seed: int, stream: int, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """
+    [graphs, runs] log weights of annealed importance sampling from the unary part.
+    """
+
+def pseudo_value(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]:
+    """
+    (pseudo-likelihood, conditionals, its derivatives by unary and by coefficients)
+    """
+
+def pseudo_tangent(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]:
+    """
+    The derivatives of pseudo_value's derivatives along a direction (unary, coefficients), at conditionals p.
+    """
+
+def pseudo_variances(graph: Graph, basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """
+    Second derivatives of the pseudo-likelihood by the coefficients of each edge.
+    """
+
+def composite_value(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]]:
+    """
+    (edge composite likelihood, its derivatives by unary and by coefficients)
+    """
+
+def iterate_modes(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], tables: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], scales: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')], int]:
+    """
+    (labels, sweeps): coordinate ascent from `start` until no change of one node raises the score.
+    """

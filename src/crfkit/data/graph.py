@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
+from crfkit.data.checks import whole_numbers
 from crfkit.data.sequences import Ids, Ints
 from crfkit.errors import DataError, ParameterError
 
@@ -36,10 +37,10 @@ class Graph:
 
     def __post_init__(self) -> None:
         n = _count(self.n_nodes)
-        edges = _edge_array(self.edges, n)
+        edges = np.asarray(self.edges, dtype=np.int32) if self.checked else _edge_array(self.edges, n)
         offsets: list[Ints] = []
         for name, given, end in (("node", self.node_offsets, n), ("edge", self.edge_offsets, len(edges))):
-            array = np.array([0, end] if given is None else given, dtype=np.int64)
+            array = whole_numbers([0, end] if given is None else given, f"{name} offsets", dtype=np.int64)
             if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
                 raise DataError(f"{name} offsets must ascend from 0 to {end}")
             offsets.append(array)
@@ -80,6 +81,8 @@ class Graph:
 
         neighbours: 4 (default) or 8 in two dimensions, 6 (default) or 26 in three.
         """
+        if np.ndim(shape) != 1:
+            raise ParameterError(f"a grid has a shape such as (20, 30), not {shape!r}")
         sizes = [_count(size, "a grid's size") for size in shape]
         if len(sizes) not in (2, 3) or min(sizes) < 1:
             raise ParameterError(f"a grid has 2 or 3 axes of at least one node, not {tuple(shape)}")
@@ -115,10 +118,16 @@ class Graph:
         """(the graph, its nodes' names in the order of the ids), from any networkx graph."""
         names = list(graph.nodes)
         ids = {name: i for i, name in enumerate(names)}
-        edges = [(ids[a], ids[b]) for a, b in graph.edges()]
+        edges: list[tuple[int, int]] = []
+        seen = set()
         for a, b in graph.edges():
             if a == b:
                 raise DataError(f"node {a!r} is joined to itself")
+            edges.append((ids[a], ids[b]))
+            pair = frozenset(edges[-1])
+            if pair in seen:
+                raise DataError(f"nodes {a!r} and {b!r} are joined twice")
+            seen.add(pair)
         return cls(len(names), np.array(edges, dtype=np.int32).reshape(-1, 2)), names
 
     def repeat(self, times: int) -> Graph:
@@ -168,6 +177,11 @@ class Graph:
         return _core.Graph(self.n_nodes, self.edges, self.node_offsets, self.edge_offsets)
 
     @cached_property
+    def blocks(self) -> _core.Blocks:
+        """The nodes in blocks, as the sweeping engines work on them."""
+        return _core.Blocks(self.native)
+
+    @cached_property
     def components(self) -> Ids:
         """[n] which connected component each node is in."""
         from scipy.sparse import coo_array
@@ -184,6 +198,9 @@ class Graph:
         n_components = int(self.components.max()) + 1 if self.n_nodes else 0
         return self.n_edges == self.n_nodes - n_components
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # without what was made from them
+
     def sum_nodes(self, values: Any) -> Any:
         """Sums of node values [n, …] by graph [G, …]."""
         return _sum_by(values, self.node_offsets)
@@ -194,7 +211,12 @@ class Graph:
 
     def take(self, ids: ArrayLike) -> tuple[Graph, Ints, Ints]:
         """(some of the graphs, the ids of their nodes here, the ids of their edges here)."""
-        chosen = np.asarray(ids, dtype=np.int64)
+        if np.asarray(ids).dtype == bool:
+            raise DataError("graphs are taken by their numbers, not by a mask; use np.flatnonzero")
+        chosen = whole_numbers(ids, "the numbers of graphs", dtype=np.int64)
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_graphs):
+            missing = chosen[(chosen < 0) | (chosen >= self.n_graphs)][0]
+            raise DataError(f"there is no graph {missing}; they are numbered 0 … {self.n_graphs - 1}")
         nodes, node_offsets = _ranges(self.node_offsets, chosen)
         edges, edge_offsets = _ranges(self.edge_offsets, chosen)
         shift = np.repeat(node_offsets[:-1] - self.node_offsets[chosen], np.diff(edge_offsets))
@@ -233,18 +255,13 @@ def _count(n: Any, what: str = "the number of nodes") -> int:
 
 
 def _edge_array(edges: Any, n_nodes: int) -> Ids:
-    try:
-        array = np.asarray(edges)
-    except (TypeError, ValueError):
-        raise DataError("edges must be pairs of node numbers") from None
+    array = whole_numbers(edges, "edges, pairs of node numbers,", dtype=np.int64, floats=True)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int32)
     if array.ndim != 2 or array.shape[1] != 2:
         raise DataError(f"edges must be pairs of node numbers; got an array of shape {array.shape}")
-    if array.dtype.kind not in "iu" and (array.dtype.kind != "f" or not np.array_equal(array, np.floor(array))):
-        raise DataError(f"edges must be pairs of node numbers, not values such as {array.flat[0]}")
     if (bad := np.flatnonzero((array < 0).any(axis=1) | (array >= n_nodes).any(axis=1))).size:
         e = int(bad[0])
         i, j = array[e].tolist()
         raise DataError(f"edge {e} ({i}, {j}) is dangling: nodes are numbered 0 … {n_nodes - 1}")
-    return np.ascontiguousarray(array, dtype=np.int32)
+    return array.astype(np.int32)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crfkit.data.checks import Features, check_features, weights_of, whole_numbers
 from crfkit.data.graph import Graph
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError
-
-Features = Any  # a dense matrix of doubles or a scipy.sparse CSR one
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,21 +48,26 @@ class GraphData:
                 raise DataError(f"{features.shape[0]} rows of {kind} features for {count} {kind}s")
             self._ids(f"{kind}_types", count, None)
         if self.labels is not None:
-            labels = np.asarray(self.labels)
-            if labels.shape != (graph.n_nodes,) or labels.dtype.kind not in "iu":
-                raise DataError(f"labels must be {graph.n_nodes} state numbers; got {labels.dtype} {labels.shape}")
+            labels = whole_numbers(self.labels, "labels", (graph.n_nodes,))
             if (bad := np.flatnonzero(labels < -1)).size:
                 raise DataError(f"node {bad[0]} has label {labels[bad[0]]}; states are numbered from 0, −1 is unknown")
-            self._set("labels", np.ascontiguousarray(labels, dtype=np.int32))
+            self._set("labels", labels)
         if self.weights is not None:
-            weights = np.asarray(self.weights, dtype=np.float64)
-            if weights.shape != (graph.n_graphs,):
-                raise DataError(f"{weights.size} weights for {graph.n_graphs} graphs")
-            if (bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))).size:
-                raise DataError(f"graph {bad[0]} has weight {weights[bad[0]]}; expected a finite number >= 0")
-            self._set("weights", weights)
+            self._set("weights", weights_of(self.weights, "graph", graph.n_graphs))
+        self._check_counts()
+
+    def _check_counts(self) -> None:
         if (self.node_counts is None) != (self.edge_counts is None):
             raise DataError("node counts and edge counts go together")
+        if self.node_counts is None or self.edge_counts is None:
+            return
+        nodes, edges = np.asarray(self.node_counts), np.asarray(self.edge_counts)
+        K = nodes.shape[1] if nodes.ndim == 2 else 0
+        if nodes.shape != (self.graph.n_nodes, K) or edges.shape != (self.graph.n_edges, K, K):
+            raise DataError(
+                f"counts have the shapes {nodes.shape} and {edges.shape}; expected (nodes, states) and "
+                "(edges, states, states)"
+            )
 
     def _set(self, name: str, array: Any) -> None:
         object.__setattr__(self, name, array)
@@ -72,9 +76,7 @@ class GraphData:
         given = getattr(self, name)
         if given is None:
             return None
-        ids = np.ascontiguousarray(given, dtype=np.int32)
-        if ids.shape != (count,):
-            raise DataError(f"{name} must be {count} numbers; got shape {ids.shape}")
+        ids = whole_numbers(given, name, (count,))
         if count and (ids.min() < 0 or (end is not None and ids.max() >= end)):
             raise DataError(f"{name} must be numbers from 0{'' if end is None else f' to {end - 1}'}")
         self._set(name, ids)
@@ -116,10 +118,7 @@ class GraphData:
         row = np.zeros(n_samples, dtype=np.int32) if rows is not None else np.arange(n_samples, dtype=np.int32)
         labels = None
         if Y is not None:
-            labels = np.asarray(Y)
-            if labels.shape != (n_samples, n):
-                raise DataError(f"the labels have shape {labels.shape}; expected ({n_samples}, {n})")
-            labels = labels.ravel()
+            labels = whole_numbers(Y, "labels", (n_samples, n)).ravel()
         return cls(
             structure.repeat(n_samples),
             features,
@@ -135,15 +134,15 @@ class GraphData:
     @classmethod
     def counts(cls, structure: Graph, Y: ArrayLike, n_states: int, weights: ArrayLike | None = None) -> GraphData:
         """A table without inputs, as its sufficient statistics: one graph that stands for all rows of Y."""
-        labels = np.asarray(Y)
+        labels = whole_numbers(Y, "labels", dtype=np.int64)
         n, E, K = structure.n_nodes, structure.n_edges, n_states
-        if labels.ndim != 2 or labels.shape[1] != n or labels.dtype.kind not in "iu":
-            raise DataError(f"the labels must be state numbers [samples, {n}]; got {labels.dtype} {labels.shape}")
+        if labels.ndim != 2 or labels.shape[1] != n:
+            raise DataError(f"the labels must be state numbers [samples, {n}]; got shape {labels.shape}")
         if labels.size and (labels.min() < 0 or labels.max() >= K):
             s, i = np.argwhere((labels < 0) | (labels >= K))[0]
             raise DataError(f"sample {s} has label {labels[s, i]} at node {i}; states are 0 … {K - 1}")
-        w = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
-        node_counts = np.stack([np.bincount(labels[:, i], weights=w, minlength=K) for i in range(n)])
+        w = np.ones(len(labels)) if weights is None else weights_of(weights, "sample", len(labels))
+        singles = [np.bincount(labels[:, i], weights=w, minlength=K) for i in range(n)]
         pairs = [np.bincount(labels[:, i] * K + labels[:, j], weights=w, minlength=K * K) for i, j in structure.edges]
         one = np.ones((1, 1))
         return cls(
@@ -155,7 +154,7 @@ class GraphData:
             np.arange(n, dtype=np.int32),
             np.arange(E, dtype=np.int32),
             weights=np.array([w.sum()]),
-            node_counts=node_counts.astype(np.float64),
+            node_counts=np.array(singles, dtype=np.float64).reshape(n, K),
             edge_counts=np.array(pairs, dtype=np.float64).reshape(E, K, K),
         )
 
@@ -166,6 +165,8 @@ class GraphData:
 
         if not parts:
             raise DataError("no graphs")
+        if any(part.node_counts is not None for part in parts):
+            raise DataError("counts cannot be joined: give the rows themselves")
         for part in parts[1:]:
             for kind in ("node", "edge"):
                 a, b = getattr(parts[0], f"{kind}_features").shape[1], getattr(part, f"{kind}_features").shape[1]
@@ -187,7 +188,12 @@ class GraphData:
 
         def joined(name: str) -> Any:
             arrays = [getattr(part, name) for part in parts]
-            return None if any(a is None for a in arrays) else np.concatenate(arrays)
+            missing = [g for g, array in enumerate(arrays) if array is None]
+            if len(missing) == len(parts):
+                return None
+            if missing:
+                raise DataError(f"part {missing[0]} has no {name}, others have")
+            return np.concatenate(arrays)
 
         (nodes, node_rows), (edges, edge_rows) = stacked("node"), stacked("edge")
         weights = None
@@ -267,27 +273,3 @@ def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tup
         columns: Any = [csr_array(ones), features]
         return csr_array(hstack(columns)), None
     return np.hstack([ones, features]), None
-
-
-def check_features(features: Any, what: str) -> Features:
-    """A matrix of finite doubles, dense or CSR; raises and names the row otherwise."""
-    from scipy.sparse import csr_array, issparse
-
-    if issparse(features):
-        sparse: Any = features
-        matrix: Any = csr_array(sparse).astype(np.float64)
-        if not np.isfinite(matrix.data).all():
-            place = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
-            row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
-            raise DataError(f"{what}: row {row}, column {matrix.indices[place]} is {matrix.data[place]}")
-        return matrix
-    try:
-        array = np.ascontiguousarray(features, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{what} must be a matrix of numbers") from None
-    if array.ndim != 2:
-        raise DataError(f"{what} must be a matrix with a row each; got shape {array.shape}")
-    if not np.isfinite(array.sum()) and not (finite := np.isfinite(array)).all():
-        row, column = np.argwhere(~finite)[0]
-        raise DataError(f"{what}: row {row}, column {column} is {array[row, column]}; fill or drop missing values")
-    return array

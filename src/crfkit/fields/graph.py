@@ -13,12 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from crfkit.data.graphs import Features, GraphData
+from crfkit.data.checks import Features, whole_numbers
+from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.potentials import Potentials
@@ -47,10 +49,19 @@ class GraphField:
     edge_ends: Ids | None = None  # [S, 2]
 
     def __post_init__(self) -> None:
-        states = np.atleast_1d(np.asarray(self.n_states, dtype=np.int32))
+        states = np.atleast_1d(whole_numbers(self.n_states, "numbers of states"))
         object.__setattr__(self, "n_states", states)
         if states.ndim != 1 or not len(states):
             raise ParameterError("a field needs at least one type of node")
+        for name in ("n_node_features", "n_edge_features", "n_edge_types"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
+                raise ParameterError(f"{name} must be an integer >= 0, not {number!r}")
+        if self.edge_ends is not None:
+            ends = whole_numbers(self.edge_ends, "edge_ends", (self.n_edge_types, 2))
+            if ends.size and (ends.min() < 0 or ends.max() >= len(states)):
+                raise ParameterError(f"edge_ends must be types of nodes, 0 … {len(states) - 1}")
+            object.__setattr__(self, "edge_ends", ends)
         if (bad := np.flatnonzero(states < 2)).size:
             where = f"node {bad[0]}" if len(states) > 1 else "a node"
             raise DataError(f"{where} has {states[bad[0]]} state(s); a field needs at least 2")
@@ -62,7 +73,7 @@ class GraphField:
         if (states != states[0]).any():
             if self.edge_form not in ("full", "reference", "minimal"):
                 raise ParameterError(f"the edge form {self.edge_form!r} needs the same states at all nodes")
-            if self.edge_ends is None or np.shape(self.edge_ends) != (self.n_edge_types, 2):
+            if self.edge_ends is None:
                 raise ParameterError("where numbers of states differ, edge_ends must name the types at both ends")
 
     # --- the weights
@@ -137,8 +148,8 @@ class GraphField:
         """(node weights [T, B, d], edge weights [S, B, g]); 0 where there is none."""
         nodes = np.zeros((*self.node_active.shape, self.n_node_features))
         edges = np.zeros((*self.edge_active.shape, self.n_edge_features))
-        nodes[self.node_active] = w[self.layout["node"]].reshape(-1, self.n_node_features)
-        edges[self.edge_active] = w[self.layout["edge"]].reshape(-1, self.n_edge_features)
+        nodes[self.node_active] = w[self.layout["node"]].reshape(int(self.node_active.sum()), self.n_node_features)
+        edges[self.edge_active] = w[self.layout["edge"]].reshape(int(self.edge_active.sum()), self.n_edge_features)
         return nodes, edges
 
     def pack(self, nodes: Floats, edges: Floats) -> Floats:
@@ -159,12 +170,20 @@ class GraphField:
             if given is not None and len(given) and given.max() >= end:
                 i = int(given.argmax())
                 raise DataError(f"{kind} {i} has type {given[i]}; the field has {end}")
-        if data.labels is not None:
-            types = np.zeros(data.graph.n_nodes, dtype=np.int32) if data.node_types is None else data.node_types
-            if (bad := np.flatnonzero(data.labels >= self.n_states[types])).size:
-                i = int(bad[0])
-                states = self.n_states[types[i]]
-                raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
+        types = np.zeros(data.graph.n_nodes, dtype=np.int32) if data.node_types is None else data.node_types
+        if self.edge_ends is not None and data.graph.n_edges:
+            edge_types = np.zeros(data.graph.n_edges, dtype=np.int32) if data.edge_types is None else data.edge_types
+            found, expected = types[data.graph.edges], self.edge_ends[edge_types]
+            if (bad := np.flatnonzero((found != expected).any(axis=1))).size:
+                e = int(bad[0])
+                raise DataError(
+                    f"edge {e} joins nodes of the types {tuple(found[e].tolist())}; its type, {edge_types[e]}, is for "
+                    f"{tuple(expected[e].tolist())}"
+                )
+        if data.labels is not None and (bad := np.flatnonzero(data.labels >= self.n_states[types])).size:
+            i = int(bad[0])
+            states = self.n_states[types[i]]
+            raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
 
     def potentials(self, data: GraphData, w: Floats) -> Potentials:
         """w → (unary, pairwise) log-potentials: linear."""
@@ -188,10 +207,12 @@ class GraphField:
         """(node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
         K = self.max_states
         if data.node_counts is not None and data.edge_counts is not None:
-            flat = data.edge_counts.reshape(data.graph.n_edges, -1)
+            flat = data.edge_counts.reshape(data.graph.n_edges, K * K)
             return data.node_counts, flat @ self.edge_basis.reshape(-1, K * K).T
         if data.labels is None:
             raise DataError("the data have no labels")
+        if (unknown := np.flatnonzero(data.labels < 0)).size:
+            raise DataError(f"the label of node {unknown[0]} is not known")
         nodes = np.zeros((data.graph.n_nodes, K))
         nodes[np.arange(len(nodes)), data.labels] = data.node_weights
         i, j = data.labels[data.graph.edges].T
@@ -219,6 +240,8 @@ def untied_field(
     """A set of weights for every variable and every edge of a table (GraphData.table, GraphData.counts)."""
     if data.node_types is None or data.edge_types is None:
         raise DataError("an untied field is for tables: the data do not say which node is which variable")
+    if not len(data):
+        raise DataError("an untied field needs at least one row of a table, to see its structure")
     first = data.graph.take([0])[0]
     ends = first.edges if first.n_edges else np.empty((0, 2), dtype=np.int32)
     states = np.broadcast_to(np.asarray(n_states, dtype=np.int32), (first.n_nodes,))
@@ -236,34 +259,62 @@ def untied_field(
 def _coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
     """[n, B] weights[type]·features of each node or edge."""
     features: Features = getattr(data, f"{kind}_features")
-    rows, types = getattr(data, f"{kind}_rows"), getattr(data, f"{kind}_types")
-    T, B, _ = weights.shape
-    if rows is None and T > 1:  # features of its own for every node: type by type
+    T, B, width = weights.shape
+    index = _index(data, kind, T)
+    if index.by_type is not None:
         out = np.empty((features.shape[0], B))
-        for t in range(T):
-            chosen = np.flatnonzero(types == t)
+        for t, chosen in enumerate(index.by_type):
             out[chosen] = features[chosen] @ weights[t].T
         return out
-    full: Floats = np.ascontiguousarray((features @ weights.reshape(T * B, -1).T).reshape(-1, B))
-    return full if rows is None else full[_places(rows, types, T)]
+    W = weights.reshape(T * B, width)
+    # BLAS is faster with few long rows than with few long columns
+    flat = (W @ features.T).T if T * B <= 8 and isinstance(features, np.ndarray) else features @ W.T
+    full: Floats = np.ascontiguousarray(flat).reshape(features.shape[0] * T, B)
+    return full if index.places is None else full[index.places]
 
 
 def _transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
     """[T, B, d] Σ values·features by type: the transpose of _coefficients."""
     features: Features = getattr(data, f"{kind}_features")
-    rows, types = getattr(data, f"{kind}_rows"), getattr(data, f"{kind}_types")
     B = values.shape[1]
-    if rows is None and T > 1:
-        parts = [(features[c := np.flatnonzero(types == t)].T @ values[c]).T for t in range(T)]
-        return np.array(parts)
-    if rows is not None:
-        places = _places(rows, types, T)
-        n = features.shape[0] * T
-        gather = csr_array((np.ones(len(places)), places, np.arange(len(places) + 1)), shape=(len(places), n))
-        values = gather.T @ values
-    flat = np.asarray(features.T @ values.reshape(-1, T * B))
-    return np.ascontiguousarray(flat.T).reshape(T, B, -1)
+    index = _index(data, kind, T)
+    if index.by_type is not None:
+        return np.array([values[chosen].T @ features[chosen] for chosen in index.by_type])
+    if index.gather is not None:
+        values = index.gather @ values
+    flat = values.reshape(features.shape[0], T * B).T @ features  # as rows: the features are read in their order
+    return np.asarray(flat).reshape(T, B, features.shape[1])
 
 
-def _places(rows: Ids, types: Ids | None, T: int) -> Any:
-    return rows if T == 1 or types is None else rows.astype(np.int64) * T + types
+@dataclass(frozen=True)
+class _Index:
+    """Which row of features, as seen by which type, a node or edge has; all None: its own row."""
+
+    by_type: list[Any] | None = None  # [T] who is of each type, where all have rows of their own
+    places: Any = None  # [n] row · T + type
+    gather: Any = None  # [R · T, n] sums values by place
+
+
+_indices: WeakKeyDictionary[GraphData, dict[tuple[str, int], _Index]] = WeakKeyDictionary()
+
+
+def _index(data: GraphData, kind: str, T: int) -> _Index:
+    """Made once: training asks for it at every step."""
+    known = _indices.setdefault(data, {})
+    if (kind, T) not in known:
+        known[kind, T] = _make_index(data, kind, T)
+    return known[kind, T]
+
+
+def _make_index(data: GraphData, kind: str, T: int) -> _Index:
+    n_rows: int = getattr(data, f"{kind}_features").shape[0]
+    rows: Ids | None = getattr(data, f"{kind}_rows")
+    types: Ids | None = getattr(data, f"{kind}_types")
+    if rows is None:
+        return _Index() if T <= 1 else _Index(by_type=[np.flatnonzero(types == t) for t in range(T)])
+    places = rows if T <= 1 or types is None else rows.astype(np.int64) * T + types
+    n = len(places)
+    if n == n_rows * T and np.array_equal(places, np.arange(n)):
+        return _Index()  # a table with features: rows and types in order
+    columns = csr_array((np.ones(n), places, np.arange(n + 1)), shape=(n, n_rows * T))
+    return _Index(places=places, gather=csr_array(columns.T))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit.data.checks import whole_numbers
 from crfkit.data.graph import Graph
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError
@@ -57,6 +58,8 @@ class Potentials:
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
             raise DataError(f"the potentials of node {i} are {self.unary[i].tolist()}; expected finite ones")
+        if not np.isfinite(self.basis).all():
+            raise DataError("the table that edges share is not finite")
         bad = ~np.isfinite(self.coefficients).all(axis=1)
         if bad.any():
             e = int(np.flatnonzero(bad)[0])
@@ -105,11 +108,7 @@ class Potentials:
 
 def check_states(labels: ArrayLike, potentials: Potentials, unknown: bool = False) -> Ids:
     """The labels as state numbers; raises and names the node if one is not a state of it."""
-    y = np.asarray(labels)
-    n = potentials.graph.n_nodes
-    if y.shape != (n,) or y.dtype.kind not in "iu":
-        raise DataError(f"labels must be {n} state numbers; got {y.dtype} of shape {y.shape}")
-    y = y.astype(np.int32)
+    y = whole_numbers(labels, "labels", (potentials.graph.n_nodes,))
     ok = (y >= 0) & (y < potentials.n_states)
     ok[ok] = potentials.unary[np.flatnonzero(ok), y[ok]] > -np.inf
     if unknown:

@@ -70,8 +70,12 @@ def _graphs(potentials: Potentials, limit: int):  # type: ignore[no-untyped-def]
             raise ParameterError(
                 f"graph {g} has {count:.3g} labellings, more than {limit}: use 'tree', 'junction' or 'bp'"
             )
-        mesh = np.meshgrid(*states, indexing="ij") if states else []
-        labellings = np.stack([axis.ravel() for axis in mesh], axis=1) if states else np.zeros((1, 0), dtype=np.int64)
+        # The first node changes slowest, as in nested loops.
+        labellings = np.zeros((count, len(states)), dtype=np.int64)
+        inner = count
+        for i, choices in enumerate(states):
+            inner //= len(choices)
+            labellings[:, i] = np.resize(np.repeat(choices, inner), count)
         scores: Floats = np.zeros(count)
         for i in range(begin, end):
             scores += potentials.unary[i, labellings[:, i - begin]]

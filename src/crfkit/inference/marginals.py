@@ -55,7 +55,7 @@ class Marginals:
 
     def moments(self, basis: Floats) -> Floats:
         """[E, B] the expectation of each table of a basis [B, K, K] on each edge."""
-        flat = self.edges.reshape(len(self.edges), -1)
+        flat = self.edges.reshape(len(self.edges), basis[0].size)
         return flat @ basis.reshape(len(basis), -1).T
 
 

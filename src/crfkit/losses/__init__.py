@@ -1,5 +1,32 @@
 """Losses: functions of the weights. See :mod:`crfkit.protocols`."""
 
-from crfkit.losses.chain import ChainLikelihood, SoftmaxMargin, StructuredHinge
+from __future__ import annotations
 
-__all__ = ["ChainLikelihood", "SoftmaxMargin", "StructuredHinge"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Loaded when first asked for: taggers need nothing of graphs.
+_HOME = {
+    "ChainLikelihood": "chain",
+    "CompositeLikelihood": "composite",
+    "ContrastiveDivergence": "contrastive",
+    "GraphLikelihood": "graph",
+    "PseudoLikelihood": "pseudo",
+    "SoftmaxMargin": "chain",
+    "StructuredHinge": "chain",
+}
+
+if TYPE_CHECKING:
+    from crfkit.losses.chain import ChainLikelihood as ChainLikelihood
+    from crfkit.losses.chain import SoftmaxMargin as SoftmaxMargin
+    from crfkit.losses.chain import StructuredHinge as StructuredHinge
+    from crfkit.losses.composite import CompositeLikelihood as CompositeLikelihood
+    from crfkit.losses.contrastive import ContrastiveDivergence as ContrastiveDivergence
+    from crfkit.losses.graph import GraphLikelihood as GraphLikelihood
+    from crfkit.losses.pseudo import PseudoLikelihood as PseudoLikelihood
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'crfkit.losses' has no attribute {name!r}")
+    return getattr(import_module(f"crfkit.losses.{_HOME[name]}"), name)

@@ -25,6 +25,8 @@ from crfkit.protocols import Evaluation
 class GraphLikelihood:
     """The negative log-likelihood of labelled graphs, as the engine computes it."""
 
+    capabilities = frozenset({"smooth", "subset", "warm"})
+
     def __init__(self, data: GraphData, field: GraphField, engine: Engine) -> None:
         field.check(data)
         if data.graph.n_nodes == 0:
@@ -36,8 +38,6 @@ class GraphLikelihood:
         self.unsettled = 0  # evaluations whose inference had not converged
         self._partly = data.labels is not None and bool((data.labels < 0).any())
         self._observed = None if self._partly else field.observed(data)
-
-    capabilities = frozenset({"smooth", "subset"})
 
     @property
     def size(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from crfkit.errors import ParameterError
+from crfkit.solvers.adam import Adam
 from crfkit.solvers.auto import Auto
 from crfkit.solvers.conjugate_gradient import ConjugateGradient
 from crfkit.solvers.dense_quasi_newton import BFGS, DFP
@@ -42,6 +43,7 @@ SOLVERS: dict[str, Any] = {
         AROW,
         MIRA,
         SMD,
+        Adam,
     )
 }  # fmt: skip
 
@@ -76,6 +78,7 @@ __all__ = [
     "SGD",
     "SMD",
     "SOLVERS",
+    "Adam",
     "AnyOf",
     "Armijo",
     "Auto",

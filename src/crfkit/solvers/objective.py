@@ -52,6 +52,7 @@ class Objective:
         self.smooth, self.rest = penalty.split()
         self.evaluations = 0
         self.products = 0
+        self._last: Evaluation | None = None  # where losses that can start from it begin
 
     @property
     def name(self) -> str:
@@ -59,8 +60,10 @@ class Objective:
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
         """Value and gradient of the smooth part at w. The gradient array belongs to the point."""
-        evaluation = self.loss.at(w, warm)
+        evaluation = self.loss.at(w, warm if warm is not None else self._last)
         value, grad = evaluation.value, evaluation.grad
+        if "warm" in self.loss.capabilities:
+            self._last = evaluation
         self.evaluations += 1
         if self.smooth is not None:
             value += self.smooth.value(w)

@@ -1,0 +1,52 @@
+// Message kernels over blocks of nodes, one table of functions per instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace crfkit {
+
+// What a kernel reads and writes, for the blocks first … last. Buffers are in the order of the blocks.
+struct MessageTask {
+    const int32_t* degrees;     // [B]
+    const int64_t* first_rows;  // [B]
+    const int32_t* targets;     // [rows][8]
+    int64_t first, last;
+    int n_states;          // K
+    const double* unary;   // [B][8] ratios, or [B][K][8] potentials
+    const double* tables;  // [rows][8] couplings, or [rows][K·K][8] tables [own state][other state]
+    const double* in;      // [rows][8] ratios, or [rows][K][8]: messages sent from each slot
+    double* out;           // where the new ones go; may be the same buffer
+    double damping;        // share of the old message that is kept
+    bool measure;          // whether to return the largest change of a message
+    double* scratch;       // [2·max degree + 2][K][8], aligned
+    int max_degree;
+};
+
+struct MessageKernels {
+    const char* name;
+    // x = exp(x), in place; |x| <= 700.
+    void (*exponentials)(double* x, int64_t n);
+    // Sum-product: the messages that a block sends, from those that stand at the targets of its slots.
+    // With two states. A message is the ratio r = m(1)/m(0), u = exp of the node's log-odds and
+    // q = exp(2J) of the edge's coupling; with B = u·Π r the message along a slot is (r + qB)/(qr + B).
+    double (*ratios)(const MessageTask&);
+    // Sum-product with K states, in probability space: messages sum to one.
+    double (*tables)(const MessageTask&);
+    // The same with tables that are one on all but the diagonal, where they are q.
+    double (*potts)(const MessageTask&);
+
+    // Mean field, coordinate by coordinate. Here targets are places of neighbours (8·block + lane), `in` and `out`
+    // are distributions of nodes [B][K][8], potentials are logarithms. Binary: `in` holds means ±1 [B][8], unary
+    // log-odds, tables 2J.
+    double (*binary_means)(const MessageTask&);
+    double (*table_means)(const MessageTask&);
+    double (*potts_means)(const MessageTask&);
+};
+
+const MessageKernels& message_kernels_generic();
+const MessageKernels& message_kernels_avx2();
+const MessageKernels& message_kernels_avx512();
+// "auto": the widest this machine runs; null if the name is not known or the machine cannot run it.
+const MessageKernels* find_message_kernels(const char* name);
+
+}  // namespace crfkit

@@ -1,0 +1,288 @@
+#include "sum_product.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+namespace crfkit {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Products of potentials at a node stay within exp(±kReach), so that products of two such fit a double.
+constexpr double kReach = 300;
+// The Potts form subtracts, which loses digits where states repel.
+constexpr double kRepulsion = -3;
+constexpr int kMeasureEvery = 4;
+
+}  // namespace
+
+SumProduct::SumProduct(const Graph& graph, const Blocks& blocks, const PotentialsView& potentials,
+                       const MessageKernels& kernels, int n_threads)
+    : graph_(graph), blocks_(blocks), potentials_(potentials), kernels_(kernels), K_(potentials.n_states) {
+    const int64_t n = graph.n_nodes * K_;
+    const bool all_states =
+        std::none_of(potentials.unary, potentials.unary + n, [](double u) { return u == -kInfinity; });
+    const double* c = potentials.coefficients;
+    if (K_ == 2 && all_states)
+        form_ = Form::kRatios;
+    else if (is_potts(potentials) && std::all_of(c, c + graph.n_edges, [](double x) { return x >= kRepulsion; }))
+        form_ = Form::kPotts;
+    prepare(n_threads);
+    if (!fits_) return;
+    messages_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kRatios ? 1 : K_));
+    std::fill_n(messages_.data(), messages_.size(), form_ == Form::kRatios ? 1.0 : 1.0 / K_);
+}
+
+bool SumProduct::start_from(const SumProduct& other) {
+    if (&other.blocks_ != &blocks_ || other.form_ != form_ || other.K_ != K_ || !other.fits_) return false;
+    std::copy_n(other.messages_.data(), messages_.size(), messages_.data());
+    return true;
+}
+
+void SumProduct::prepare(int n_threads) {
+    const int64_t wide = form_ == Form::kRatios ? 1 : K_;
+    unary_ = Buffer(blocks_.n_blocks() * kBlock * wide);
+    tables_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kTables ? wide * wide : 1));
+    // Ghosts keep this: a coupling of nothing, or a table of ones.
+    std::fill_n(tables_.data(), tables_.size(), form_ == Form::kTables ? 1.0 : 0.0);
+    // Ratios and Potts couplings are their own range.
+    Buffer reach(form_ == Form::kTables ? blocks_.n_rows() * kBlock : 0);
+    Buffer fields(form_ == Form::kRatios ? blocks_.n_rows() * kBlock : 0);
+    reach.zero();
+    fields.zero();
+    over(graph_.n_edges, 2048, n_threads, [&](int64_t begin, int64_t end) {
+        std::vector<double> table(static_cast<size_t>(K_ * K_));
+        for (int64_t e = begin; e < end; ++e) prepare_edge(e, table.data(), reach.data(), fields.data());
+    });
+    std::atomic<bool> fits{true};
+    over(blocks_.n_blocks(), 256, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b)
+            if (!prepare_block(b, reach.data(), fields.data())) {
+                fits = false;
+                return;
+            }
+    });
+    fits_ = fits;
+}
+
+void SumProduct::prepare_edge(int64_t edge, double* table, double* reach, double* fields) {
+    const int64_t first = blocks_.edge_slots[edge], second = blocks_.targets[first];
+    if (form_ == Form::kPotts) {
+        tables_.data()[first] = tables_.data()[second] = potentials_.coefficients[edge];
+        return;
+    }
+    potentials_.table(edge, table);
+    if (form_ == Form::kRatios) {
+        const Ising ising(table);
+        tables_.data()[first] = tables_.data()[second] = 2 * ising.J;
+        fields[first] = 2 * ising.a;
+        fields[second] = 2 * ising.b;
+        return;
+    }
+    const auto [least, most] = std::minmax_element(table, table + K_ * K_);
+    const double top = *most;
+    reach[first] = reach[second] = top - *least;
+    if (!(reach[first] <= kReach)) return;
+    for (int x = 0; x < K_ * K_; ++x) table[x] -= top;
+    kernels_.exponentials(table, K_ * K_);
+    const auto at = [&](int64_t slot) { return tables_.data() + (slot / kBlock) * K_ * K_ * kBlock + slot % kBlock; };
+    for (int x = 0; x < K_; ++x)
+        for (int y = 0; y < K_; ++y)
+            at(first)[(x * K_ + y) * kBlock] = at(second)[(y * K_ + x) * kBlock] = table[x * K_ + y];
+}
+
+bool SumProduct::prepare_block(int64_t block, const double* reach, const double* fields) {
+    const int64_t begin = blocks_.first_rows[block] * kBlock, end = blocks_.first_rows[block + 1] * kBlock;
+    double total[kBlock] = {};
+    const double* ranges = form_ == Form::kTables ? reach : tables_.data();
+    for (int64_t s = begin; s < end; ++s) total[s % kBlock] += std::abs(ranges[s]);
+    const int n = form_ == Form::kRatios ? 1 : K_;
+    double* unary = unary_.data() + block * n * kBlock;
+    for (int lane = 0; lane < kBlock; ++lane) {
+        const int64_t i = blocks_.nodes[block * kBlock + lane];
+        const double* U = potentials_.unary + i * K_;
+        double range = 0;
+        if (form_ == Form::kRatios) {
+            unary[lane] = i < 0 ? 0.0 : U[1] - U[0];
+            for (int64_t s = begin + lane; s < end; s += kBlock) unary[lane] += fields[s];
+            range = std::abs(unary[lane]);
+        } else {
+            const double top = i < 0 ? 0.0 : *std::max_element(U, U + K_);
+            for (int x = 0; x < K_; ++x) {
+                const double u = i < 0 ? 0.0 : U[x] - top;
+                unary[x * kBlock + lane] = std::exp(u);
+                if (u > -kInfinity) range = std::max(range, -u);
+            }
+        }
+        if (!(range + total[lane] <= kReach)) return false;
+    }
+    if (form_ == Form::kRatios) kernels_.exponentials(unary, kBlock);
+    if (form_ != Form::kTables) kernels_.exponentials(tables_.data() + begin, end - begin);
+    return true;
+}
+
+Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll) {
+    const int64_t n_rows = blocks_.n_rows();
+    if (n_rows == 0) return {0, 0.0, true};
+    const auto kernel = form_ == Form::kRatios  ? kernels_.ratios
+                        : form_ == Form::kPotts ? kernels_.potts
+                                                : kernels_.tables;
+    // Flooding is one phase over all blocks, from one buffer into another; otherwise a phase is a colour.
+    const std::vector<int64_t> phases =
+        sweeps.flooding ? std::vector<int64_t>{0, blocks_.n_blocks()} : blocks_.colour_bounds;
+    const int n_phases = static_cast<int>(phases.size()) - 1;
+    const int64_t per_phase = n_rows * kBlock * K_ * K_ / n_phases;
+    const int n_threads = static_cast<int>(std::clamp<int64_t>(per_phase / 4096, 1, std::max(sweeps.n_threads, 1)));
+    std::vector<std::vector<int64_t>> shares;
+    for (int p = 0; p < n_phases; ++p) {
+        const int64_t begin = phases[p];
+        shares.push_back(split_by_cost(phases[p + 1] - begin, n_threads, [&](int64_t b) {
+            return static_cast<double>(blocks_.first_rows[begin + b] - blocks_.first_rows[begin] + b);
+        }));
+    }
+    Buffer other;
+    if (sweeps.flooding) {
+        other = Buffer(messages_.size());
+        std::copy_n(messages_.data(), messages_.size(), other.data());
+    }
+    std::vector<Buffer> scratch;
+    for (int thread = 0; thread < n_threads; ++thread)
+        scratch.emplace_back(static_cast<int64_t>(2 * blocks_.max_degree + 2) * K_ * kBlock);
+    const Outcome outcome = run_sweeps(
+        sweeps, n_phases, n_threads, kMeasureEvery, poll, [&](int thread, int sweep, int phase, bool measure) {
+            double *from = messages_.data(), *to = sweeps.flooding ? other.data() : from;
+            if (sweep % 2 == 0) std::swap(from, to);
+            const int64_t begin = phases[phase];
+            return kernel({blocks_.degrees.data(), blocks_.first_rows.data(), blocks_.targets.data(),
+                           begin + shares[phase][thread], begin + shares[phase][thread + 1], K_, unary_.data(),
+                           tables_.data(), from, to, sweeps.damping, measure, scratch[thread].data(),
+                           blocks_.max_degree});
+        });
+    if (sweeps.flooding && outcome.iterations % 2 == 1) messages_ = std::move(other);
+    return outcome;
+}
+
+void SumProduct::beliefs(double* out, int n_threads) const {
+    const int n = form_ == Form::kRatios ? 1 : K_;
+    over(blocks_.n_blocks(), 512, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+            double* belief = out + b * n * kBlock;
+            std::copy_n(unary_.data() + b * n * kBlock, n * kBlock, belief);
+            for (int64_t s = blocks_.first_rows[b] * kBlock; s < blocks_.first_rows[b + 1] * kBlock; ++s) {
+                const int64_t from = blocks_.targets[s];
+                const double* message = messages_.data() + (from / kBlock) * n * kBlock + from % kBlock;
+                for (int x = 0; x < n; ++x) belief[x * kBlock + s % kBlock] *= message[x * kBlock];
+            }
+        }
+    });
+}
+
+void SumProduct::nodes(double* out, int n_threads) const {
+    const int n = form_ == Form::kRatios ? 1 : K_;
+    Buffer belief(blocks_.n_blocks() * n * kBlock);
+    beliefs(belief.data(), n_threads);
+    over(graph_.n_nodes, 512, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t place = blocks_.places[i];
+            const double* b = belief.data() + (place / kBlock) * n * kBlock + place % kBlock;
+            if (form_ == Form::kRatios) {
+                out[2 * i] = 1 / (1 + b[0]);
+                out[2 * i + 1] = b[0] / (1 + b[0]);
+                continue;
+            }
+            double sum = 0;
+            for (int x = 0; x < K_; ++x) sum += b[x * kBlock];
+            for (int x = 0; x < K_; ++x) out[i * K_ + x] = b[x * kBlock] / sum;
+        }
+    });
+}
+
+// p(x, y) ∝ cavity_i(x) · T(x, y) · cavity_j(y), where a cavity is a belief without the message along this edge.
+double SumProduct::joint(int64_t edge, const double* beliefs, double* out) const {
+    const int64_t slot = blocks_.edge_slots[edge], reverse = blocks_.targets[slot];
+    const int64_t i = blocks_.places[graph_.edges[2 * edge]], j = blocks_.places[graph_.edges[2 * edge + 1]];
+    if (form_ == Form::kRatios) {
+        const double R = beliefs[i] / messages_.data()[reverse];
+        const double S = beliefs[j] / messages_.data()[slot];
+        const double q = tables_.data()[slot];
+        out[0] = q;
+        out[1] = S;
+        out[2] = R;
+        out[3] = q * R * S;
+        return out[0] + out[1] + out[2] + out[3];
+    }
+    const auto belief = [&](int64_t place, int x) {
+        return beliefs[((place / kBlock) * K_ + x) * kBlock + place % kBlock];
+    };
+    const double* table = tables_.data() + (slot / kBlock) * (form_ == Form::kPotts ? 1 : K_ * K_) * kBlock;
+    double sum = 0;
+    for (int x = 0; x < K_; ++x) {
+        const double first = belief(i, x) / arrived(slot, x);
+        for (int y = 0; y < K_; ++y) {
+            const double t = form_ == Form::kTables ? table[(x * K_ + y) * kBlock + slot % kBlock]
+                             : x == y               ? table[slot % kBlock]
+                                                    : 1.0;
+            out[x * K_ + y] = first * t * (belief(j, y) / arrived(reverse, y));
+            sum += out[x * K_ + y];
+        }
+    }
+    return sum;
+}
+
+void SumProduct::edges(double* out, int n_threads) const {
+    const int n = form_ == Form::kRatios ? 1 : K_, size = K_ * K_;
+    Buffer belief(blocks_.n_blocks() * n * kBlock);
+    beliefs(belief.data(), n_threads);
+    over(graph_.n_edges, 512, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t e = begin; e < end; ++e) {
+            const double scale = 1 / joint(e, belief.data(), out + e * size);
+            for (int x = 0; x < size; ++x) out[e * size + x] *= scale;
+        }
+    });
+}
+
+// log Z = Σ_i (1 − d_i)·log Z_i + Σ_ij log Z_ij, with Z_i and Z_ij the sums of the unnormalised beliefs: it does
+// not depend on how messages are scaled, and it is stationary in them at a fixed point.
+void SumProduct::log_z(double* out, int n_threads) const {
+    const int n = form_ == Form::kRatios ? 1 : K_, size = K_ * K_;
+    Buffer belief(blocks_.n_blocks() * n * kBlock);
+    beliefs(belief.data(), n_threads);
+    Buffer node_terms(graph_.n_nodes), edge_terms(graph_.n_edges);
+    over(graph_.n_nodes, 512, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t place = blocks_.places[i];
+            const double* b = belief.data() + (place / kBlock) * n * kBlock + place % kBlock;
+            const double* U = potentials_.unary + i * K_;
+            double sum = form_ == Form::kRatios ? 1 : 0;
+            for (int x = 0; x < n; ++x) sum += b[x * kBlock];
+            // The scale of the potentials: that of state 0 for ratios, otherwise the largest.
+            const double scale = form_ == Form::kRatios ? U[0] : *std::max_element(U, U + K_);
+            node_terms.data()[i] = scale + (1.0 - static_cast<double>(graph_.degree(i))) * std::log(sum);
+        }
+    });
+    over(graph_.n_edges, 512, n_threads, [&](int64_t begin, int64_t end) {
+        std::vector<double> table(static_cast<size_t>(size)), product(static_cast<size_t>(size));
+        for (int64_t e = begin; e < end; ++e) {
+            double term = std::log(joint(e, belief.data(), product.data()));
+            if (form_ == Form::kRatios) {
+                potentials_.table(e, table.data());
+                const Ising ising(table.data());  // joint leaves out exp(c − a − b − J)
+                term += ising.c - ising.a - ising.b - ising.J;
+            } else if (form_ == Form::kTables) {
+                potentials_.table(e, table.data());
+                term += *std::max_element(table.begin(), table.end());
+            }
+            edge_terms.data()[e] = term;
+        }
+    });
+    for (int64_t g = 0; g < graph_.n_graphs; ++g) {
+        double sum = 0;
+        for (int64_t i = graph_.node_offsets[g]; i < graph_.node_offsets[g + 1]; ++i) sum += node_terms.data()[i];
+        for (int64_t e = graph_.edge_offsets[g]; e < graph_.edge_offsets[g + 1]; ++e) sum += edge_terms.data()[e];
+        out[g] = sum;
+    }
+}
+
+}  // namespace crfkit

@@ -1,0 +1,102 @@
+"""Loopy belief propagation: sum-product messages, the Bethe approximation of log Z; exact on forests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.errors import ParameterError
+from crfkit.fields.potentials import Potentials
+from crfkit.inference.chain import count_threads
+from crfkit.inference.marginals import InferenceStatus, Marginals
+
+SCHEDULES = ("sweep", "flooding", "residual")
+
+
+@dataclass(frozen=True)
+class BeliefPropagation:
+    """Loopy sum-product.
+
+    schedule: "sweep" sends from the nodes of one colour after the other, always from the newest messages; "flooding"
+    sends all from those of the last sweep; "residual" sends the message that changes most next. damping: share of
+    the old message that is kept; None is 0, and one half for the second half of the iterations if the first did
+    not settle. tolerance: on the largest change of a log message in a sweep.
+
+    >>> from crfkit.data.graph import Graph
+    >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[0, 1]] + 3 * [[0, 0]], [[0.5, 0], [0, 0.5]])
+    >>> BeliefPropagation().run(field).nodes[3].round(3).tolist()
+    [0.453, 0.547]
+    """
+
+    damping: float | None = None
+    schedule: str = "sweep"
+    max_iterations: int = 1000
+    tolerance: float = 1e-8
+    n_threads: int | None = None
+    kernels: str = "auto"
+
+    name = "bp"
+    bound = "estimate"
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
+        check_iteration(self)
+
+    def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
+        threads = count_threads(self.n_threads)
+        messages: Any = None
+        if self.schedule != "residual":
+            messages = _core.SumProduct(
+                potentials.graph.native, potentials.graph.blocks, *native_arrays(potentials), self.kernels, threads
+            )
+        if messages is not None and messages.fits:
+            schedule: Any = self.schedule == "flooding"
+        else:
+            schedule = self.schedule
+            messages = _core.LogMessages(potentials.graph.native, *native_arrays(potentials), None, False)
+        if warm is not None and type(warm.state) is type(messages):
+            messages.start_from(warm.state)
+        return iterate(self, messages, schedule, threads)
+
+
+def native_arrays(potentials: Potentials) -> tuple[Any, Any, Any]:
+    """(unary, coefficients, basis) as the core reads them."""
+    arrays = (potentials.unary, potentials.coefficients, potentials.basis)
+    unary, coefficients, basis = (np.ascontiguousarray(array, dtype=np.float64) for array in arrays)
+    return unary, coefficients, basis
+
+
+def check_iteration(engine: Any) -> None:
+    """Raises unless max_iterations, tolerance and damping of an engine make sense."""
+    if not isinstance(engine.max_iterations, (int, np.integer)) or engine.max_iterations < 1:
+        raise ParameterError(f"max_iterations must be an integer >= 1, not {engine.max_iterations!r}")
+    if not engine.tolerance >= 0:
+        raise ParameterError(f"the tolerance must be a number >= 0, not {engine.tolerance!r}")
+    if engine.damping is not None and not 0 <= engine.damping < 1:
+        raise ParameterError(f"damping must be a number from 0 to below 1, not {engine.damping!r}")
+
+
+def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginals:
+    """Runs messages to their fixed point and reads off what they say."""
+    parts = [(engine.max_iterations, engine.damping)]
+    if engine.damping is None:
+        half = (engine.max_iterations + 1) // 2
+        parts = [(half, 0.0), (engine.max_iterations - half, 0.5)]
+    iterations, residual, settled = 0, np.inf, False
+    for limit, damping in parts:
+        if not settled and limit:
+            done, residual, settled = messages.run(limit, engine.tolerance, damping, schedule, threads)
+            iterations += done
+    return Marginals(
+        messages.log_z(threads),
+        messages.nodes(threads),
+        lambda: messages.edges(threads),
+        InferenceStatus.CONVERGED if settled else InferenceStatus.NOT_CONVERGED,
+        iterations,
+        residual,
+        messages,
+    )

@@ -1,0 +1,38 @@
+"""Max-product messages: the best labelling, exact on forests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crfkit import _core
+from crfkit.data.sequences import Ids
+from crfkit.errors import ParameterError
+from crfkit.fields.potentials import Potentials
+from crfkit.inference.belief_propagation import SCHEDULES, check_iteration, native_arrays
+from crfkit.inference.chain import count_threads
+
+
+@dataclass(frozen=True)
+class MaxProduct:
+    """Loopy max-product; options as for belief propagation."""
+
+    damping: float = 0.5
+    schedule: str = "sweep"
+    max_iterations: int = 200
+    tolerance: float = 1e-6
+    n_threads: int | None = None
+
+    name = "max-product"
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
+        check_iteration(self)
+
+    def decode(self, potentials: Potentials) -> tuple[Ids, bool]:
+        """(the state of the largest belief of every node, whether the messages converged)."""
+        threads = count_threads(self.n_threads)
+        messages = _core.LogMessages(potentials.graph.native, *native_arrays(potentials), None, True)
+        damping = float(self.damping)
+        _, _, settled = messages.run(self.max_iterations, self.tolerance, damping, self.schedule, threads)
+        return messages.states(threads), settled

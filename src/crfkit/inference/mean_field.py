@@ -1,0 +1,66 @@
+"""Naive mean field: the closest fully factored distribution, a lower bound on log Z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crfkit import _core
+from crfkit.data.sequences import Floats
+from crfkit.fields.potentials import Potentials
+from crfkit.inference.belief_propagation import check_iteration, native_arrays
+from crfkit.inference.chain import count_threads
+from crfkit.inference.marginals import InferenceStatus, Marginals
+
+
+@dataclass(frozen=True)
+class MeanField:
+    """Coordinate ascent on E[score] + entropy over factored distributions; it has local optima.
+
+    log Z is a lower bound whether or not it has converged. Edge marginals are products of node marginals. tolerance:
+    on the largest change of a probability in a sweep. start: where a cold start begins, "uniform" or "unary".
+
+    >>> from crfkit.data.graph import Graph
+    >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[0, 1]] + 3 * [[0, 0]], [[0.5, 0], [0, 0.5]])
+    >>> MeanField().run(field).status.name
+    'CONVERGED'
+    """
+
+    damping: float = 0.0
+    max_iterations: int = 1000
+    tolerance: float = 1e-9
+    n_threads: int | None = None
+    kernels: str = "auto"
+
+    name = "mean-field"
+    bound = "lower"
+
+    def __post_init__(self) -> None:
+        check_iteration(self)
+
+    def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
+        threads = count_threads(self.n_threads)
+        graph = potentials.graph
+        field = _core.MeanField(graph.native, graph.blocks, *native_arrays(potentials), self.kernels, threads)
+        start = warm.nodes if warm is not None else _unary_start(potentials)
+        field.start_from(start)
+        damping = float(self.damping)
+        iterations, residual, settled = field.run(self.max_iterations, self.tolerance, damping, threads)
+        nodes = field.nodes()
+        i, j = graph.edges[:, 0], graph.edges[:, 1]
+        return Marginals(
+            field.log_z(threads),
+            nodes,
+            lambda: nodes[i][:, :, None] * nodes[j][:, None, :],
+            InferenceStatus.CONVERGED if settled else InferenceStatus.NOT_CONVERGED,
+            iterations,
+            residual,
+        )
+
+
+def _unary_start(potentials: Potentials) -> Floats:
+    """[n, K] the distribution of each node by itself."""
+    z = np.exp(potentials.unary - potentials.unary.max(axis=1, keepdims=True))
+    z /= z.sum(axis=1, keepdims=True)
+    return np.ascontiguousarray(z)
