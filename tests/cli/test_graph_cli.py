@@ -11,13 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import graph_decoding
 import numpy as np
 import pytest
 
 from crfkit import L1, L2, GraphCRF, GraphModel, GridCRF, read_table
-
-graph_decoding.provide()
 
 TRAIN = [
     "graph",

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import warnings
 
-import graph_decoding
 import networkx as nx
 import numpy as np
 import pytest
@@ -22,8 +21,6 @@ from crfkit.estimators.graph_model import GraphModel
 from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.graph import GraphLikelihood
-
-graph_decoding.provide()
 
 EXACT = {"inference": "enumerate", "decode": "enumerate", "n_threads": 1}
 TIGHT = {**EXACT, "tolerance": 1e-9, "max_iterations": 500}

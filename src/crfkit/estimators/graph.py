@@ -42,7 +42,8 @@ class GraphCRF(PairwiseEstimator):
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
         "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
-    solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver
+    solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
+        has a gradient and no value
     node_form : "full", "reference" or "ising"; None: "reference" for tables, "full" for graphs
     edge_form : "full", "symmetric", "potts", "ising", "reference" or "minimal"; None: "reference" for tables,
         "symmetric" for graphs, where the order of an edge's ends seldom has a meaning

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +21,13 @@ from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.grid_images import GridEncoder
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
+from crfkit.inference.decoding import METHODS, Decoding, decode
 from crfkit.inference.engines import ENGINES, choose_engine, make_engine
 from crfkit.inference.marginals import Engine, Marginals
 
-if TYPE_CHECKING:
-    from crfkit.inference.decoding import Decoding
-
 Encoder = TableEncoder | SampleEncoder
 ENCODERS: Mapping[str, type[Encoder]] = {e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder)}
-DECODERS = (
-    "auto",
-    "tree",
-    "junction",
-    "max-product",
-    "icm",
-    "graph-cut",
-    "alpha-expansion",
-    "enumerate",
-    "marginal",
-)
+DECODERS = ("auto", *METHODS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +59,8 @@ class GraphModel:
 
     def best(self, potentials: Potentials) -> Decoding:
         """The labelling that `decode` finds."""
-        from crfkit.inference import decoding
-
-        if self.decode != "marginal":
-            return decoding.decode(potentials, self.decode, self.n_threads)
-        marginals = self.run(potentials)
-        states = np.where(potentials.allowed, marginals.nodes, -1.0).argmax(axis=1).astype(np.int32)
-        status = f"the most probable state of every node; inference is {marginals.status}"
-        return decoding.Decoding(states, potentials.score(states), "marginal", False, status)
+        options = {"marginals": self.run(potentials)} if self.decode == "marginal" else {}
+        return decode(potentials, self.decode, self.n_threads, **options)
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
         """([G] log p(known labels), the marginals without labels)."""

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crfkit.data.checks import check_features
 from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData, check_features
+from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.estimators.graph_labels import Labels, check_classes, learn_classes, read_labels, to_states
@@ -113,11 +114,6 @@ class TableEncoder:
         """Values [n, K] as an array [samples, states] for each variable."""
         table = values.reshape(len(data), len(self.classes), -1)
         return [np.ascontiguousarray(table[:, i, :k]) for i, k in enumerate(self.n_states)]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        structure = Graph(self.structure.n_nodes, self.structure.edges)  # without its native form
-        rest = (self.intercept, self.edge_inputs)
-        return TableEncoder, (self.classes, self.variables, self.features, structure, *rest)
 
     # --- names
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,10 @@ from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
 from crfkit.inference.chain import count_threads
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine, InferenceStatus
+from crfkit.losses.composite import CompositeLikelihood
+from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
+from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.protocols import Loss
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
@@ -86,11 +90,13 @@ class GraphTraining:
         if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
             w0 = np.array(start.w)
         solver = self.options.make_solver()
+        if solver.name == "auto" and "smooth" not in loss.capabilities:  # a gradient without a value
+            solver = replace(self.options, solver="adam").make_solver()
         with using_threads(count_threads(self.options.n_threads)):
             result = solver.minimize(loss, self.options.make_penalty(solver), w0, callbacks)
         record = {
             "objective": result.objective,
-            "value": result.value,
+            "value": result.value if math.isfinite(result.value) else None,
             "status": result.status.name,
             "iterations": result.iterations,
             "solver": solver.name,
@@ -109,16 +115,10 @@ class GraphTraining:
         if not isinstance(self.loss, str):
             return self.loss(data, graph_field)
         if self.loss == "pseudo-likelihood":
-            from crfkit.losses.pseudo import PseudoLikelihood
-
             return PseudoLikelihood(data, graph_field, n_threads)
         if self.loss == "composite":
-            from crfkit.losses.composite import CompositeLikelihood
-
             return CompositeLikelihood(data, graph_field, n_threads)
         if self.loss != "likelihood":
-            from crfkit.losses.contrastive import ContrastiveDivergence
-
             persistent = self.loss.startswith("persistent")
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
