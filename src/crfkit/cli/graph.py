@@ -83,7 +83,7 @@ def train(
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.cli.train import _check_distinct, _penalty
     from crfkit.estimators.graph_tables import TableEncoder
-    from crfkit.estimators.graph_training import GraphTraining
+    from crfkit.estimators.graph_training import GraphTraining, concerns
     from crfkit.estimators.solver_options import SolverOptions
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
@@ -113,9 +113,8 @@ def train(
         f"{len(encoder.features or [])} features, {len(trained.w)} weights"
     )
     typer.echo(f"{result.objective} = {result.value:.6f} after {result.iterations} iterations, {result.seconds:.2f} s")
-    typer.echo(f"{result.status}")
-    if status is not None and not status.settled:
-        typer.echo(f"inference at the end of training has {status}")
+    for line in concerns(result, status) or [str(result.status)]:
+        typer.echo(line)
     typer.echo(f"model written to {model}")
     if interrupted:
         raise typer.Exit(130)

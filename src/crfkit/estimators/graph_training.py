@@ -126,6 +126,24 @@ class GraphTraining:
         return GraphLikelihood(data, graph_field, engine)
 
 
+def concerns(result: Result, inference: InferenceStatus | None) -> list[str]:
+    """What a user should know about how training ended; nothing where all is well."""
+    said = []
+    ended = result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK)
+    if not ended and not (
+        result.status is Status.MAX_ITERATIONS and math.isnan(result.value)
+    ):  # without a value: usual
+        said.append(str(result.status))
+    if inference is not None and not inference.settled:
+        said.append(f"inference at the end of training has {inference}")
+    elif result.status is Status.LINE_SEARCH_FAILED and inference not in (None, InferenceStatus.EXACT):
+        said[-1] = (
+            "not converged: no step along the search direction decreases the objective; approximate inference jumps "
+            "from one fixed point to another. inference 'trw' does not, the loss 'pseudo-likelihood' needs no inference"
+        )
+    return said
+
+
 def last_status(loss: Any, w: Floats) -> InferenceStatus | None:
     """Of the inference at w, the end of training; None for losses that need no inference."""
     if not isinstance(loss, GraphLikelihood):

@@ -34,7 +34,9 @@ class GridCRF(PairwiseEstimator):
     node_form : "full", "reference" or "ising"
     edge_form : "potts", "ising", "symmetric", "full", …
     intercept : whether to put a one before the features of nodes and of edges
-    inference, loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
+    inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "bp" on others; where its messages have
+        several fixed points (smooth labels, weak features), "trw" trains better
+    loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
         as for :class:`GraphCRF`
 
     Examples

@@ -18,7 +18,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel
-from crfkit.estimators.graph_training import GraphTraining
+from crfkit.estimators.graph_training import GraphTraining, concerns
 from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.protocols import Penalty
@@ -74,10 +74,8 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         self.inference_status_: InferenceStatus | None = status
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
-        if result.status not in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK):
-            warnings.warn(str(result.status), ConvergenceWarning, stacklevel=3)
-        if status is not None and not status.settled:
-            warnings.warn(f"inference at the end of training has {status}", ConvergenceWarning, stacklevel=3)
+        for concern in concerns(result, status):
+            warnings.warn(concern, ConvergenceWarning, stacklevel=3)
         return self
 
     # --- prediction
