@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -18,9 +19,13 @@ from sklearn.linear_model import LogisticRegression
 from crfkit import L1, L2, ChainCRF, Graph, GraphCRF, GraphSample, GridCRF
 from crfkit.errors import DataError, ModelFileError, ParameterError, StopTraining
 from crfkit.estimators.graph_model import GraphModel
+from crfkit.estimators.graph_training import concerns
 from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.marginals import InferenceStatus
+from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.graph import GraphLikelihood
+from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.result import Status
 
 EXACT = {"inference": "enumerate", "decode": "enumerate", "n_threads": 1}
 TIGHT = {**EXACT, "tolerance": 1e-9, "max_iterations": 500}
@@ -102,6 +107,18 @@ def test_without_inputs_counts_are_enough():
     short = GraphCRF(penalty=L2(0.1), **TIGHT).fit(None, Y)
     long = GraphCRF(penalty=L2(0.1), loss=lambda data, field: GraphLikelihood(data, field, Enumerate()), **TIGHT)
     long.fit(None, Y)
+    np.testing.assert_allclose(short.coef_, long.coef_, atol=1e-4)
+    assert short.result_.value == pytest.approx(long.result_.value, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("loss", "make"), [("pseudo-likelihood", PseudoLikelihood), ("composite", CompositeLikelihood)]
+)
+def test_without_inputs_distinct_rows_are_enough(loss, make):
+    _, Y = table(100)
+    weights = np.random.default_rng(0).random(100)
+    short = GraphCRF(loss=loss, **TIGHT).fit(None, Y, weights)
+    long = GraphCRF(loss=make, **TIGHT).fit(None, Y, weights)
     np.testing.assert_allclose(short.coef_, long.coef_, atol=1e-4)
     assert short.result_.value == pytest.approx(long.result_.value, rel=1e-8)
 
@@ -280,7 +297,9 @@ def test_without_inputs_rows_are_those_of_observed():
     crf = GraphCRF(**EXACT).fit(None, Y)
     assert crf.predict().shape == (1, 3)
     assert crf.predict(observed=[[1, -1, -1], [-1, 0, 0]])[:, 0].tolist()[0] == 1
-    assert crf.log_likelihood(None, Y).shape == (len(Y),)
+    every = np.array(np.meshgrid(*[[0, 1]] * 3)).reshape(3, -1).T
+    assert np.exp(crf.log_likelihood(None, every)).sum() == pytest.approx(1)
+    np.testing.assert_allclose(crf.log_likelihood(None, every[:1]), crf.log_likelihood(None, every)[:1])
     assert crf.score(None, Y) == pytest.approx((crf.predict() == Y).mean())
     with pytest.raises(DataError, match="the model has no inputs"):
         crf.predict(Y)
@@ -492,6 +511,80 @@ def distance(a, b):
     return np.abs(a - b)
 
 
+# --- engines, losses and decoders by name
+
+
+@pytest.mark.parametrize("graph", [[(0, 1), (1, 2)], "complete"], ids=["tree", "cycle"])
+def test_exact_engines_agree(graph):
+    X, Y = table()
+    reference = GraphCRF(graph, **TIGHT).fit(X, Y)
+    tree = graph != "complete"
+    for engine in ("auto", "junction", *(["tree", "bp", "trw"] if tree else [])):
+        crf = GraphCRF(graph, **{**TIGHT, "inference": engine, "decode": "auto"}).fit(X, Y)
+        assert crf.result_.value == pytest.approx(reference.result_.value, rel=1e-6)
+        np.testing.assert_allclose(crf.log_partition(X), reference.log_partition(X), atol=1e-3)
+        np.testing.assert_array_equal(crf.predict(X), reference.predict(X))
+        assert crf.decoding_.optimal
+        assert crf.decoding_.method == ("tree" if tree else crf.decoding_.method)
+
+
+def test_bounds():
+    X, Y = table()
+    crf = GraphCRF(**EXACT).fit(X, Y)
+    exact = crf.log_partition(X)
+    assert (crf.set_params(inference="trw").log_partition(X) >= exact - 1e-6).all()
+    assert crf.inference_status_ is InferenceStatus.CONVERGED
+    assert (crf.set_params(inference="mean-field").log_partition(X) <= exact + 1e-6).all()
+    np.testing.assert_allclose(crf.set_params(inference="gibbs").predict_marginals(X[:4])[0].sum(axis=1), 1)
+    assert crf.inference_status_ is InferenceStatus.SAMPLED
+
+
+@pytest.mark.parametrize("loss", ["pseudo-likelihood", "composite"])
+def test_losses_without_edges_are_the_likelihood(loss):
+    X, Y = table()
+    plain = GraphCRF("none", **TIGHT).fit(X, Y)
+    other = GraphCRF("none", loss="pseudo-likelihood", **TIGHT).fit(X, Y)
+    np.testing.assert_allclose(other.coef_, plain.coef_, atol=1e-4)
+    assert other.inference_status_ is None
+    joint = GraphCRF(loss=loss, **EXACT).fit(X, Y)
+    assert loss.split("-")[0] in joint.result_.objective
+    assert joint.log_likelihood(X, Y).sum() > plain.log_likelihood(X, Y).sum()
+
+
+def test_contrastive_divergence_on_a_tree_is_near_the_likelihood():
+    X, Y = table(100)
+    exact = GraphCRF([(0, 1), (1, 2)], penalty=L2(5.0), **EXACT).fit(X, Y)
+    for loss in ("contrastive-divergence", "persistent-contrastive-divergence"):
+        crf = GraphCRF([(0, 1), (1, 2)], loss=loss, penalty=L2(5.0), max_iterations=60, **EXACT).fit(X, Y)
+        assert np.isnan(crf.result_.value)
+        assert np.linalg.norm(crf.coef_ - exact.coef_) < 0.25 * np.linalg.norm(exact.coef_)
+
+
+def test_a_large_image():
+    rng = np.random.default_rng(0)
+    truth = np.zeros((24, 24), dtype=int)
+    truth[6:18, 6:18] = 1
+    image = (truth + rng.normal(0, 0.5, truth.shape))[..., None]
+    crf = GridCRF(inference="trw", n_threads=1).fit([image], [truth])
+    assert crf.score([image], [truth]) > 0.97 > (np.abs(image[..., 0] - truth) < 0.5).mean()
+    assert crf.inference_status_ is InferenceStatus.CONVERGED
+    drawn = crf.set_params(inference="bp").sample([image], 2)
+    assert drawn[0].shape == (2, 24, 24)
+
+
+def test_what_is_said_of_approximate_training():
+    X, Y = table(20)
+    ended = GraphCRF(**EXACT).fit(X, Y).result_
+    assert concerns(ended, InferenceStatus.EXACT) == []
+    failed = replace(ended, status=Status.LINE_SEARCH_FAILED)
+    assert concerns(failed, InferenceStatus.EXACT) == [str(Status.LINE_SEARCH_FAILED)]
+    (said,) = concerns(failed, InferenceStatus.CONVERGED)
+    assert "'trw'" in said
+    limit = replace(ended, status=Status.MAX_ITERATIONS)
+    assert concerns(limit, None) == [str(Status.MAX_ITERATIONS)]
+    assert concerns(replace(limit, value=float("nan")), None) == []
+
+
 # --- how it was trained
 
 
@@ -523,8 +616,6 @@ class Unsettled(Enumerate):
     name, bound = "unsettled", "estimate"
 
     def run(self, potentials, warm=None):
-        from dataclasses import replace
-
         return replace(super().run(potentials), status=InferenceStatus.NOT_CONVERGED)
 
 
@@ -614,7 +705,7 @@ def test_models_load_without_scikit_learn(tmp_path):
     GraphCRF(**EXACT).fit(X, Y).save(tmp_path / "m.crf")
     code = (
         "import sys; from crfkit import GraphModel; m = GraphModel.load(sys.argv[1]); "
-        "d = m.encoder.encode([[0.0, 1.0, 2.0]]); m.run(m.potentials(d)); assert 'sklearn' not in sys.modules"
+        "d = m.encoder.encode([[0.0, 1.0, 2.0]]); m.infer(d); assert 'sklearn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path / "m.crf"], check=True)
 

@@ -179,13 +179,16 @@ def predict(
         chosen = gold.select(observed)
         known[:, chosen] = states[:, chosen]
     encoded = encoder.encode(X, table)
-    potentials = trained.potentials(encoded, None if known is None else known.ravel())
-    best: Ids = trained.best(potentials).labels
+    given_states = None if known is None else known.ravel()
+    best: Ids = trained.best(encoded, given_states).labels
     columns = [column.tolist() for column in encoder.labels(best, encoded, X).T]
     names = list(encoder.variables)
     if marginals:
         for name, classes, p in zip(
-            encoder.variables, encoder.classes, encoder.by_node(trained.run(potentials).nodes, encoded, X), strict=True
+            encoder.variables,
+            encoder.classes,
+            encoder.by_node(trained.infer(encoded, given_states).nodes, encoded, X),
+            strict=True,
         ):
             names += [f"p({name}={label})" for label in classes.tolist()]
             columns += [[f"{value:.6f}" for value in column] for column in p.T.tolist()]

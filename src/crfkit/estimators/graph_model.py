@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,30 +54,51 @@ class GraphModel:
     def engine(self, graph: Graph) -> Engine:
         return ready_engine(self.inference, graph, self.field.max_states, self.n_threads, self.seed)
 
-    def run(self, potentials: Potentials) -> Marginals:
-        return self.engine(potentials.graph).run(potentials)
+    def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
+        """log Z and marginals of these graphs, given the states that are known."""
+        some, times = self._different(data, observed)
+        found = self._run(self.potentials(some, observed))
+        if times == 1:
+            return found
+        nodes = np.tile(found.nodes, (times, 1))
+        return replace(found, log_z=np.tile(found.log_z, times), nodes=nodes, make_edges=lambda: _repeat(found, times))
 
-    def best(self, potentials: Potentials) -> Decoding:
+    def best(self, data: GraphData, observed: Ids | None = None) -> Decoding:
         """The labelling that `decode` finds."""
-        options = {"marginals": self.run(potentials)} if self.decode == "marginal" else {}
-        return decode(potentials, self.decode, self.n_threads, **options)
+        some, times = self._different(data, observed)
+        potentials = self.potentials(some, observed)
+        options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
+        found = decode(potentials, self.decode, self.n_threads, **options)
+        return (
+            found
+            if times == 1
+            else replace(found, labels=np.tile(found.labels, times), score=np.tile(found.score, times))
+        )
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
         """([G] log p(known labels), the marginals without labels)."""
-        potentials = self.potentials(data)
-        free = self.run(potentials)
+        free = self.infer(data)
         if (states < 0).any():
-            return self.run(potentials.clamp(states)).log_z - free.log_z, free
-        return potentials.score(states) - free.log_z, free
+            return self.infer(data, states).log_z - free.log_z, free
+        return self.potentials(data).score(states) - free.log_z, free
 
-    def sample(self, potentials: Potentials, n_samples: int, seed: int) -> Ids:
+    def sample(self, data: GraphData, n_samples: int, seed: int, observed: Ids | None = None) -> Ids:
         """[n_samples, n] labellings: independent where the graph allows exact inference, else by Gibbs sampling."""
+        potentials = self.potentials(data, observed)
         engine: Any = self.engine(potentials.graph)
         if not hasattr(engine, "sample"):
             name = choose_engine(potentials.graph, self.field.max_states)
             engine = ready_engine("gibbs" if name == "bp" else name, potentials.graph, 0, self.n_threads, seed)
         states: Ids = engine.sample(potentials, n_samples, seed)
         return states
+
+    def _run(self, potentials: Potentials) -> Marginals:
+        return self.engine(potentials.graph).run(potentials)
+
+    def _different(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
+        """(graphs, times): rows without inputs are all alike, so one will do."""
+        alike = isinstance(self.encoder, TableEncoder) and self.encoder.features is None
+        return (data.take([0]), len(data)) if alike and observed is None and len(data) > 1 else (data, 1)
 
     # --- weights by name
 
@@ -159,6 +180,10 @@ class GraphModel:
             return cls.from_parts(contents, n_threads)
         except CrfkitError as error:
             raise ModelFileError(f"{path}: {error}") from None
+
+
+def _repeat(found: Marginals, times: int) -> Floats:
+    return np.tile(found.edges, (times, 1, 1))
 
 
 def ready_engine(inference: str | Engine, graph: Graph, n_states: int, n_threads: int | None, seed: int) -> Engine:

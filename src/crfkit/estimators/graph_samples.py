@@ -76,7 +76,7 @@ class SampleEncoder:
         )
         return GraphField(np.array(self.n_states), nodes, edges, node_form=node_form, edge_form=edge_form)
 
-    def training_data(self, X: Any, states: Ids, weights: Any, counts: bool) -> GraphData:
+    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
         return self._data(read_samples(X), states, weights)
 
     def encode(self, X: Any, observed: Any = None) -> GraphData:

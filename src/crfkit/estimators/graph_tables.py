@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.data.checks import check_features
+from crfkit.data.checks import check_features, weights_of
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
@@ -69,10 +69,15 @@ class TableEncoder:
         states = np.array(self.n_states)
         return GraphField(states, width, edge_width, structure.n_edges, node_form, edge_form, structure.edges)
 
-    def training_data(self, X: Any, states: Ids, weights: Any, counts: bool) -> GraphData:
-        """`counts`: where there are no inputs, the sufficient statistics alone."""
-        if self.features is None and counts:
+    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
+        """`rows`: where there are no inputs, "counts" are the sufficient statistics of all, "distinct" has equal rows
+        once, with their number as a weight, "all" keeps them."""
+        if self.features is None and rows == "counts":
             return GraphData.counts(self.structure, states, max(self.n_states), weights)
+        if self.features is None and rows == "distinct":
+            each = np.ones(len(states)) if weights is None else weights_of(weights, "row", len(states))
+            states, which = np.unique(states, axis=0, return_inverse=True)
+            weights = np.bincount(which.ravel(), weights=each)
         return self._data(self._inputs(X), len(states), states, weights)
 
     def encode(self, X: Any, observed: Any = None) -> GraphData:

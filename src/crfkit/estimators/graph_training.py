@@ -35,6 +35,7 @@ LOSSES = (
     "contrastive-divergence",
     "persistent-contrastive-divergence",
 )
+ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
@@ -79,7 +80,8 @@ class GraphTraining:
     ) -> tuple[GraphModel, Result, InferenceStatus | None]:
         """(the model, how training went, how far its last inference can be trusted). Begins at the weights of `start`
         where that is a model of the same classes, features and forms."""
-        data = encoder.training_data(X, states, sample_weight, counts=self.loss == "likelihood")
+        rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
+        data = encoder.training_data(X, states, sample_weight, rows)
         if not data.graph_weights.any():
             raise ParameterError("every sample has weight 0")
         graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)

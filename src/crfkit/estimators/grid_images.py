@@ -48,7 +48,7 @@ class GridEncoder(SampleEncoder):
         made = cls(classes, width, edge_width, bool(intercept), True, int(neighbours), edges)
         return made, to_states(values, known, classes, "Y")
 
-    def training_data(self, X: Any, states: Ids, weights: Any, counts: bool) -> GraphData:
+    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
         return self._data(self._samples(X), states, weights)
 
     def encode(self, X: Any, observed: Any = None) -> GraphData:

@@ -87,7 +87,7 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         Afterwards ``decoding_`` says which decoder it was and whether its answer is optimal.
         """
         model, data, states = self._encoded(X, observed)
-        self.decoding_ = model.best(model.potentials(data, states))
+        self.decoding_ = model.best(data, states)
         return model.encoder.labels(self.decoding_.labels, data, X)
 
     def predict_marginals(self, X: Any = None, observed: Any = None) -> list[Floats]:
@@ -97,14 +97,14 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         [H, W, labels]. Afterwards ``inference_status_`` says how far they can be trusted.
         """
         model, data, states = self._encoded(X, observed)
-        marginals = model.run(model.potentials(data, states))
+        marginals = model.infer(data, states)
         self.inference_status_ = marginals.status
         return model.encoder.by_node(marginals.nodes, data, X)
 
     def log_partition(self, X: Any = None, observed: Any = None) -> Floats:
         """log Z of each sample, over the labellings that agree with `observed`; as the engine approximates it."""
         model, data, states = self._encoded(X, observed)
-        marginals = model.run(model.potentials(data, states))
+        marginals = model.infer(data, states)
         self.inference_status_ = marginals.status
         return marginals.log_z
 
@@ -127,14 +127,14 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ParameterError(f"n_samples must be an integer >= 1, not {n_samples!r}")
         model, data, states = self._encoded(X, observed)
-        drawn = model.sample(model.potentials(data, states), int(n_samples), make_seed(random_state))
+        drawn = model.sample(data, int(n_samples), make_seed(random_state), states)
         return model.encoder.labels(drawn, data, X)
 
     def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Mean accuracy of nodes: the share of known labels that `predict` finds; with sample_weight, weighted."""
         model, data, states = self._encoded(X, Y)
         assert states is not None
-        self.decoding_ = model.best(model.potentials(data))
+        self.decoding_ = model.best(data)
         weighted: Any = sample_weight
         weights = replace(data, weights=weighted).node_weights * (states >= 0)
         total = float(weights.sum())
