@@ -164,6 +164,22 @@ def test_labels_that_are_words(call, data):
     assert [[row["a"], row["b"]] for row in found] == crf.predict(X).tolist()
 
 
+@pytest.mark.parametrize("at", [0, 3])
+def test_an_interruption_keeps_what_was_learned(call, data, monkeypatch, at):
+    def press(iteration):
+        if iteration.row.iteration == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("crfkit.cli.progress.plain_lines", press)
+    outcome = call(*TRAIN)
+    assert outcome.code == 130
+    assert outcome.err.endswith("crfkit: interrupted\n")
+    assert Path("m.crf").exists() == (at > 0)
+    if at:
+        assert "after 3 iterations" in outcome.out
+        assert call("graph", "predict", "m.crf", "data.csv").code == 0
+
+
 # --- predict
 
 

@@ -15,11 +15,13 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from crfkit import L1, L2, ChainCRF, Graph, GraphCRF, GraphSample, GridCRF
 from crfkit.errors import DataError, ModelFileError, ParameterError, StopTraining
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.graph_training import concerns
+from crfkit.inference.belief_propagation import BeliefPropagation
 from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.composite import CompositeLikelihood
@@ -192,6 +194,15 @@ def test_graphs_of_a_table():
         np.testing.assert_array_equal(GraphCRF(graph, **EXACT).fit(X, names).coef_, reference)
     complete = GraphCRF("complete", **EXACT).fit(X, Y)
     np.testing.assert_array_equal(GraphCRF([(0, 1), (0, 2), (1, 2)], **EXACT).fit(X, Y).coef_, complete.coef_)
+
+
+def test_no_rows():
+    X, Y = table()
+    crf = GraphCRF(**EXACT).fit(X, Y)
+    assert crf.predict(X[:0]).shape == (0, 3)
+    assert [p.shape for p in crf.predict_marginals(X[:0])] == [(0, 2)] * 3
+    assert crf.log_likelihood(X[:0], Y[:0]).shape == (0,)
+    assert crf.sample(X[:0], 2).shape == (2, 0, 3)
 
 
 def test_edges_without_features():
@@ -482,6 +493,13 @@ def test_turned_images():
     np.testing.assert_allclose(turned.coef_, crf.coef_, atol=1e-4)
 
 
+def test_pixels_without_features():
+    X, Y = images()
+    crf = fitted(GridCRF(**EXACT), [x[..., :0] for x in X], Y)
+    assert set(crf.node_weights_) == {("intercept", 0), ("intercept", 1)}
+    assert set(crf.edge_weights_) == {("intercept", "equal")}
+
+
 def test_volumes():
     rng = np.random.default_rng(0)
     Y = [np.arange(8).reshape(2, 2, 2) // 4, np.arange(4).reshape(2, 2, 1) // 2]
@@ -661,6 +679,14 @@ def test_clone(crf):
         other.predict(None)
 
 
+def test_model_selection():
+    X, Y = table(40)
+    search = GridSearchCV(GraphCRF(**EXACT), {"penalty": [L2(1.0), L2(1e4)], "graph": ["complete", "none"]}, cv=2)
+    search.fit(X, Y)
+    assert search.best_params_["penalty"] == L2(1.0)
+    assert search.best_score_ > 0.6
+
+
 # --- files
 
 
@@ -698,6 +724,16 @@ def test_what_is_saved_predicts_the_same(crf, X, Y, tmp_path):
     fitted(other, X, Y)
     if not callable(crf.loss):
         np.testing.assert_array_equal(other.coef_, crf.coef_)
+
+
+def test_engines_with_options_are_saved(tmp_path):
+    X, Y = table(20)
+    crf = GraphCRF(inference=BeliefPropagation(damping=0.25, max_iterations=77), n_threads=1).fit(X, Y)
+    crf.save(tmp_path / "m.crf")
+    loaded = GraphCRF.load(tmp_path / "m.crf").inference
+    assert (loaded.name, loaded.damping, loaded.max_iterations) == ("bp", 0.25, 77)
+    with pytest.raises(ParameterError, match=r"inference 'unsettled' with .* cannot be saved"):
+        crf.set_params(inference=Unsettled()).save(tmp_path / "m.crf")
 
 
 def test_models_load_without_scikit_learn(tmp_path):
@@ -785,6 +821,8 @@ some_missing[4, 2] = np.nan
         (X0[:, :0], Y0, "X has no columns"),
         (X0.astype(str) + "x", Y0, "must be a matrix of numbers"),
         (GraphSample(X0, [(0, 1)]), [Y0[:, 0]], "X is one graph"),
+        ({"features": X0, "edges": []}, [Y0[:, 0]], "X is one graph"),
+        ([(X0, [(0, 1)])], 3, "Y must be a list with the labels of each graph, not int"),
         ([{"features": X0, "edge": []}], [Y0[:, 0]], "graph 0 has an entry 'edge'; its entries are features, edges"),
         ([{"features": X0}], [Y0[:, 0]], "graph 0 has no entry 'edges'"),
         ([{"edges": [(0, 1)]}], [[0, 1]], "graph 0 has neither features nor n_nodes"),
@@ -817,6 +855,7 @@ def test_data_that_cannot_be_used(X, Y, message):
         ({"inference": Enumerate}, "a name or an engine"),
         ({"loss": "squared"}, "unknown loss 'squared'; one of likelihood"),
         ({"loss": 3}, "loss must be a name or a function"),
+        ({"loss": lambda data, field: None}, "`loss` returned None"),
         ({"decode": "best"}, "unknown decode 'best'"),
         ({"node_form": "potts"}, "unknown node form 'potts'; one of full"),
         ({"edge_form": "x"}, "unknown edge form 'x'"),

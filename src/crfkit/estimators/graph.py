@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ class GraphCRF(PairwiseEstimator):
                 raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables")
             encoder, states = SampleEncoder.learn(X, Y, self.intercept, self.edge_features)
         else:
-            if isinstance(X, GraphSample) or hasattr(X, "adjacency"):
+            if isinstance(X, (GraphSample, Mapping)) or hasattr(X, "adjacency"):
                 raise DataError("X is one graph; X and Y must be lists")
             encoder, states = TableEncoder.learn(self.graph, X, Y, self.intercept, self.edge_features)
         return self._fit(training, encoder, X, states, sample_weight, callbacks)

@@ -237,6 +237,8 @@ def _width(features: Any, what: str) -> int:
 
 def joined_labels(Y: Any, X: Any, sizes: Sequence[int]) -> tuple[Labels, NDArray[np.bool_]]:
     """(labels, which are known) of all nodes; the labels of a networkx graph may be a dict by node."""
+    if isinstance(Y, (str, Mapping)) or not hasattr(Y, "__iter__"):
+        raise DataError(f"Y must be a list with the labels of each graph, not {type(Y).__name__}")
     rows = list(Y)
     if len(rows) != len(sizes):
         raise DataError(f"labels of {len(rows)} graphs for {len(sizes)} graphs")

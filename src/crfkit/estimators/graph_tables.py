@@ -117,7 +117,7 @@ class TableEncoder:
 
     def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
         """Values [n, K] as an array [samples, states] for each variable."""
-        table = values.reshape(len(data), len(self.classes), -1)
+        table = values.reshape(len(data), len(self.classes), values.shape[1])
         return [np.ascontiguousarray(table[:, i, :k]) for i, k in enumerate(self.n_states)]
 
     # --- names

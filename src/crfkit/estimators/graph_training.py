@@ -115,7 +115,10 @@ class GraphTraining:
     def make_loss(self, data: GraphData, graph_field: GraphField) -> Any:
         n_threads, seed = self.options.n_threads, self.options.seed
         if not isinstance(self.loss, str):
-            return self.loss(data, graph_field)
+            made = self.loss(data, graph_field)
+            if not isinstance(made, Loss):
+                raise ParameterError(f"the function `loss` returned {made!r}; expected a loss (crfkit.protocols.Loss)")
+            return made
         if self.loss == "pseudo-likelihood":
             return PseudoLikelihood(data, graph_field, n_threads)
         if self.loss == "composite":

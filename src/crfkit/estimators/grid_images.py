@@ -66,7 +66,7 @@ class GridEncoder(SampleEncoder):
     def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
         """Values [n, K] as an array [H, W, K] for each image."""
         parts = super().by_node(values, data, X)
-        return [p.reshape(*np.shape(image)[:-1], -1) for p, image in zip(parts, X, strict=True)]
+        return [p.reshape(*np.shape(image)[:-1], p.shape[1]) for p, image in zip(parts, X, strict=True)]
 
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata, tensors = super().parts()
@@ -89,7 +89,7 @@ class GridEncoder(SampleEncoder):
         samples = []
         for image in read_images(X, self.neighbours):
             graph = Graph.grid(image.shape[:-1], self.neighbours)
-            features = image.reshape(-1, image.shape[-1])
+            features = image.reshape(_count(image), image.shape[-1])
             i, j = graph.edges.T
             values = None if self.edges is None else _edge_values(self.edges, features[i], features[j])
             samples.append(GraphSample(features, graph, values))
@@ -128,6 +128,8 @@ def read_images(X: Any, neighbours: int) -> list[Floats]:
 
 
 def check_shapes(Y: Any, images: Any, what: str) -> None:
+    if not isinstance(Y, (list, tuple, np.ndarray)):
+        raise DataError(f"{what} must be a list of label arrays, one per image, not {type(Y).__name__}")
     if isinstance(Y, np.ndarray) and Y.dtype.kind != "O" and Y.ndim <= 2:
         raise DataError(f"{what} must be a list of label arrays, one per image, not one array of shape {Y.shape}")
     if len(Y) != len(images):
