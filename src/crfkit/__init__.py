@@ -16,6 +16,12 @@ _HOME = {
     "ChainCRF": "crfkit.estimators.chain",
     "ChainModel": "crfkit.estimators.chain_model",
     "ElasticNet": "crfkit.penalties",
+    "Graph": "crfkit.data.graph",
+    "GraphCRF": "crfkit.estimators.graph",
+    "GraphData": "crfkit.data.graphs",
+    "GraphModel": "crfkit.estimators.graph_model",
+    "GraphSample": "crfkit.estimators.graph_samples",
+    "GridCRF": "crfkit.estimators.grid",
     "L1": "crfkit.penalties",
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
@@ -23,12 +29,19 @@ _HOME = {
     "Template": "crfkit.features",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
+    "read_table": "crfkit.readers.tables",
     "regularisation_path": "crfkit.path",
 }
 
 if TYPE_CHECKING:
+    from crfkit.data.graph import Graph as Graph
+    from crfkit.data.graphs import GraphData as GraphData
     from crfkit.estimators.chain import ChainCRF as ChainCRF
     from crfkit.estimators.chain_model import ChainModel as ChainModel
+    from crfkit.estimators.graph import GraphCRF as GraphCRF
+    from crfkit.estimators.graph_model import GraphModel as GraphModel
+    from crfkit.estimators.graph_samples import GraphSample as GraphSample
+    from crfkit.estimators.grid import GridCRF as GridCRF
     from crfkit.features import Template as Template
     from crfkit.metrics import evaluate as evaluate
     from crfkit.path import PathPoint as PathPoint
@@ -38,6 +51,7 @@ if TYPE_CHECKING:
     from crfkit.penalties import ElasticNet as ElasticNet
     from crfkit.penalties import NoPenalty as NoPenalty
     from crfkit.readers import read_columns as read_columns
+    from crfkit.readers.tables import read_table as read_table
 
 __version__ = version("crfkit")
 

@@ -20,9 +20,15 @@ def inspect(
     ] = 15,
 ) -> None:
     """Show what a model has learned: labels, sizes, the strongest weights and transitions."""
+    from crfkit import modelfile
+    from crfkit.cli import inspect_graph
     from crfkit.estimators.chain_model import ChainModel
+    from crfkit.estimators.graph_model import GraphModel
 
-    typer.echo(report(ChainModel.load(model), top))
+    if modelfile.read(model).kind == "graph":
+        typer.echo(inspect_graph.report(GraphModel.load(model), top))
+    else:
+        typer.echo(report(ChainModel.load(model), top))
 
 
 def report(model: ChainModel, top: int) -> str:

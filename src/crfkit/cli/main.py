@@ -1,4 +1,4 @@
-"""The command line: `crfkit train | tag | eval | inspect | demo`."""
+"""The command line: `crfkit train | tag | eval | inspect | demo | graph`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from crfkit.cli import demo, evaluate, inspect, tag, train
+from crfkit.cli import demo, evaluate, graph, inspect, tag, train
 from crfkit.errors import CrfkitError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("tag")(tag.tag)
 app.command("eval")(evaluate.evaluate)
 app.command("inspect")(inspect.inspect)
 app.command("demo")(demo.demo)
+app.add_typer(graph.app, name="graph")
 
 
 def _show_version(value: bool) -> None:

@@ -1,0 +1,213 @@
+"""`crfkit graph train | predict`: fields on the label columns of a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.data.sequences import Ids
+
+COLUMNS = "Columns: names or numbers from 1, separated by commas; 1-294 is a range, -6: the last six."
+
+app = typer.Typer(help="Fields on the columns of a table: multi-label and multi-output data.", no_args_is_help=True)
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: CSV or ARFF, also .gz.")]
+LabelFile = Annotated[
+    Path | None, typer.Option("--label-file", metavar="FILE", help="Table with the labels, where not in DATA.")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether CSV files begin with names. Default: if that looks so."),
+]
+Threads = Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")]
+
+
+@app.command(epilog=COLUMNS)
+def train(
+    data: Data,
+    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model (.crf).")],
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", metavar="COLS", help="Label columns; by default all of --label-file."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option("--features", metavar="COLS|none", help="Feature columns; by default all but the labels."),
+    ] = None,
+    label_file: LabelFile = None,
+    header: Header = None,
+    edges: Annotated[
+        str,
+        typer.Option(
+            "--edges", metavar="FILE|complete|none", help="File: two label columns per line, joined by an edge."
+        ),
+    ] = "complete",
+    edge_features: Annotated[
+        bool,
+        typer.Option("--edge-features/--no-edge-features", help="Whether edges have weights on the features, too."),
+    ] = True,
+    loss: Annotated[str, typer.Option("--loss", help="likelihood, pseudo-likelihood or composite.")] = "likelihood",
+    inference: Annotated[
+        str,
+        typer.Option(
+            "--inference", metavar="NAME", help="auto, enumerate, tree, junction, bp, trw, mean-field or gibbs."
+        ),
+    ] = "auto",
+    l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
+    l1: Annotated[
+        float | None, typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: most weights become zero.")
+    ] = None,
+    solver: Annotated[str, typer.Option("--solver", "-a", metavar="NAME", help="As for `crfkit train`.")] = "auto",
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what draws random numbers.")] = 0,
+    threads: Threads = None,
+    max_iterations: Annotated[
+        int | None, typer.Option("--max-iterations", "-i", metavar="N", help="Stop after N iterations.")
+    ] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option("--tolerance", "-e", metavar="E", help="Stop when ten iterations decrease the objective by less."),
+    ] = 1e-5,
+    log: Annotated[Path | None, typer.Option("--log", metavar="FILE.jsonl", help="Write each iteration here.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train a field on the label columns of a table. Ctrl-C stops early and still writes the model."""
+    from crfkit import modelfile
+    from crfkit.cli.graph_columns import choose_columns, read_edges
+    from crfkit.cli.progress import json_log, progress_callback
+    from crfkit.cli.train import _check_distinct, _penalty
+    from crfkit.estimators.graph_tables import TableEncoder
+    from crfkit.estimators.graph_training import GraphTraining, concerns
+    from crfkit.estimators.solver_options import SolverOptions
+    from crfkit.readers.tables import read_table
+    from crfkit.result import Status
+
+    options = SolverOptions(_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
+    training = GraphTraining(inference, loss, options=options)
+    training.check()
+    edge_file = None if edges in ("complete", "none") else Path(edges)
+    _check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
+    modelfile.check_writable(model)
+    table = read_table(data, header)
+    X, Y = choose_columns(table, features, labels, label_file, header)
+    graph: Any = edges if edge_file is None else read_edges(edge_file, Y)
+    try:
+        encoder, states = TableEncoder.learn(graph, X, Y, intercept=True, edge_inputs=edge_features)
+    except DataError as error:
+        raise DataError(str(error), Y.path) from None
+    with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
+        trained, result, status = training.run(encoder, X, states, None, [*logging, *showing])
+    interrupted = result.status is Status.INTERRUPTED
+    if interrupted and result.iterations == 0:
+        typer.echo("interrupted before the first iteration; no model was written", err=True)
+        raise typer.Exit(130)
+    trained.save(model)
+    typer.echo(
+        f"{len(encoder.variables)} variables, {encoder.structure.n_edges} edges, "
+        f"{len(encoder.features or [])} features, {len(trained.w)} weights"
+    )
+    typer.echo(f"{result.objective} = {result.value:.6f} after {result.iterations} iterations, {result.seconds:.2f} s")
+    for line in concerns(result, status) or [str(result.status)]:
+        typer.echo(line)
+    typer.echo(f"model written to {model}")
+    if interrupted:
+        raise typer.Exit(130)
+
+
+@app.command(epilog=COLUMNS)
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    data: Data,
+    label_file: LabelFile = None,
+    header: Header = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of stdout.")] = None,
+    marginals: Annotated[bool, typer.Option("--marginals", help="Add the probability of every label.")] = False,
+    decode: Annotated[
+        str | None,
+        typer.Option(
+            "--decode",
+            metavar="NAME",
+            help="auto, tree, junction, max-product, icm, graph-cut, alpha-expansion, enumerate or marginal.",
+        ),
+    ] = None,
+    inference: Annotated[
+        str | None, typer.Option("--inference", metavar="NAME", help="Instead of the one that the model records.")
+    ] = None,
+    observed: Annotated[
+        str | None,
+        typer.Option("--observed", metavar="COLS", help="Label columns that are known; empty cells of them are not."),
+    ] = None,
+    threads: Threads = None,
+) -> None:
+    """Predict the label columns of a table, as CSV. Where they are in the table, the errors are counted on stderr."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from crfkit.cli.graph_columns import label_columns, read_states, take_names
+    from crfkit.cli.tag import _output
+    from crfkit.cli.train import _check_distinct
+    from crfkit.estimators.graph_model import DECODERS, GraphModel
+    from crfkit.estimators.graph_tables import TableEncoder
+    from crfkit.inference.engines import ENGINES
+    from crfkit.readers.tables import read_table
+
+    for option, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
+        if given is not None and given not in choices:
+            raise ParameterError(f"unknown {option} {given!r}; one of {', '.join(choices)}")
+    trained = GraphModel.load(model, threads)
+    encoder = trained.encoder
+    if not isinstance(encoder, TableEncoder):
+        raise ParameterError(f"{model} was not trained on a table; predict with GraphCRF.load or GridCRF.load")
+    _check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
+    trained = replace(trained, decode=decode or trained.decode, inference=inference or trained.inference)
+    table = read_table(data, header)
+    X = take_names(table, encoder.features, "the feature") if encoder.features is not None else None
+    if X is not None:
+        X.check_numbers()
+    gold = label_columns(table, encoder, label_file, header, observed is not None)
+    states = None if gold is None else read_states(gold, encoder)
+    known = None
+    if observed is not None and states is not None and gold is not None:
+        known = np.full_like(states, -1)
+        chosen = gold.select(observed)
+        known[:, chosen] = states[:, chosen]
+    encoded = encoder.encode(X, table)
+    given_states = None if known is None else known.ravel()
+    best: Ids = trained.best(encoded, given_states).labels
+    columns = [column.tolist() for column in encoder.labels(best, encoded, X).T]
+    names = list(encoder.variables)
+    if marginals:
+        for name, classes, p in zip(
+            encoder.variables,
+            encoder.classes,
+            encoder.by_node(trained.infer(encoded, given_states).nodes, encoded, X),
+            strict=True,
+        ):
+            names += [f"p({name}={label})" for label in classes.tolist()]
+            columns += [[f"{value:.6f}" for value in column] for column in p.T.tolist()]
+    with _output(output) as out:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(zip(*columns, strict=True))
+        out.write(text.getvalue().encode("utf-8"))
+        out.flush()
+    if states is not None and states.size:
+        typer.echo(errors(best.reshape(states.shape), states), err=True)
+
+
+def errors(predicted: Ids, gold: Ids) -> str:
+    """Hamming loss (share of labels that are wrong) and subset accuracy (share of rows without a mistake)."""
+    known = gold >= 0
+    wrong = (predicted != gold) & known
+    rows = known.all(axis=1)
+    hamming = wrong.sum() / known.sum() if known.any() else 0.0
+    text = f"{len(gold)} rows, Hamming loss {hamming:.4f}"
+    return f"{text}, subset accuracy {(~wrong[rows].any(axis=1)).mean():.4f}" if rows.any() else text

@@ -1,0 +1,44 @@
+"""What `crfkit inspect` shows of a model of graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crfkit.estimators.graph_model import GraphModel
+from crfkit.estimators.graph_tables import TableEncoder
+
+
+def report(model: GraphModel, top: int) -> str:
+    encoder, field, training = model.encoder, model.field, model.training
+    if isinstance(encoder, TableEncoder):
+        lines = [
+            f"{len(encoder.variables)} variables, {encoder.structure.n_edges} edges, "
+            f"{len(encoder.features or [])} features",
+            *(
+                f"  {v}: {' '.join(map(str, c.tolist()))}"
+                for v, c in zip(encoder.variables, encoder.classes, strict=True)
+            ),
+        ]
+    else:
+        names = " ".join(map(str, encoder.classes.tolist()))
+        lines = [f"{len(encoder.classes)} labels: {names}", f"inputs: {encoder.kind}"]
+    lines.append(
+        f"{field.size} weights: {field.n_node_weights} node ({field.node_form}), "
+        f"{field.n_edge_weights} edge ({field.edge_form})"
+    )
+    if training:
+        lines.append(
+            f"trained: {training.get('objective')} = {training.get('value')} "
+            f"({training.get('status')}, {training.get('iterations')} iterations)"
+        )
+    for kind, weights in (("node", model.node_weights()), ("edge", model.edge_weights())):
+        for title, sign in (("largest", -1), ("smallest", 1)):
+            strongest = sorted(weights.items(), key=lambda item, sign=sign: sign * item[1])[:top]  # type: ignore[misc]
+            if strongest:
+                lines.append(f"\n{title} {kind} weights")
+            lines += [f"  {value:10.4f}  {_show(name)}" for name, value in strongest]
+    return "\n".join(lines)
+
+
+def _show(name: tuple[Any, ...]) -> str:
+    return "  ".join(" – ".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in name)

@@ -1,0 +1,155 @@
+"""GraphCRF: conditional random fields on any graph as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.estimators.graph_model import Encoder, GraphModel
+from crfkit.estimators.graph_samples import GraphSample, SampleEncoder, is_sample
+from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.protocols import Penalty
+from crfkit.solvers import StoppingRule
+from crfkit.solvers.loop import Callback
+
+
+class GraphCRF(PairwiseEstimator):
+    """Conditional random field on graphs, with weights on nodes and edges.
+
+    It learns from tables or from graphs; which one, X tells.
+
+    Tables (multi-label, multi-output): X [samples, features] is an array, a sparse matrix, a data frame or None (a
+    field without inputs), Y [samples, variables] holds a label each. Every row is a graph of the same variables, with
+    weights for each variable and each edge. Columns may have different labels; ``classes_`` is a list of arrays.
+
+    Graphs: X is a list of samples, Y a list with an array of labels each (or, for networkx, a dict by node). A sample
+    is a dict with "edges", "features" [nodes, features], "edge_features" [edges, features] and, where there are no
+    features, "n_nodes"; a tuple (features, edges[, edge_features]); or a networkx graph with the attribute "features".
+    All nodes share their weights, and so do all edges; ``classes_`` is one array. Labels may be unknown: None, NaN or
+    masked, and −1 unless the labels are −1 and 1.
+
+    Parameters
+    ----------
+    graph : of tables: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a networkx graph
+    inference : "auto" (exact where that is cheap, else "bp"), "enumerate", "tree", "junction", "bp", "trw",
+        "mean-field", "gibbs", or an engine with its options
+    loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
+        "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
+    penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
+    solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
+        has a gradient and no value
+    node_form : "full", "reference" or "ising"; None: "reference" for tables, "full" for graphs
+    edge_form : "full", "symmetric", "potts", "ising", "reference" or "minimal"; None: "reference" for tables,
+        "symmetric" for graphs, where the order of an edge's ends seldom has a meaning
+    edge_features : whether edges have features: those of the row (tables) or of the sample (graphs)
+    intercept : whether to put a one before the features
+    decode : how to predict: "auto" (optimal where that is cheap), "tree", "junction", "max-product", "icm",
+        "graph-cut", "alpha-expansion", "enumerate", or "marginal" (the most probable label of every node)
+    tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
+        ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
+    max_iterations : stop after so many; None for the solver's own limit
+    n_threads : None for all cores
+    random_state : the seed of solvers, losses and engines that draw; None is 0
+    verbose : 1 prints a line per iteration
+    warm_start : begin at the weights of the last fit, if it had the same classes, features and forms
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted; a list with an array for each variable of a table
+    result_ : how training went (:class:`crfkit.result.Result`)
+    node_weights_, edge_weights_ : weights by name
+    inference_status_ : how far the last inference can be trusted
+    decoding_ : how the last prediction was made (method, score of each sample, whether it is optimal)
+
+    Examples
+    --------
+    >>> from crfkit import GraphCRF
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
+    >>> Y = [["sun", "dry"], ["rain", "wet"], ["rain", "wet"], ["sun", "dry"]]
+    >>> crf = GraphCRF().fit(X, Y)
+    >>> crf.predict([[1.0, 0.5]]).tolist()
+    [['rain', 'wet']]
+    >>> crf.predict([[0.5, 0.5]], observed=[[None, "wet"]]).tolist()
+    [['rain', 'wet']]
+    """
+
+    def __init__(
+        self,
+        graph: Any = "complete",
+        inference: Any = "auto",
+        loss: Any = "likelihood",
+        penalty: Penalty | None = None,
+        solver: Any = "auto",
+        node_form: str | None = None,
+        edge_form: str | None = None,
+        edge_features: bool = True,
+        intercept: bool = True,
+        decode: str = "auto",
+        tolerance: float | StoppingRule = 1e-5,
+        max_iterations: int | None = None,
+        n_threads: int | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.graph = graph
+        self.inference = inference
+        self.loss = loss
+        self.penalty = penalty
+        self.solver = solver
+        self.node_form = node_form
+        self.edge_form = edge_form
+        self.edge_features = edge_features
+        self.intercept = intercept
+        self.decode = decode
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def fit(
+        self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
+    ) -> GraphCRF:
+        """Learns from a table or from graphs; sample_weight counts each row or graph so many times.
+
+        Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
+        """
+        training = self._training()
+        encoder: Encoder
+        if isinstance(X, (list, tuple)) and len(X) and is_sample(X[0]):
+            if not isinstance(self.graph, str) or self.graph != "complete":
+                raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables")
+            encoder, states = SampleEncoder.learn(X, Y, self.intercept, self.edge_features)
+        else:
+            if isinstance(X, (GraphSample, Mapping)) or hasattr(X, "adjacency"):
+                raise DataError("X is one graph; X and Y must be lists")
+            encoder, states = TableEncoder.learn(self.graph, X, Y, self.intercept, self.edge_features)
+        return self._fit(training, encoder, X, states, sample_weight, callbacks)
+
+    @classmethod
+    def load(cls, path: str | Path, n_threads: int | None = None) -> GraphCRF:
+        """Opens a model file. The estimator can predict; its options are those that the file records."""
+        model = GraphModel.load(path, n_threads)
+        encoder = model.encoder
+        if encoder.kind == "grid":
+            raise ModelFileError(f"{path}: this is a model of images; open it with GridCRF.load")
+        crf = cls(
+            graph=encoder.structure if isinstance(encoder, TableEncoder) else "complete",
+            inference=model.inference,
+            node_form=model.field.node_form,
+            edge_form=model.field.edge_form,
+            edge_features=encoder.edge_inputs,
+            intercept=encoder.intercept,
+            decode=model.decode,
+            n_threads=n_threads,
+        )
+        crf._set_model(model)
+        return crf

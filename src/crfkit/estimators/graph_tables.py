@@ -1,0 +1,273 @@
+"""Tables (multi-label, multi-output): rows are graphs of the same variables, with weights per variable and edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crfkit.data.checks import check_features, weights_of
+from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.estimators.graph_labels import Labels, check_classes, learn_classes, read_labels, to_states
+from crfkit.fields.graph import GraphField
+from crfkit.modelfile import Contents
+
+
+@dataclass(frozen=True, eq=False)
+class TableEncoder:
+    """Rows of features and rows of labels, to and from encoded graphs."""
+
+    classes: list[Labels]  # of each variable
+    variables: list[str]
+    features: list[str] | None  # None: there are no inputs
+    structure: Graph
+    intercept: bool = True
+    edge_inputs: bool = True  # whether edges see the features of the row
+
+    kind = "table"
+    node_form = "reference"
+    edge_form = "reference"
+
+    @classmethod
+    def learn(cls, graph: Any, X: Any, Y: Any, intercept: bool, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
+        """(the encoder for a training set, the states [samples, variables] of its labels)."""
+        names = _columns(Y, "y")
+        columns = _read_columns(Y, names)
+        if not names or not len(columns[0][0]):
+            raise DataError("Y has no columns" if not names else "Y has no rows")
+        for name, (_, known) in zip(names, columns, strict=True):
+            if not known.all():
+                row = int(np.flatnonzero(~known)[0])
+                raise DataError(f"Y has no label at row {row}, column {name}; drop the row or fill it in")
+        classes = [
+            learn_classes(values, known, f"column {name} of Y", minus_one=True)
+            for name, (values, known) in zip(names, columns, strict=True)
+        ]
+        features = None
+        if X is not None:
+            features = _columns(X, "x")
+            if len(features) == 0:
+                raise DataError("X has no columns; give X=None for a field without inputs")
+        made = cls(classes, names, features, make_structure(graph, names), bool(intercept), bool(edge_inputs))
+        return made, made.states(Y)
+
+    # --- what the estimators need
+
+    @property
+    def n_states(self) -> list[int]:
+        return [len(c) for c in self.classes]
+
+    def field(self, node_form: str, edge_form: str) -> GraphField:
+        """A set of weights for every variable and every edge."""
+        width, structure = len(self.feature_names), self.structure
+        edge_width = width if self.edge_inputs else 1
+        states = np.array(self.n_states)
+        return GraphField(states, width, edge_width, structure.n_edges, node_form, edge_form, structure.edges)
+
+    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
+        """`rows`: where there are no inputs, "counts" are the sufficient statistics of all, "distinct" has equal rows
+        once, with their number as a weight, "all" keeps them."""
+        if self.features is None and rows == "counts":
+            return GraphData.counts(self.structure, states, max(self.n_states), weights)
+        if self.features is None and rows == "distinct":
+            each = np.ones(len(states)) if weights is None else weights_of(weights, "row", len(states))
+            states, which = np.unique(states, axis=0, return_inverse=True)
+            weights = np.bincount(which.ravel(), weights=each)
+        return self._data(self._inputs(X), len(states), states, weights)
+
+    def encode(self, X: Any, observed: Any = None) -> GraphData:
+        """Rows to graphs. Without inputs X is None, and there are as many rows as in `observed`, or one."""
+        inputs = self._inputs(X)
+        if inputs is not None:
+            return self._data(inputs, inputs.shape[0])
+        return self._data(None, 1 if observed is None else len(observed))
+
+    def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
+        """[n] states, −1 where unknown."""
+        states = self.states(Y)
+        if len(states) != len(data):
+            raise DataError(f"{len(states)} rows of labels for {len(data)} rows of X")
+        return states.ravel()
+
+    def states(self, Y: Any) -> Ids:
+        """[samples, variables]"""
+        names = _columns(Y, "y")
+        if len(names) != len(self.classes):
+            raise DataError(f"{len(names)} columns of labels; the model has {len(self.classes)} variables")
+        columns = _read_columns(Y, self.variables)
+        parts = [
+            to_states(values, known, classes, f"column {name} of Y")
+            for (values, known), classes, name in zip(columns, self.classes, self.variables, strict=True)
+        ]
+        return np.stack(parts, axis=1)
+
+    def labels(self, states: Ids, data: GraphData, X: Any) -> Labels:
+        """States [..., n] to labels [..., samples, variables]."""
+        table = states.reshape(*states.shape[:-1], len(data), len(self.classes))
+        columns = [classes[table[..., i]] for i, classes in enumerate(self.classes)]
+        mixed = len({c.dtype.kind for c in columns}) > 1
+        if mixed:
+            columns = [c.astype(object) for c in columns]
+        return np.stack(columns, axis=-1)
+
+    def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
+        """Values [n, K] as an array [samples, states] for each variable."""
+        table = values.reshape(len(data), len(self.classes), values.shape[1])
+        return [np.ascontiguousarray(table[:, i, :k]) for i, k in enumerate(self.n_states)]
+
+    # --- names
+
+    def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
+        return self.variables[variable], self.feature_names[feature]
+
+    def edge_name(self, edge: int, feature: int) -> tuple[Any, ...]:
+        i, j = self.structure.edges[edge]
+        names = self.feature_names if self.edge_inputs else ["intercept"]
+        return (self.variables[i], self.variables[j]), names[feature]
+
+    @property
+    def feature_names(self) -> list[str]:
+        if self.features is None:
+            return ["intercept"]
+        return ["intercept", *self.features] if self.intercept else self.features
+
+    def node_classes(self, variable: int) -> Labels:
+        return self.classes[variable]
+
+    def edge_classes(self, edge: int) -> tuple[Labels, Labels]:
+        i, j = self.structure.edges[edge]
+        return self.classes[i], self.classes[j]
+
+    # --- the file
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata = {
+            "labels": [c.tolist() for c in self.classes],
+            "variables": self.variables,
+            "features": self.features,
+            "intercept": self.intercept,
+            "edge_inputs": self.edge_inputs,
+        }
+        return metadata, {"structure": self.structure.edges.ravel()}
+
+    @classmethod
+    def from_parts(cls, contents: Contents) -> TableEncoder:
+        classes = [check_classes(labels) for labels in contents.entry("labels", list)]
+        variables = _names(contents.entry("variables", list), "variables")
+        features = contents.entry("features", list, type(None))
+        if not classes or len(variables) != len(classes):
+            raise ModelFileError(f"{len(variables)} variables, but labels of {len(classes)}")
+        edges = contents.tensor("structure", np.int32)
+        if len(edges) % 2:
+            raise ModelFileError("the edges are not pairs")
+        return cls(
+            classes,
+            variables,
+            None if features is None else _names(features, "features"),
+            Graph(len(classes), edges.reshape(-1, 2)),
+            contents.entry("intercept", bool),
+            contents.entry("edge_inputs", bool),
+        )
+
+    # --- inputs
+
+    def _inputs(self, X: Any) -> Any:
+        """The matrix of the model's features, or None."""
+        if self.features is None:
+            if X is not None:
+                raise DataError("the model has no inputs; X must be None")
+            return None
+        if X is None:
+            raise DataError(f"the model has {len(self.features)} features; X is None")
+        names = _columns(X, "x")
+        named = hasattr(X, "columns")
+        if named and (missing := [name for name in self.features if name not in names]):
+            raise DataError(f"X has no column {missing[0]!r}, which the model was trained on")
+        if len(names) != len(self.features) and not named:
+            raise DataError(f"X has {len(names)} columns; the model has {len(self.features)} features")
+        if named:
+            X = X.to_numpy()[:, [names.index(name) for name in self.features]]
+        return check_features(X, "X")
+
+    def _data(self, X: Any, rows: int, states: Ids | None = None, weights: ArrayLike | None = None) -> GraphData:
+        data = GraphData.table(rows, self.structure, X, states, weights, self.intercept)
+        if self.edge_inputs:
+            return data
+        none = np.zeros(data.graph.n_edges, dtype=np.int32)
+        return replace(data, edge_features=np.ones((1, 1)), edge_rows=none)
+
+
+def make_structure(graph: Any, names: list[str]) -> Graph:
+    """The edges between variables: "complete", "none", pairs of column numbers or names, a Graph or networkx's."""
+    n = len(names)
+    if isinstance(graph, str):
+        if graph == "complete":
+            return Graph.complete(n)
+        if graph == "none":
+            return Graph(n, np.empty((0, 2), dtype=np.int32))
+        raise ParameterError(f"unknown graph {graph!r}; 'complete', 'none', a list of edges, or a graph")
+    if isinstance(graph, Graph):
+        if graph.n_graphs != 1 or graph.n_nodes != n:
+            raise ParameterError(f"the graph has {graph.n_nodes} nodes in {graph.n_graphs} graph(s); Y has {n} columns")
+        return graph
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):  # networkx
+        for node in graph.nodes:
+            _place(node, names)
+        graph = list(graph.edges())
+    try:
+        pairs = [(_place(a, names), _place(b, names)) for a, b in graph]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise ParameterError(f"graph must be 'complete', 'none', pairs of columns or a graph, not {graph!r}") from None
+    return Graph(n, np.array(pairs, dtype=np.int32).reshape(-1, 2))
+
+
+def _place(node: Any, names: list[str]) -> int:
+    """The number of a column from its name or number."""
+    if isinstance(node, str):
+        if node not in names:
+            raise DataError(f"the graph has a node {node!r}; the columns of Y are {', '.join(names[:10])}")
+        return names.index(node)
+    if isinstance(node, (bool, np.bool_)) or not isinstance(node, (int, np.integer)) or not 0 <= node < len(names):
+        raise DataError(f"the graph has a node {node!r}; the columns of Y are numbered 0 … {len(names) - 1}")
+    return int(node)
+
+
+def _read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
+    """(labels, which are known) of every column; columns may be of different kinds."""
+    if hasattr(Y, "to_numpy"):
+        Y = Y.to_numpy()
+    elif hasattr(Y, "toarray"):
+        Y = Y.toarray()
+    elif not isinstance(Y, np.ndarray):
+        Y = np.array(Y, dtype=object)
+    return [read_labels(Y[:, i], f"column {name} of Y") for i, name in enumerate(names)]
+
+
+def _columns(table: Any, letter: str) -> list[str]:
+    """Names of the columns: a data frame's, else x0, x1, …"""
+    if hasattr(table, "columns"):
+        names = [str(name) for name in table.columns]
+        if len(set(names)) != len(names):
+            raise DataError("two columns have the same name")
+        return names
+    what = "X must be [samples, features]" if letter == "x" else "Y must be [samples, variables], a label each"
+    try:
+        shape = table.shape if hasattr(table, "shape") else np.shape(table)
+    except ValueError:
+        raise DataError(f"{what}; its rows have different lengths") from None
+    if len(shape) != 2:
+        raise DataError(f"{what}; got an array of shape {tuple(shape)}")
+    return [f"{letter}{i}" for i in range(shape[1])]
+
+
+def _names(values: list[Any], what: str) -> list[str]:
+    if not all(isinstance(name, str) for name in values) or len(set(values)) != len(values):
+        raise ModelFileError(f"the names of the {what} are not different strings")
+    return values

@@ -1,0 +1,129 @@
+"""GridCRF: conditional random fields on images and volumes as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.errors import ModelFileError, ParameterError
+from crfkit.estimators.graph_model import GraphModel
+from crfkit.estimators.grid_images import EdgeFeatures, GridEncoder
+from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.protocols import Penalty
+from crfkit.solvers import StoppingRule
+from crfkit.solvers.loop import Callback
+
+
+class GridCRF(PairwiseEstimator):
+    """Conditional random field on grids: a node per pixel, edges between neighbours, the same weights everywhere.
+
+    X is a list of arrays (H, W, F), which may differ in size, Y a list of label arrays (H, W). With 6 or 26 neighbours
+    they are volumes, (D, H, W, F) and (D, H, W). Labels may be any strings or numbers; unknown ones are None, NaN or
+    masked, and −1 unless the labels are −1 and 1.
+
+    Parameters
+    ----------
+    neighbours : 4 or 8 of a pixel, 6 or 26 of a voxel
+    edge_features : "difference" (``|h_i − h_j|``, feature by feature), None, or a function of the features of both
+        ends (two arrays [edges, F]) that returns an array [edges, features]; it should be symmetric
+    node_form : "full", "reference" or "ising"
+    edge_form : "potts", "ising", "symmetric", "full", …
+    intercept : whether to put a one before the features of nodes and of edges
+    inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "bp" on others; where its messages have
+        several fixed points (smooth labels, weak features), "trw" trains better
+    loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
+        as for :class:`GraphCRF`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crfkit import GridCRF
+    >>> truth = np.zeros((6, 6), dtype=int)
+    >>> truth[:, 3:] = 1
+    >>> noise = np.random.default_rng(0).normal(0, 0.3, truth.shape)
+    >>> image = (truth + noise)[..., None]
+    >>> crf = GridCRF().fit([image], [truth])
+    >>> bool((crf.predict([image])[0] == truth).all())
+    True
+    """
+
+    def __init__(
+        self,
+        neighbours: int = 4,
+        edge_features: EdgeFeatures = "difference",
+        inference: Any = "auto",
+        loss: Any = "likelihood",
+        penalty: Penalty | None = None,
+        solver: Any = "auto",
+        node_form: str = "full",
+        edge_form: str = "potts",
+        intercept: bool = True,
+        decode: str = "auto",
+        tolerance: float | StoppingRule = 1e-5,
+        max_iterations: int | None = None,
+        n_threads: int | None = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.neighbours = neighbours
+        self.edge_features = edge_features
+        self.inference = inference
+        self.loss = loss
+        self.penalty = penalty
+        self.solver = solver
+        self.node_form = node_form
+        self.edge_form = edge_form
+        self.intercept = intercept
+        self.decode = decode
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        Y: Sequence[Any],
+        sample_weight: ArrayLike | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> GridCRF:
+        """Learns from images; sample_weight counts each image so many times.
+
+        Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
+        """
+        training = self._training()
+        encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
+        return self._fit(training, encoder, X, states, sample_weight, callbacks)
+
+    @classmethod
+    def load(cls, path: str | Path, n_threads: int | None = None, edge_features: EdgeFeatures = None) -> GridCRF:
+        """Opens a model file. `edge_features` is the function the model was trained with, if it was one."""
+        model = GraphModel.load(path, n_threads)
+        encoder = model.encoder
+        if not isinstance(encoder, GridEncoder):
+            raise ModelFileError(f"{path}: this is no model of images; open it with GraphCRF.load")
+        if edge_features is not None:
+            if encoder.edges != "callable" or not callable(edge_features):
+                raise ParameterError(f"{path} records its edge features: {encoder.edges!r}")
+            encoder = replace(encoder, edges=edge_features)
+            model = replace(model, encoder=encoder)
+        crf = cls(
+            neighbours=encoder.neighbours,
+            edge_features=encoder.edges,
+            inference=model.inference,
+            node_form=model.field.node_form,
+            edge_form=model.field.edge_form,
+            intercept=encoder.intercept,
+            decode=model.decode,
+            n_threads=n_threads,
+        )
+        crf._set_model(model)
+        return crf

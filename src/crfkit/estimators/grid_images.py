@@ -1,0 +1,153 @@
+"""Images as graphs: a node per pixel, edges between neighbours, features of edges from those of their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.estimators.graph_labels import Labels, learn_classes, to_states
+from crfkit.estimators.graph_samples import GraphSample, SampleEncoder, joined_labels
+from crfkit.modelfile import Contents
+
+AXES = {4: 2, 8: 2, 6: 3, 26: 3}  # neighbours → axes of a grid
+EdgeFeatures = str | Callable[[Floats, Floats], Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class GridEncoder(SampleEncoder):
+    """Images (H, W, F), or volumes (D, H, W, F), and their label arrays, to and from encoded graphs."""
+
+    neighbours: int = 4
+    edges: EdgeFeatures = "difference"
+
+    kind = "grid"
+    edge_form = "potts"
+
+    @classmethod
+    def learn_images(
+        cls, X: Any, Y: Any, intercept: bool, neighbours: int, edges: EdgeFeatures
+    ) -> tuple[GridEncoder, Ids]:
+        """(the encoder for a training set, the states [n] of its pixels)."""
+        check_options(neighbours, edges)
+        images = read_images(X, neighbours)
+        if not images:
+            raise DataError("X has no images")
+        check_shapes(Y, images, "Y")
+        values, known = joined_labels(Y, None, [_count(image) for image in images])
+        classes = learn_classes(values, known, "Y")
+        width = images[0].shape[-1]
+        edge_width = None if edges is None else _edge_values(edges, np.zeros((1, width)), np.zeros((1, width))).shape[1]
+        made = cls(classes, width, edge_width, bool(intercept), True, int(neighbours), edges)
+        return made, to_states(values, known, classes, "Y")
+
+    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
+        return self._data(self._samples(X), states, weights)
+
+    def encode(self, X: Any, observed: Any = None) -> GraphData:
+        return self._data(self._samples(X))
+
+    def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
+        check_shapes(Y, X, "the label array")
+        return super().encode_labels(Y, data, None)
+
+    def labels(self, states: Ids, data: GraphData, X: Any) -> list[Labels]:
+        """States [..., n] to an array [..., H, W] of labels for each image."""
+        parts = super().labels(states, data, X)
+        return [p.reshape(*p.shape[:-1], *np.shape(image)[:-1]) for p, image in zip(parts, X, strict=True)]
+
+    def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
+        """Values [n, K] as an array [H, W, K] for each image."""
+        parts = super().by_node(values, data, X)
+        return [p.reshape(*np.shape(image)[:-1], p.shape[1]) for p, image in zip(parts, X, strict=True)]
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata, tensors = super().parts()
+        edges = "callable" if callable(self.edges) else self.edges
+        return {**metadata, "neighbours": self.neighbours, "edge_features": edges}, tensors
+
+    @classmethod
+    def from_parts(cls, contents: Contents) -> GridEncoder:
+        neighbours = contents.entry("neighbours", int)
+        edges = contents.entry("edge_features", str, type(None))
+        if neighbours not in AXES or edges not in ("difference", "callable", None):
+            raise ModelFileError(f"{neighbours} neighbours, edge features {edges!r}: not a grid of this version")
+        return cls(**cls._entries(contents), neighbours=neighbours, edges=edges)
+
+    def _samples(self, X: Any) -> list[GraphSample]:
+        if self.edges == "callable":
+            raise ParameterError(
+                "the model's edge features were a function: GridCRF.load(path, edge_features=function)"
+            )
+        samples = []
+        for image in read_images(X, self.neighbours):
+            graph = Graph.grid(image.shape[:-1], self.neighbours)
+            features = image.reshape(_count(image), image.shape[-1])
+            i, j = graph.edges.T
+            values = None if self.edges is None else _edge_values(self.edges, features[i], features[j])
+            samples.append(GraphSample(features, graph, values))
+        return samples
+
+
+def check_options(neighbours: Any, edges: Any) -> None:
+    if isinstance(neighbours, bool) or neighbours not in AXES:
+        raise ParameterError(f"neighbours must be 4 or 8 (images), 6 or 26 (volumes), not {neighbours!r}")
+    if edges is not None and not callable(edges) and edges != "difference":
+        raise ParameterError(f"edge_features must be 'difference', None or a function of both ends, not {edges!r}")
+
+
+def read_images(X: Any, neighbours: int) -> list[Floats]:
+    """The images as arrays of doubles; raises and names the image."""
+    form = "(H, W, F)" if AXES[neighbours] == 2 else "(D, H, W, F)"
+    if not isinstance(X, (list, tuple)):
+        shape = f" of shape {X.shape}" if isinstance(X, np.ndarray) else ""
+        raise DataError(f"X must be a list of arrays {form}, not {type(X).__name__}{shape}; one image: [image]")
+    images = []
+    for g, given in enumerate(X):
+        try:
+            image = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"image {g} is not an array of numbers") from None
+        if image.ndim != AXES[neighbours] + 1:
+            hint = "; add the axis of features: image[..., None]" if image.ndim == AXES[neighbours] else ""
+            raise DataError(f"image {g} has shape {image.shape}; expected {form}{hint}")
+        if 0 in image.shape[:-1]:
+            raise DataError(f"image {g} has no pixels: its shape is {image.shape}")
+        if not np.isfinite(image).all():
+            where = tuple(np.argwhere(~np.isfinite(image))[0].tolist())
+            raise DataError(f"image {g} is {image[where]} at {where}; fill missing values")
+        images.append(image)
+    return images
+
+
+def check_shapes(Y: Any, images: Any, what: str) -> None:
+    if not isinstance(Y, (list, tuple, np.ndarray)):
+        raise DataError(f"{what} must be a list of label arrays, one per image, not {type(Y).__name__}")
+    if isinstance(Y, np.ndarray) and Y.dtype.kind != "O" and Y.ndim <= 2:
+        raise DataError(f"{what} must be a list of label arrays, one per image, not one array of shape {Y.shape}")
+    if len(Y) != len(images):
+        raise DataError(f"{len(Y)} label arrays for {len(images)} images")
+    for g, (labels, image) in enumerate(zip(Y, images, strict=True)):
+        if np.shape(labels) != np.shape(image)[:-1]:
+            raise DataError(f"image {g} has shape {np.shape(image)}, but its labels have shape {np.shape(labels)}")
+
+
+def _count(image: Floats) -> int:
+    return int(np.prod(image.shape[:-1]))
+
+
+def _edge_values(edges: EdgeFeatures, first: Floats, second: Floats) -> Floats:
+    """[E, g] from the features of both ends [E, F]; "difference" is |h_i − h_j|."""
+    if not callable(edges):
+        return np.abs(first - second)
+    values = np.asarray(edges(first, second), dtype=np.float64)
+    if values.ndim != 2 or len(values) != len(first):
+        raise ParameterError(f"edge_features returned shape {values.shape}; expected ({len(first)}, features)")
+    return values

@@ -1,0 +1,64 @@
+"""The options of training that do not depend on what is trained: penalty, solver, when to stop, threads, seed."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit.errors import ParameterError
+from crfkit.estimators.chain_training import default_penalty
+from crfkit.protocols import Penalty
+from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """The names are those of the estimators."""
+
+    penalty: Penalty | None = None
+    solver: Any = "auto"
+    tolerance: float | StoppingRule = 1e-5
+    max_iterations: int | None = None
+    n_threads: int | None = None
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raises ParameterError where an option is out of range."""
+        for name in ("max_iterations", "n_threads"):
+            value = getattr(self, name)
+            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if value is not None and (not whole or value < 1):
+                raise ParameterError(f"{name} must be None or an integer >= 1, not {value!r}")
+        if isinstance(self.tolerance, (int, float)) and not self.tolerance >= 0:
+            raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
+        if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
+            raise ParameterError(f"tolerance must be a number or a stopping rule, not {self.tolerance!r}")
+        if self.penalty is not None and (isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty)):
+            raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
+        self.make_solver()
+
+    def make_solver(self) -> Any:
+        rule: Any = self.tolerance
+        if isinstance(rule, numbers.Real):
+            rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
+        options: dict[str, Any] = {"stopping": rule, "seed": self.seed}
+        if self.max_iterations is not None:
+            options["max_iterations"] = int(self.max_iterations)
+        return make_solver(self.solver, **options)
+
+    def make_penalty(self, solver: Any) -> Penalty:
+        return self.penalty if self.penalty is not None else default_penalty(solver)
+
+
+def make_seed(random_state: Any) -> int:
+    """A seed from an integer, a generator or None, which is 0."""
+    if random_state is None or isinstance(random_state, numbers.Integral):
+        return int(random_state or 0)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise ParameterError(f"random_state must be an integer, a generator or None, not {random_state!r}")

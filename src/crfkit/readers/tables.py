@@ -1,0 +1,198 @@
+"""Tables of numbers and text: CSV (comma, semicolon or tab) and ARFF, also packed as .gz.
+
+UTF-8 with or without BOM, any line end. An empty cell, "?" and "nan" are missing values.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.errors import DataError, ParameterError
+from crfkit.readers.arff import read_arff
+from crfkit.readers.columns import read_chunks
+
+Column = NDArray[Any]
+MISSING = frozenset({"", "?"})
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns: whole numbers as integers, other numbers as doubles (missing: NaN), text as objects (None).
+
+    It has what the estimators use of a data frame: ``columns`` are the names, ``to_numpy()`` is the matrix.
+    """
+
+    columns: list[str]
+    values: list[Column]  # of each column [rows]
+    path: str | Path | None = None
+    lines: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the file, by row
+    n_rows: int = 0
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def to_numpy(self) -> NDArray[Any]:
+        """[rows, columns]: numbers if all columns are, else objects."""
+        text = any(column.dtype.kind == "O" for column in self.values)
+        parts = [column.astype(object) if text else column for column in self.values]
+        return np.stack(parts, axis=1) if parts else np.zeros((self.n_rows, 0))
+
+    def take(self, ids: list[int]) -> Table:
+        """Some of the columns."""
+        columns, values = [self.columns[i] for i in ids], [self.values[i] for i in ids]
+        return Table(columns, values, self.path, self.lines, self.n_rows)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """name → number of the column, from 0."""
+        return {name: i for i, name in enumerate(self.columns)}
+
+    def select(self, spec: str) -> list[int]:
+        """Columns by a text: names and numbers from 1, separated by commas; ``2-5`` a range, ``-6:`` the last six.
+
+        >>> Table(["a", "b", "c", "d"], []).select("a,3-4")
+        [0, 2, 3]
+        """
+        chosen: list[int] = []
+        for item in (part.strip() for part in spec.split(",")):
+            chosen += self._range(item)
+        if len(set(chosen)) != len(chosen):
+            twice = next(i for i in chosen if chosen.count(i) > 1)
+            raise ParameterError(f"{spec!r} names the column {self.columns[twice]!r} twice")
+        return chosen
+
+    def _range(self, item: str) -> list[int]:
+        if item in self.places:
+            return [self.places[item]]
+        n = len(self.columns)
+        whole = re.fullmatch(r"(\d+)(?:-(\d+))?", item)
+        last = re.fullmatch(r"-(\d+):", item)
+        if whole:
+            first, end = int(whole[1]), int(whole[2] or whole[1])
+        elif last:
+            first, end = n - int(last[1]) + 1, n
+        else:
+            shown = ", ".join(self.columns[:6]) + (", …" if n > 6 else "")
+            raise DataError(f"there is no column {item!r}; the columns are {shown}", self.path)
+        if not 1 <= first <= end <= n:
+            raise DataError(f"{item!r} is not a range of columns; there are {n}", self.path)
+        return list(range(first - 1, end))
+
+    def check_numbers(self) -> None:
+        """Raises and names the line unless every cell is a number."""
+        for name, column in zip(self.columns, self.values, strict=True):
+            if column.dtype.kind != "O" and np.isfinite(column).all():
+                continue
+            for row, value in enumerate(column.tolist()):
+                if value is None or value != value:
+                    raise DataError(f"column {name!r} has no value", self.path, int(self.lines[row]))
+                if isinstance(value, str) and _number(value) is None:
+                    raise DataError(f"column {name!r} is {value!r}, not a number", self.path, int(self.lines[row]))
+                if not isinstance(value, str) and not np.isfinite(value):
+                    raise DataError(f"column {name!r} is {value}", self.path, int(self.lines[row]))
+
+
+def read_table(path: str | Path, header: bool | None = None, prefix: str = "x") -> Table:
+    """Reads a table: ARFF by its name (.arff) or its first word (@relation), else CSV.
+
+    The first line of a CSV file is a header if `header`; None: if none of its cells is a number, or if one stands above
+    numbers only. Without a header the columns are named x1, x2, …
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("size;colour\\n1.5;red\\n2;blue\\n")
+    ...     table = read_table(Path(folder, "t.csv"))
+    >>> table.columns, [column.tolist() for column in table.values]
+    (['size', 'colour'], [[1.5, 2.0], ['red', 'blue']])
+    """
+    text = _text(path)
+    name = str(path).lower().removesuffix(".gz")
+    if name.endswith(".arff") or re.match(r"(\s*%.*\n|\s)*@relation\b", text, re.IGNORECASE):
+        names, cells, lines = read_arff(text, path)
+    else:
+        names, cells, lines = _read_csv(text, path, header, prefix)
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"two columns have the name {twice!r}", path)
+    columns = [make_column(list(column)) for column in zip(*cells, strict=True)] or [make_column([]) for _ in names]
+    return Table(names, columns, path, np.array(lines, dtype=np.int64), len(lines))
+
+
+def make_column(cells: list[str]) -> Column:
+    """Integers, doubles or objects, whichever the cells are."""
+    missing = [cell in MISSING for cell in cells]
+    filled = ["nan" if gone else cell for cell, gone in zip(cells, missing, strict=True)]
+    for kind in (np.int64, np.float64):
+        with suppress(ValueError, OverflowError):
+            return np.array(filled, dtype=str).astype(kind)
+    return np.array([None if gone else cell for cell, gone in zip(cells, missing, strict=True)], dtype=object)
+
+
+def _text(path: str | Path) -> str:
+    raw = b"".join(read_chunks(path))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError("not UTF-8", path, raw.count(b"\n", 0, error.start) + 1) from None
+
+
+def _read_csv(
+    text: str, path: str | Path, header: bool | None, prefix: str
+) -> tuple[list[str], list[list[str]], list[int]]:
+    """(names, cells by row, line of each row)."""
+    first = next((line for line in text.splitlines() if line.strip()), None)
+    if first is None:
+        raise DataError("the file is empty", path)
+    delimiter = max(",;\t", key=lambda mark: _count(first, mark))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if not any(cells) and len(cells) <= 1:
+                continue
+            if rows and len(cells) != len(rows[0]):
+                raise DataError(f"{len(cells)} cells, but the lines before have {len(rows[0])}", path, reader.line_num)
+            rows.append(cells)
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        raise DataError(f"not CSV: {error}", path, reader.line_num) from None
+    if _is_header(rows) if header is None else header:
+        for i, name in enumerate(rows[0]):
+            if not name:
+                raise DataError(f"column {i + 1} has no name", path, lines[0])
+        return rows[0], rows[1:], lines[1:]
+    return [f"{prefix}{i + 1}" for i in range(len(rows[0]))], rows, lines
+
+
+def _count(line: str, mark: str) -> int:
+    """How often a mark stands outside quotes."""
+    return re.sub(r'"[^"]*"', "", line).count(mark)
+
+
+def _is_header(rows: list[list[str]]) -> bool:
+    first = rows[0]
+    if any(cell in MISSING for cell in first):
+        return False
+    text = [j for j, cell in enumerate(first) if _number(cell) is None]
+    if len(text) == len(first):
+        return True
+    return any(len(rows) > 1 and all(_number(row[j]) is not None for row in rows[1:]) for j in text)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
