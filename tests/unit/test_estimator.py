@@ -169,7 +169,7 @@ def test_not_fitted():
         ("n_threads", [0, -2, 1.5, "2"]),
         ("tolerance", [-1e-5, math.nan, "tight", None, object()]),
         ("penalty", [1.0, "l2", L2]),
-        ("solver", ["adam", "", None, 3]),
+        ("solver", ["newtonian", "", None, 3]),
         ("template", [3]),
     ],
 )
