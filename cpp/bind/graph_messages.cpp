@@ -1,5 +1,6 @@
 #include "../core/log_messages.hpp"
 #include "../core/mean_field.hpp"
+#include "../core/reweighted.hpp"
 #include "../core/sum_product.hpp"
 #include "graph.hpp"
 
@@ -44,6 +45,11 @@ struct BoundSumProduct {
           messages(g, blocks, arrays.view, kernels_named(kernels), n_threads) {}
 };
 
+OptionalArray<double> checked_weights(const Graph& graph, OptionalArray<double> rho) {
+    if (rho && rho->size() != static_cast<size_t>(graph.n_edges)) throw nb::value_error("rho: not a number per edge");
+    return rho;
+}
+
 struct BoundLogMessages {
     const Graph& graph;
     PotentialArrays arrays;
@@ -52,10 +58,21 @@ struct BoundLogMessages {
     BoundLogMessages(const Graph& g, Matrix u, Matrix c, Tables b, OptionalArray<double> r, bool maximum)
         : graph(g),
           arrays(g, std::move(u), std::move(c), std::move(b)),
-          rho(std::move(r)),
-          messages(g, arrays.view, pointer(rho), maximum) {
-        if (rho && rho->size() != static_cast<size_t>(g.n_edges)) throw nb::value_error("rho: not a number per edge");
-    }
+          rho(checked_weights(g, std::move(r))),
+          messages(g, arrays.view, pointer(rho), maximum) {}
+};
+
+struct BoundReweighted {
+    const Graph& graph;
+    PotentialArrays arrays;
+    OptionalArray<double> rho;
+    Reweighted messages;
+    BoundReweighted(const Graph& g, const Blocks& blocks, Matrix u, Matrix c, Tables b, OptionalArray<double> r,
+                    const std::string& kernels, int n_threads)
+        : graph(g),
+          arrays(g, std::move(u), std::move(c), std::move(b)),
+          rho(checked_weights(g, std::move(r))),
+          messages(g, blocks, arrays.view, pointer(rho), kernels_named(kernels), n_threads) {}
 };
 
 struct BoundMeanField {
@@ -136,6 +153,41 @@ void bind_graph_messages(nb::module_& m) {
         .def(
             "edges",
             [](const BoundSumProduct& s, int n) {
+                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
+            },
+            "n_threads"_a);
+
+    nb::class_<BoundReweighted>(m, "Reweighted", "Tree-reweighted sum-product in log space, over blocks of nodes.")
+        .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, OptionalArray<double>, const std::string&,
+                      int>(),
+             "graph"_a, "blocks"_a, nb::arg("unary").noconvert(), nb::arg("coefficients").noconvert(),
+             nb::arg("basis").noconvert(), "rho"_a.none(), "kernels"_a, "n_threads"_a, nb::keep_alive<1, 2>(),
+             nb::keep_alive<1, 3>())
+        .def_prop_ro("fits", [](const BoundReweighted& s) { return s.messages.fits(); })
+        .def(
+            "start_from",
+            [](BoundReweighted& s, const BoundReweighted& other) { return s.messages.start_from(other.messages); },
+            "other"_a)
+        .def(
+            "run",
+            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding, int n_threads) {
+                return outcome([&] {
+                    return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
+                });
+            },
+            "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
+            "(iterations, largest change of a log message, whether that is within the tolerance)")
+        .def(
+            "log_z", [](const BoundReweighted& s, int n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+        .def(
+            "nodes",
+            [](const BoundReweighted& s, int n) {
+                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
+            },
+            "n_threads"_a)
+        .def(
+            "edges",
+            [](const BoundReweighted& s, int n) {
                 return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
             },
             "n_threads"_a);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "block_sweeps.hpp"
+
 namespace crfkit {
 
 MeanField::MeanField(const Graph& graph, const Blocks& blocks, const PotentialsView& potentials,
@@ -81,20 +83,12 @@ Outcome MeanField::run(const Sweeps& sweeps, const std::function<bool()>& poll) 
                         : form_ == Form::kPotts  ? kernels_.potts_means
                         : form_ == Form::kShared ? kernels_.shared_means
                                                  : kernels_.table_means;
-    const auto& phases = blocks_.colour_bounds;
-    const int n_phases = static_cast<int>(phases.size()) - 1;
-    if (n_phases == 0) return {0, 0.0, true};
-    const int64_t work = (blocks_.n_rows() * K_ + blocks_.n_blocks()) * kBlock * K_ / n_phases;
-    const int n_threads = static_cast<int>(std::clamp<int64_t>(work / 4096, 1, std::max(sweeps.n_threads, 1)));
-    const auto shares = blocks_.shares(phases, n_threads);
-    std::vector<Buffer> scratch;
-    for (int thread = 0; thread < n_threads; ++thread) scratch.emplace_back(int64_t{K_} * kBlock);
-    const int32_t* places = blocks_.neighbour_places().data();
-    return run_sweeps(sweeps, n_phases, n_threads, 1, poll, [&](int thread, int, int phase, bool measure) {
-        return kernel({blocks_.degrees.data(), blocks_.first_rows.data(), places, shares[phase][thread],
-                       shares[phase][thread + 1], K_, unary_.data(), tables_.data(), values_.data(), values_.data(),
-                       sweeps.damping, measure, scratch[thread].data(), blocks_.max_degree});
-    });
+    MessageTask task{};
+    task.targets = blocks_.neighbour_places().data();
+    task.n_states = K_;
+    task.unary = unary_.data();
+    task.tables = tables_.data();
+    return sweep_blocks(blocks_, kernel, task, values_, sweeps, 1, poll);
 }
 
 double MeanField::probability(int64_t place, int state) const {

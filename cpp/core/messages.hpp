@@ -20,6 +20,7 @@ struct MessageTask {
     bool measure;          // whether to return the largest change of a message
     double* scratch;       // [2·max degree + 2][K][8], aligned
     int max_degree;
+    const double* weights;  // [rows][8] ρ, of the kernels in log space
 };
 
 struct MessageKernels {
@@ -36,6 +37,12 @@ struct MessageKernels {
     double (*potts)(const MessageTask&);
     // The same with one symmetric table [K][K] for all edges.
     double (*shared)(const MessageTask&);
+
+    // In log space, with edges weighted by ρ. Two states: messages are log-odds λ, q = exp(2J/ρ); with b = h + Σ ρλ
+    // and h = b − λ the message along a slot is log((1 + q·e^h)/(q + e^h)).
+    double (*log_odds)(const MessageTask&);
+    // K states: messages are logarithms, the largest 0; tables are exponentials.
+    double (*log_tables)(const MessageTask&);
 
     // Mean field, coordinate by coordinate. Here targets are places of neighbours (8·block + lane), `in` and `out`
     // are distributions of nodes [B][K][8], potentials are logarithms. Binary: `in` holds means ±1 [B][8], unary

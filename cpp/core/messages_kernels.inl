@@ -5,6 +5,7 @@
 #include "blocks.hpp"
 #include "messages.hpp"
 #include "simd.hpp"
+#include "simd_log.hpp"
 
 namespace crfkit {
 namespace {
@@ -174,6 +175,78 @@ double table_blocks(const MessageTask& task) {
     return maximum(change);
 }
 
+double log_odds(const MessageTask& task) {
+    V change{};
+    const V one = splat(1.0), keep = splat(task.damping);
+    for (int64_t b = task.first; b < task.last; ++b)
+        for (int part = 0; part < kParts; ++part) {
+            const int64_t start = task.first_rows[b] * kBlock + part * kLanes;
+            V belief = load(task.unary + b * kBlock + part * kLanes);
+            for (int k = 0; k < task.degrees[b]; ++k) {
+                const V m = gather(task.in, task.targets + start + k * kBlock);
+                store(task.scratch + k * kLanes, m);
+                belief += load(task.weights + start + k * kBlock) * m;
+            }
+            for (int k = 0; k < task.degrees[b]; ++k) {
+                const V h = belief - load(task.scratch + k * kLanes), q = load(task.tables + start + k * kBlock);
+                const V e = exp_nonpositive(h < V{} ? h : -h);  // both sums divided by e^h where that is above 1
+                const V n = h < V{} ? one + q * e : e + q, d = h < V{} ? q + e : q * e + one;
+                const V old = load(task.in + start + k * kBlock);
+                const V step = (log_positive(n / d) - old) * (one - keep);
+                change = larger(change, step < V{} ? -step : step);
+                store(task.out + start + k * kBlock, old + step);
+            }
+        }
+    return maximum(change);
+}
+
+template <int K, class Table>
+double log_table_blocks(const MessageTask& task) {
+    const int n = K ? K : task.n_states;
+    V change{};
+    const V left = splat(1.0 - task.damping), least = splat(-700.0);
+    double* arrived = task.scratch;  // [degree][K]
+    V few[K ? 2 * K : 1];
+    V* belief = K ? few : reinterpret_cast<V*>(task.scratch + int64_t{task.max_degree} * n * kLanes);
+    V* fresh = belief + n;
+    for (int64_t b = task.first; b < task.last; ++b)
+        for (int part = 0; part < kParts; ++part) {
+            const int64_t row = task.first_rows[b];
+            for (int x = 0; x < n; ++x) belief[x] = load(task.unary + (b * n + x) * kBlock + part * kLanes);
+            for (int k = 0; k < task.degrees[b]; ++k) {
+                int64_t places[kLanes];
+                value_places(task.targets + (row + k) * kBlock + part * kLanes, n, places);
+                const V rho = load(task.weights + (row + k) * kBlock + part * kLanes);
+                for (int x = 0; x < n; ++x) {
+                    const V m = gather(task.in + x * kBlock, places);
+                    store(arrived + (k * n + x) * kLanes, m);
+                    belief[x] += rho * m;
+                }
+            }
+            for (int k = 0; k < task.degrees[b]; ++k) {
+                const double* table = task.tables + (row + k) * n * n * kBlock + part * kLanes;
+                V top = belief[0] - load(arrived + k * n * kLanes);
+                for (int x = 1; x < n; ++x) top = larger(top, belief[x] - load(arrived + (k * n + x) * kLanes));
+                for (int y = 0; y < n; ++y) fresh[y] = V{};
+                for (int x = 0; x < n; ++x) {
+                    const V z = belief[x] - load(arrived + (k * n + x) * kLanes) - top;
+                    const V p = z < least ? V{} : exp_nonpositive(z);
+                    for (int y = 0; y < n; ++y) fresh[y] += p * Table::at(table, x * n + y);
+                }
+                top = fresh[0];
+                for (int y = 1; y < n; ++y) top = larger(top, fresh[y]);
+                for (int y = 0; y < n; ++y) {
+                    const int64_t own = ((row + k) * n + y) * kBlock + part * kLanes;
+                    const V old = load(task.in + own);
+                    const V step = (log_positive(fresh[y] / top) - old) * left;
+                    change = larger(change, step < V{} ? -step : step);
+                    store(task.out + own, old + step);
+                }
+            }
+        }
+    return maximum(change);
+}
+
 // With the two states −1 and 1: log-odds f = h + Σ 2J·m, mean m = tanh(f/2).
 double binary_means(const MessageTask& task) {
     V change{};
@@ -256,6 +329,10 @@ struct MessageBlocks {
     static double run(const MessageTask& task) { return table_blocks<K, Table>(task); }
 };
 template <int K, class Table>
+struct LogBlocks {
+    static double run(const MessageTask& task) { return log_table_blocks<K, Table>(task); }
+};
+template <int K, class Table>
 struct MeanBlocks {
     static double run(const MessageTask& task) { return mean_blocks<K, Table>(task); }
 };
@@ -269,6 +346,8 @@ const MessageKernels& CRFKIT_KERNELS() {
                                         by_states<MessageBlocks, FullTable>,
                                         by_states<MessageBlocks, PottsTable>,
                                         by_states<MessageBlocks, SharedTable>,
+                                        log_odds,
+                                        by_states<LogBlocks, FullTable>,
                                         binary_means,
                                         by_states<MeanBlocks, FullTable>,
                                         by_states<MeanBlocks, PottsTable>,

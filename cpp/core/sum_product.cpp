@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "block_sweeps.hpp"
+
 namespace crfkit {
 
 namespace {
@@ -148,37 +150,17 @@ bool SumProduct::prepare_block(int64_t block, const double* reach, const double*
 }
 
 Outcome SumProduct::run(const Sweeps& sweeps, const std::function<bool()>& poll) {
-    const int64_t n_rows = blocks_.n_rows();
-    if (n_rows == 0) return {0, 0.0, true};
+    if (blocks_.n_rows() == 0) return {0, 0.0, true};
     const auto kernel = form_ == Form::kRatios   ? kernels_.ratios
                         : form_ == Form::kPotts  ? kernels_.potts
                         : form_ == Form::kShared ? kernels_.shared
                                                  : kernels_.tables;
-    // Flooding is one phase over all blocks, from one buffer into another; otherwise a phase is a colour.
-    const std::vector<int64_t> phases =
-        sweeps.flooding ? std::vector<int64_t>{0, blocks_.n_blocks()} : blocks_.colour_bounds;
-    const int n_phases = static_cast<int>(phases.size()) - 1;
-    const int64_t per_phase = n_rows * kBlock * K_ * K_ / n_phases;
-    const int n_threads = static_cast<int>(std::clamp<int64_t>(per_phase / 4096, 1, std::max(sweeps.n_threads, 1)));
-    const auto shares = blocks_.shares(phases, n_threads);
-    Buffer other;
-    if (sweeps.flooding) {
-        other = Buffer(messages_.size());
-        std::copy_n(messages_.data(), messages_.size(), other.data());
-    }
-    std::vector<Buffer> scratch;
-    for (int thread = 0; thread < n_threads; ++thread)
-        scratch.emplace_back(static_cast<int64_t>(2 * blocks_.max_degree + 2) * K_ * kBlock);
-    const Outcome outcome = run_sweeps(
-        sweeps, n_phases, n_threads, kMeasureEvery, poll, [&](int thread, int sweep, int phase, bool measure) {
-            double *from = messages_.data(), *to = sweeps.flooding ? other.data() : from;
-            if (sweep % 2 == 0) std::swap(from, to);
-            return kernel({blocks_.degrees.data(), blocks_.first_rows.data(), blocks_.targets.data(),
-                           shares[phase][thread], shares[phase][thread + 1], K_, unary_.data(), tables_.data(), from,
-                           to, sweeps.damping, measure, scratch[thread].data(), blocks_.max_degree});
-        });
-    if (sweeps.flooding && outcome.iterations % 2 == 1) messages_ = std::move(other);
-    return outcome;
+    MessageTask task{};
+    task.targets = blocks_.targets.data();
+    task.n_states = K_;
+    task.unary = unary_.data();
+    task.tables = tables_.data();
+    return sweep_blocks(blocks_, kernel, task, messages_, sweeps, kMeasureEvery, poll);
 }
 
 void SumProduct::beliefs(double* out, int n_threads) const {

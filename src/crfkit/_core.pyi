@@ -247,6 +247,27 @@ class SumProduct:
 
     def edges(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]: ...
 
+class Reweighted:
+    """Tree-reweighted sum-product in log space, over blocks of nodes."""
+
+    def __init__(self, graph: Graph, blocks: Blocks, unary: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], rho: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, kernels: str, n_threads: int) -> None: ...
+
+    @property
+    def fits(self) -> bool: ...
+
+    def start_from(self, other: Reweighted) -> bool: ...
+
+    def run(self, max_iterations: int, tolerance: float, damping: float, flooding: bool, n_threads: int) -> tuple[int, float, bool]:
+        """
+        (iterations, largest change of a log message, whether that is within the tolerance)
+        """
+
+    def log_z(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
+
+    def nodes(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]: ...
+
+    def edges(self, n_threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]: ...
+
 class LogMessages:
     """Message passing in log space: sum or max, tree-reweighted or not."""
 

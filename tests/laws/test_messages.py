@@ -83,9 +83,25 @@ def test_belief_propagation_is_exact_on_forests(schedule, kernel, field):
     assert_same(found, Enumerate().run(field), 1e-10)
 
 
-@given(field=fields(forest=True, scales=(0.5, 5.0, 1000.0)))
-def test_tree_reweighted_is_exact_on_forests(field):
-    assert_same(TreeReweighted(tolerance=1e-11).run(field), Enumerate().run(field), 1e-10)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("kernel", KERNELS)
+@given(field=fields(forest=True, scales=(0.5, 5.0, 50.0, 1000.0)))
+def test_tree_reweighted_is_exact_on_forests(schedule, kernel, field):
+    engine = TreeReweighted(schedule=schedule, kernels=kernel, tolerance=1e-11)
+    assert_same(engine.run(field), Enumerate().run(field), 1e-10)
+
+
+@given(field=fields())
+def test_tree_reweighted_has_one_fixed_point(field):
+    """The bound is convex: schedules and kernels agree, in log-odds, in blocks of tables or one by one."""
+    results = [
+        TreeReweighted(schedule=schedule, kernels=kernel, tolerance=1e-11, max_iterations=5000).run(field)
+        for schedule in SCHEDULES
+        for kernel in KERNELS
+    ]
+    for other in results[1:]:
+        assert other.status is InferenceStatus.CONVERGED
+        assert_same(other, results[0], 1e-7)
 
 
 @given(field=fields(forest=True, scales=(0.5, 5.0, 1000.0)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit.data.sequences import Floats
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.chain import count_threads
@@ -47,20 +48,26 @@ class BeliefPropagation:
         check_iteration(self)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
-        threads = count_threads(self.n_threads)
-        messages: Any = None
-        if self.schedule != "residual":
-            messages = _core.SumProduct(
-                potentials.graph.native, potentials.graph.blocks, *native_arrays(potentials), self.kernels, threads
-            )
-        if messages is not None and messages.fits:
-            schedule: Any = self.schedule == "flooding"
-        else:
-            schedule = self.schedule
-            messages = _core.LogMessages(potentials.graph.native, *native_arrays(potentials), None, False)
-        if warm is not None and type(warm.state) is type(messages):
-            messages.start_from(warm.state)
-        return iterate(self, messages, schedule, threads)
+        return pass_messages(self, potentials, None, warm)
+
+
+def pass_messages(engine: Any, potentials: Potentials, rho: Floats | None, warm: Marginals | None) -> Marginals:
+    """Sum-product with edges weighted by rho (None: all 1), in the quickest form that the potentials fit."""
+    threads = count_threads(engine.n_threads)
+    graph, arrays = potentials.graph.native, native_arrays(potentials)
+    messages: Any = None
+    if engine.schedule != "residual":
+        blocks = potentials.graph.blocks
+        if rho is None:
+            messages = _core.SumProduct(graph, blocks, *arrays, engine.kernels, threads)
+        if messages is None or not messages.fits:
+            messages = _core.Reweighted(graph, blocks, *arrays, rho, engine.kernels, threads)
+    schedule: Any = engine.schedule == "flooding"
+    if messages is None or not messages.fits:
+        messages, schedule = _core.LogMessages(graph, *arrays, rho, False), engine.schedule
+    if warm is not None and type(warm.state) is type(messages):
+        messages.start_from(warm.state)
+    return iterate(engine, messages, schedule, threads)
 
 
 def native_arrays(potentials: Potentials) -> tuple[Any, Any, Any]:

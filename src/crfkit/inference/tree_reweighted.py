@@ -9,13 +9,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from crfkit import _core
 from crfkit.data.graph import Graph
 from crfkit.data.sequences import Floats
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.belief_propagation import SCHEDULES, check_iteration, iterate, native_arrays
-from crfkit.inference.chain import count_threads
+from crfkit.inference.belief_propagation import SCHEDULES, check_iteration, pass_messages
 from crfkit.inference.marginals import Marginals
 
 
@@ -38,6 +36,7 @@ class TreeReweighted:
     tolerance: float = 1e-8
     n_trees: int = 16
     n_threads: int | None = None
+    kernels: str = "auto"
 
     name = "trw"
     bound = "upper"
@@ -50,12 +49,8 @@ class TreeReweighted:
         check_iteration(self)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
-        graph = potentials.graph
-        rho = edge_appearances(graph, int(self.n_trees))
-        messages = _core.LogMessages(graph.native, *native_arrays(potentials), rho, False)
-        if warm is not None and isinstance(warm.state, _core.LogMessages):
-            messages.start_from(warm.state)
-        return iterate(self, messages, self.schedule, count_threads(self.n_threads))
+        rho = edge_appearances(potentials.graph, int(self.n_trees))
+        return pass_messages(self, potentials, rho, warm)
 
 
 _APPEARANCES: WeakKeyDictionary[Graph, dict[int, Floats]] = WeakKeyDictionary()
