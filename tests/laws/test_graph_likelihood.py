@@ -132,7 +132,7 @@ def test_a_subset_is_the_loss_of_some_graphs():
 def test_the_choice_of_an_engine():
     assert choose_engine(Graph.path(100), 3) == "tree"
     assert choose_engine(Graph.complete(6).repeat(10), 2) == "junction"
-    assert choose_engine(Graph.grid((100, 100)), 2) == "bp"
+    assert choose_engine(Graph.grid((100, 100)), 2) == "trw"
 
 
 def test_evaluations_that_did_not_converge_are_counted():

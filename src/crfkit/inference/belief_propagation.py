@@ -35,7 +35,7 @@ class BeliefPropagation:
     damping: float | None = None
     schedule: str = "sweep"
     max_iterations: int = 1000
-    tolerance: float = 1e-8
+    tolerance: float = 1e-10
     n_threads: int | None = None
     kernels: str = "auto"
 

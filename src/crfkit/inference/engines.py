@@ -26,7 +26,7 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
     if not isinstance(engine, str):
         return engine
     if engine == "auto":
-        engine = choose_engine(graph, n_states) if graph is not None else "bp"
+        engine = choose_engine(graph, n_states) if graph is not None else "trw"
     if engine not in ENGINES:
         raise ParameterError(f"unknown inference {engine!r}; one of auto, {', '.join(ENGINES)}")
     module, name = ENGINES[engine].split(":")
@@ -38,9 +38,13 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
 
 
 def choose_engine(graph: Graph, n_states: int) -> str:
-    """Exact where that is cheap: "tree" on forests, "junction" where its tables are small, else "bp"."""
+    """Exact where that is cheap: "tree" on forests, "junction" where its tables are small, else "trw".
+
+    Tree-reweighted inference has one fixed point and a bound on log Z, so that training has one objective; belief
+    propagation and mean field may jump between several.
+    """
     if graph.is_forest:
         return "tree"
     from crfkit.inference.junction import Junction
 
-    return "junction" if Junction().fits(graph, n_states) else "bp"
+    return "junction" if Junction().fits(graph, n_states) else "trw"

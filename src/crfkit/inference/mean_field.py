@@ -29,7 +29,7 @@ class MeanField:
 
     damping: float = 0.0
     max_iterations: int = 1000
-    tolerance: float = 1e-9
+    tolerance: float = 1e-10
     n_threads: int | None = None
     kernels: str = "auto"
 

@@ -33,7 +33,7 @@ class TreeReweighted:
     damping: float | None = None
     schedule: str = "sweep"
     max_iterations: int = 1000
-    tolerance: float = 1e-8
+    tolerance: float = 1e-10
     n_trees: int = 16
     n_threads: int | None = None
     kernels: str = "auto"

@@ -128,6 +128,7 @@ def run(
                     return finish(state, Status.DIVERGED)
                 state = outcome
             point = state.point
+            objective.accept(point)
             row = TraceRow(
                 iteration,
                 point.value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from crfkit.arrays import norm
 from crfkit.protocols import Evaluation, Loss, Penalty, RestPenalty, Vector
@@ -52,7 +53,7 @@ class Objective:
         self.smooth, self.rest = penalty.split()
         self.evaluations = 0
         self.products = 0
-        self._last: Evaluation | None = None  # where losses that can start from it begin
+        self._accepted: Evaluation | None = None  # where losses that can start from another evaluation begin
 
     @property
     def name(self) -> str:
@@ -60,15 +61,18 @@ class Objective:
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
         """Value and gradient of the smooth part at w. The gradient array belongs to the point."""
-        evaluation = self.loss.at(w, warm if warm is not None else self._last)
+        evaluation = self.loss.at(w, warm if warm is not None else self._accepted)
         value, grad = evaluation.value, evaluation.grad
-        if "warm" in self.loss.capabilities:
-            self._last = evaluation
         self.evaluations += 1
         if self.smooth is not None:
             value += self.smooth.value(w)
             self.smooth.add_gradient(w, grad)
         return Point(w, value, grad, evaluation, self.rest)
+
+    def accept(self, point: Any) -> None:
+        """The iterate that evaluations start from now on; not the last trial, lest a line search see several functions."""
+        if "warm" in self.loss.capabilities:
+            self._accepted = point.evaluation
 
     def hessp(self, point: Point, v: Vector) -> Vector:
         """Hessian of the smooth part at the point, times v."""
