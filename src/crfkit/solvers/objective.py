@@ -70,7 +70,7 @@ class Objective:
         return Point(w, value, grad, evaluation, self.rest)
 
     def accept(self, point: Any) -> None:
-        """The iterate that evaluations start from now on: with the last trial a line search would see several functions."""
+        """The iterate that evaluations start from; with the last trial a line search would see several functions."""
         if "warm" in self.loss.capabilities:
             self._accepted = point.evaluation
 
