@@ -24,6 +24,12 @@ class GraphData:
     have a set of weights per type, so one type is a tied field and a type per variable an untied one. Edges alike.
     Labels are state numbers, −1 where not known. Where only counts are known (fields without inputs), ``node_counts``
     and ``edge_counts`` stand in place of labels: one graph then stands for ``weights[0]`` samples.
+
+    >>> data = GraphData.make(Graph.path(3), [[0.1], [0.7], [0.2]], labels=[0, 1, -1])
+    >>> data.node_features.tolist()  # an intercept and the feature
+    [[1.0, 0.1], [1.0, 0.7], [1.0, 0.2]]
+    >>> len(GraphData.table(5, Graph.complete(3), Y=np.zeros((5, 3), dtype=int)))
+    5
     """
 
     graph: Graph

@@ -32,7 +32,14 @@ DECODERS = ("auto", *METHODS)
 
 @dataclass(frozen=True, eq=False)
 class GraphModel:
-    """What prediction needs, and nothing of scikit-learn."""
+    """What prediction needs, and nothing of scikit-learn.
+
+    >>> from crfkit import GraphCRF
+    >>> model = GraphCRF().fit([[0.0], [1.0]], [["a", "c"], ["b", "d"]]).model_
+    >>> data = model.encoder.encode([[1.0]])
+    >>> model.encoder.labels(model.best(data).labels, data, None).tolist()
+    [['b', 'd']]
+    """
 
     encoder: Encoder
     field: GraphField

@@ -19,7 +19,11 @@ from crfkit.modelfile import Contents
 
 
 class GraphSample(NamedTuple):
-    """One graph: features of its nodes [n, d] or None, edges as pairs of node numbers, features of edges [E, g]."""
+    """One graph: features of its nodes [n, d] or None, edges as pairs of node numbers, features of edges [E, g].
+
+    >>> GraphSample(features=[[0.5], [1.5]], edges=[(0, 1)]).n_nodes is None  # as many as rows of features
+    True
+    """
 
     features: Any
     edges: Any

@@ -38,6 +38,10 @@ class GraphField:
     states), "symmetric" (every unordered pair), "potts" (one set, for equal states), "ising" (one set, + for equal
     and − for different), "reference" (all ordered pairs but the last: K²−1, w_KK = 0), "minimal" ((K−1)², none with a
     last state). edge_ends: the types at the two ends of each type of edge, needed where numbers of states differ.
+
+    >>> field = GraphField([3], n_node_features=2, n_edge_features=1, node_form="reference", edge_form="minimal")
+    >>> field.n_node_weights, field.n_edge_weights  # 2 features · (3 − 1), (3 − 1)²
+    (4, 4)
     """
 
     n_states: Ids  # [T]
@@ -221,7 +225,12 @@ class GraphField:
 
 
 def tied_field(data: GraphData, n_states: int, node_form: str = "full", edge_form: str = "full") -> GraphField:
-    """One set of weights for all nodes and one for all edges of these data."""
+    """One set of weights for all nodes and one for all edges of these data.
+
+    >>> from crfkit.data.graph import Graph
+    >>> tied_field(GraphData.make(Graph.grid((4, 5))), 3, edge_form="potts").size
+    4
+    """
     return GraphField(
         np.array([n_states]),
         data.node_features.shape[1],
@@ -237,7 +246,12 @@ def untied_field(
     node_form: str = "reference",
     edge_form: str = "reference",
 ) -> GraphField:
-    """A set of weights for every variable and every edge of a table (GraphData.table, GraphData.counts)."""
+    """A set of weights for every variable and every edge of a table (GraphData.table, GraphData.counts).
+
+    >>> from crfkit.data.graph import Graph
+    >>> untied_field(GraphData.table(9, Graph.complete(3)), [2, 2, 3]).size  # 1 + 1 + 2, 3 + 5 + 5
+    17
+    """
     if data.node_types is None or data.edge_types is None:
         raise DataError("an untied field is for tables: the data do not say which node is which variable")
     if not len(data):

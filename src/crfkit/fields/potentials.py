@@ -24,6 +24,10 @@ class Potentials:
 
     ``unary[i, k]`` is −inf where node i cannot have state k (it has fewer states, or its label is known). Pairwise
     coefficients are finite. ``tables`` is the pairwise part written out.
+
+    >>> pair = Potentials.from_tables(Graph.path(2), [[0, 1], [0, 2]], [[3, 0], [0, 3]])
+    >>> pair.score([1, 1]).tolist(), pair.clamp([0, -1]).unary.tolist()
+    ([6.0], [[0.0, -inf], [0.0, 2.0]])
     """
 
     graph: Graph

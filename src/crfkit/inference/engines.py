@@ -22,7 +22,13 @@ ENGINES = {
 
 
 def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int = 2, **options: Any) -> Engine:
-    """An engine by name with its options, or the one given; "auto" takes the most exact that `graph` allows."""
+    """An engine by name with its options, or the one given; "auto" takes the most exact that `graph` allows.
+
+    >>> make_engine("trw", damping=0.3).bound
+    'upper'
+    >>> [make_engine("auto", g).name for g in (Graph.path(9), Graph.complete(9), Graph.grid((99, 99)))]
+    ['tree', 'junction', 'bp']
+    """
     if not isinstance(engine, str):
         return engine
     if engine == "auto":

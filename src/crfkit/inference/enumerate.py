@@ -14,7 +14,13 @@ from crfkit.inference.marginals import InferenceStatus, Marginals
 
 @dataclass(frozen=True)
 class Enumerate:
-    """Exact; for graphs of at most `max_labellings` labellings."""
+    """Exact; for graphs of at most `max_labellings` labellings.
+
+    >>> from crfkit.data.graph import Graph
+    >>> pair = Potentials.from_tables(Graph.path(2), np.zeros((2, 2)), np.log([[3.0, 1.0], [1.0, 3.0]]))
+    >>> np.exp(Enumerate().run(pair).log_z).round(3).tolist()
+    [8.0]
+    """
 
     max_labellings: int = 1 << 22
     n_threads: int | None = None

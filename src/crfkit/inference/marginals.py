@@ -38,6 +38,12 @@ class Marginals:
     """log Z (or its approximation) per graph, and marginals of nodes and edges.
 
     ``log_z`` is what the marginals differentiate: ∂ Σ log_z / ∂ unary = nodes, ∂ Σ log_z / ∂ tables = edges.
+
+    >>> from crfkit.data.graph import Graph
+    >>> from crfkit.inference.engines import make_engine
+    >>> found = make_engine("tree").run(Potentials.from_tables(Graph.path(3), np.zeros((3, 2)), np.eye(2)))
+    >>> found.nodes.tolist(), found.edges.shape, str(found.status)
+    ([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], (2, 2, 2), 'exact')
     """
 
     log_z: Floats  # [G]

@@ -14,7 +14,14 @@ from crfkit.inference.chain import count_threads
 
 @dataclass(frozen=True)
 class MaxProduct:
-    """Loopy max-product; options as for belief propagation."""
+    """Loopy max-product; options as for belief propagation.
+
+    >>> from crfkit.data.graph import Graph
+    >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[1.5, 0], [0, 1], [0, 1], [0, 1]], [[1, 0], [0, 1]])
+    >>> labels, converged = MaxProduct().decode(field)
+    >>> labels.tolist(), converged
+    ([1, 1, 1, 1], True)
+    """
 
     damping: float = 0.5
     schedule: str = "sweep"

@@ -19,7 +19,7 @@ class MeanField:
     """Coordinate ascent on E[score] + entropy over factored distributions; it has local optima.
 
     log Z is a lower bound whether or not it has converged. Edge marginals are products of node marginals. tolerance:
-    on the largest change of a probability in a sweep. start: where a cold start begins, "uniform" or "unary".
+    on the largest change of a probability in a sweep. A cold start is each node's distribution by itself.
 
     >>> from crfkit.data.graph import Graph
     >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[0, 1]] + 3 * [[0, 0]], [[0.5, 0], [0, 0.5]])

@@ -22,7 +22,16 @@ from crfkit.protocols import Evaluation
 
 
 class GraphLikelihood(FieldLoss):
-    """The negative log-likelihood of labelled graphs, as the engine computes it."""
+    """The negative log-likelihood of labelled graphs, as the engine computes it.
+
+    >>> from crfkit.data.graph import Graph
+    >>> from crfkit.fields.graph import tied_field
+    >>> from crfkit.inference.engines import make_engine
+    >>> data = GraphData.make(Graph.grid((2, 2)), labels=[0, 0, 1, -1])
+    >>> loss = GraphLikelihood(data, tied_field(data, 2, "ising", "ising"), make_engine("junction"))
+    >>> round(float(loss.at(np.zeros(loss.size)).value / np.log(2)), 12)  # three known labels
+    3.0
+    """
 
     capabilities = frozenset({"smooth", "subset", "warm"})
 
