@@ -46,6 +46,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/solvers.py
+	$(BIN)/python benchmarks/inference.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules src/crfkit --doctest-glob='*.md' README.md docs
