@@ -27,7 +27,7 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
     >>> make_engine("trw", damping=0.3).bound
     'upper'
     >>> [make_engine("auto", g).name for g in (Graph.path(9), Graph.complete(9), Graph.grid((99, 99)))]
-    ['tree', 'junction', 'bp']
+    ['tree', 'junction', 'trw']
     """
     if not isinstance(engine, str):
         return engine
