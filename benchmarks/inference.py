@@ -30,6 +30,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.fields.graph import tied_field, untied_field
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.engines import make_engine
+from crfkit.inference.tree_reweighted import edge_appearances
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L2
 from crfkit.solvers import make_solver
@@ -82,6 +83,10 @@ def sweeper(engine: str, p: Potentials, sweeps: int, threads: int) -> Callable[[
     if engine == "bp":
         messages = _core.SumProduct(p.graph.native, p.graph.blocks, *arrays, "auto", threads)
         return lambda: messages.run(sweeps, -1.0, 0.0, False, threads)
+    if engine == "trw":
+        rho = edge_appearances(p.graph, 16)
+        weighted = _core.Reweighted(p.graph.native, p.graph.blocks, *arrays, rho, "auto", threads)
+        return lambda: weighted.run(sweeps, -1.0, 0.0, False, threads)
     means = _core.MeanField(p.graph.native, p.graph.blocks, *arrays, "auto", threads)
     return lambda: means.run(sweeps, -1.0, 0.0, threads)
 
@@ -118,7 +123,7 @@ def messages(rounds: int, **_: Any) -> dict[str, Any]:
     work: dict[str, float] = {}
     for name, (graph, K, form, sweeps) in kinds.items():
         p = field(graph, K, form, rng)
-        for engine in ("bp", "mean-field"):
+        for engine in ("bp", "trw", "mean-field"):
             for threads in sorted({1, THREADS}):
                 label = f"{engine}, {name}, {threads} thread(s)"
                 cases[label] = sweeper(engine, p, sweeps, threads)
@@ -191,10 +196,8 @@ def pseudo(rounds: int, **_: Any) -> dict[str, Any]:
     for form in ("ising", "full"):
         crf = tied_field(data, 2, form, form)
         losses[f"pseudo-likelihood, {form}"] = PseudoLikelihood(data, crf)
-        losses[f"likelihood by bp, {form}"] = GraphLikelihood(data, crf, make_engine("bp", tolerance=1e-6))
-        losses[f"likelihood by mean-field, {form}"] = GraphLikelihood(
-            data, crf, make_engine("mean-field", tolerance=1e-6)
-        )
+        for engine in ("bp", "trw", "mean-field"):
+            losses[f"likelihood by {engine}, {form}"] = GraphLikelihood(data, crf, make_engine(engine, tolerance=1e-6))
     points = {name: 0.01 * np.random.default_rng(1).normal(size=loss.size) for name, loss in losses.items()}
     cases: dict[str, Callable[[], Any]] = {
         name: (lambda name=name, loss=loss: loss.at(points[name]).grad) for name, loss in losses.items()
