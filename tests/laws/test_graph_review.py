@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from crfkit.data.graph import Graph
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import BeliefPropagation
+from crfkit.inference.marginals import InferenceStatus
+from crfkit.inference.mean_field import MeanField
 from crfkit.inference.tree import Tree
+from crfkit.inference.tree_reweighted import TreeReweighted
 
 
 @pytest.mark.parametrize("schedule", ["sweep", "flooding"])
@@ -31,3 +37,41 @@ def test_hub_of_many_neighbours(schedule: str, form: str, n_states: int) -> None
     np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-10)
     np.testing.assert_allclose(found.nodes, exact.nodes, atol=1e-7)
     np.testing.assert_allclose(found.edges, exact.edges, atol=1e-7)
+
+
+ITERATIVE = [
+    BeliefPropagation(),
+    BeliefPropagation(schedule="flooding"),
+    BeliefPropagation(schedule="residual"),
+    TreeReweighted(),
+    MeanField(),
+]
+
+
+def small_field(n_states: int = 2, seed: int = 0) -> Potentials:
+    rng = np.random.default_rng(seed)
+    grid = Graph.grid((2, 3))
+    tables = rng.standard_normal((grid.n_edges, n_states, n_states))
+    return Potentials.from_tables(grid, rng.standard_normal((6, n_states)), tables)
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+@pytest.mark.parametrize("engine", ITERATIVE, ids=repr)
+@pytest.mark.parametrize("damping", [0.9, 0.99, 1 - 1e-9, 1 - 1e-15])
+def test_damping_is_no_convergence(engine: Any, damping: float, n_states: int) -> None:
+    """What says that it converged is as close to the fixed point as without damping, however small its steps are."""
+    field = small_field(n_states)
+    found = replace(engine, damping=damping, max_iterations=5000).run(field)
+    assert (found.status is InferenceStatus.CONVERGED) == (damping < 0.999)
+    if found.status.settled:
+        np.testing.assert_allclose(found.nodes, engine.run(field).nodes, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+@pytest.mark.parametrize("engine", ITERATIVE, ids=repr)
+@pytest.mark.parametrize("where", ["unary", "coefficients"])
+def test_nan_is_no_convergence(engine: Any, where: str, n_states: int) -> None:
+    field = small_field(n_states)
+    values = getattr(field, where).copy()
+    values[2, 1] = np.nan
+    assert engine.run(replace(field, **{where: values})).status is InferenceStatus.NOT_CONVERGED
