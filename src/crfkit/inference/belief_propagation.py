@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit.data.sequences import Floats
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.chain import count_threads
@@ -23,7 +24,8 @@ class BeliefPropagation:
     schedule: "sweep" sends from the nodes of one colour after the other, always from the newest messages; "flooding"
     sends all from those of the last sweep; "residual" sends the message that changes most next. damping: share of
     the old message that is kept; None is 0, and one half for the second half of the iterations if the first did
-    not settle. tolerance: on the largest change of a log message in a sweep.
+    not settle. tolerance: on the largest change of a log message in a sweep, as it would be
+    without damping.
 
     >>> from crfkit.data.graph import Graph
     >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[0, 1]] + 3 * [[0, 0]], [[0.5, 0], [0, 0.5]])
@@ -80,6 +82,12 @@ def check_iteration(engine: Any) -> None:
         raise ParameterError(f"damping must be a number from 0 to below 1, not {engine.damping!r}")
 
 
+def iteration_status(settled: bool, log_z: Floats) -> InferenceStatus:
+    """Where potentials have overflowed no change is a number, and none is above the tolerance: that is no fixed point."""
+    finite = bool(np.isfinite(log_z).all())
+    return InferenceStatus.CONVERGED if settled and finite else InferenceStatus.NOT_CONVERGED
+
+
 def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginals:
     """Runs messages to their fixed point and reads off what they say."""
     parts = [(engine.max_iterations, engine.damping)]
@@ -91,11 +99,12 @@ def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginal
         if not settled and limit:
             done, residual, settled = messages.run(limit, engine.tolerance, damping, schedule, threads)
             iterations += done
+    log_z = messages.log_z(threads)
     return Marginals(
-        messages.log_z(threads),
+        log_z,
         messages.nodes(threads),
         lambda: messages.edges(threads),
-        InferenceStatus.CONVERGED if settled else InferenceStatus.NOT_CONVERGED,
+        iteration_status(settled, log_z),
         iterations,
         residual,
         messages,

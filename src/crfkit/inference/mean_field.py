@@ -9,17 +9,18 @@ import numpy as np
 from crfkit import _core
 from crfkit.data.sequences import Floats
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.belief_propagation import check_iteration, native_arrays
+from crfkit.inference.belief_propagation import check_iteration, iteration_status, native_arrays
 from crfkit.inference.chain import count_threads
-from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.inference.marginals import Marginals
 
 
 @dataclass(frozen=True)
 class MeanField:
     """Coordinate ascent on E[score] + entropy over factored distributions; it has local optima.
 
-    log Z is a lower bound whether or not it has converged. Edge marginals are products of node marginals. tolerance:
-    on the largest change of a probability in a sweep. start: where a cold start begins, "uniform" or "unary".
+    log Z is a lower bound whether or not it has converged. Edge marginals are products of node marginals. It starts
+    from the marginals of `warm`, or from the unary part by itself. tolerance: on the largest change of a probability
+    in a sweep, as it would be without damping.
 
     >>> from crfkit.data.graph import Graph
     >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[0, 1]] + 3 * [[0, 0]], [[0.5, 0], [0, 0.5]])
@@ -49,11 +50,12 @@ class MeanField:
         iterations, residual, settled = field.run(self.max_iterations, self.tolerance, damping, threads)
         nodes = field.nodes()
         i, j = graph.edges[:, 0], graph.edges[:, 1]
+        log_z = field.log_z(threads)
         return Marginals(
-            field.log_z(threads),
+            log_z,
             nodes,
             lambda: nodes[i][:, :, None] * nodes[j][:, None, :],
-            InferenceStatus.CONVERGED if settled else InferenceStatus.NOT_CONVERGED,
+            iteration_status(settled, log_z),
             iterations,
             residual,
         )
