@@ -11,6 +11,8 @@ import pytest
 from crfkit.data.graph import Graph
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import BeliefPropagation
+from crfkit.inference.enumerate import Enumerate
+from crfkit.inference.gibbs import Gibbs
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.inference.mean_field import MeanField
 from crfkit.inference.tree import Tree
@@ -75,3 +77,26 @@ def test_nan_is_no_convergence(engine: Any, where: str, n_states: int) -> None:
     values = getattr(field, where).copy()
     values[2, 1] = np.nan
     assert engine.run(replace(field, **{where: values})).status is InferenceStatus.NOT_CONVERGED
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+@pytest.mark.parametrize("engine", [replace(engine, damping=0.5) for engine in ITERATIVE], ids=repr)
+def test_warm_start_where_states_have_become_impossible(engine: Any, n_states: int) -> None:
+    field = small_field(n_states)
+    clamped = field.clamp([0, -1, -1, 1, -1, -1])
+    found, cold = engine.run(clamped, engine.run(field)), engine.run(clamped)
+    assert (found.nodes[~clamped.allowed] == 0).all()
+    np.testing.assert_allclose(found.log_z, cold.log_z, rtol=1e-7)
+    nowhere = engine.run(field.clamp([1, 0, 0, 0, 0, 0]))  # all of it on impossible states
+    np.testing.assert_allclose(engine.run(clamped, nowhere).log_z, cold.log_z, rtol=1e-7)
+
+
+@pytest.mark.parametrize("engine", ITERATIVE, ids=repr)
+@pytest.mark.parametrize("other", [*ITERATIVE, Gibbs(n_sweeps=2, ais_steps=2), Enumerate()], ids=repr)
+def test_warm_start_from_elsewhere(engine: Any, other: Any) -> None:
+    """Results of another graph, another number of states or another engine are at worst of no use."""
+    field = small_field()
+    path = Potentials.from_tables(Graph.path(3), np.zeros((3, 2)), np.eye(2))
+    for elsewhere in (small_field(3), path, small_field(seed=1)):
+        found = engine.run(field, other.run(elsewhere))
+        np.testing.assert_allclose(found.nodes, engine.run(field).nodes, atol=1e-6)

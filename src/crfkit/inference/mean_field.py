@@ -44,8 +44,7 @@ class MeanField:
         threads = count_threads(self.n_threads)
         graph = potentials.graph
         field = _core.MeanField(graph.native, graph.blocks, *native_arrays(potentials), self.kernels, threads)
-        start = warm.nodes if warm is not None else _unary_start(potentials)
-        field.start_from(start)
+        field.start_from(_start(potentials, warm))
         damping = float(self.damping)
         iterations, residual, settled = field.run(self.max_iterations, self.tolerance, damping, threads)
         nodes = field.nodes()
@@ -61,8 +60,16 @@ class MeanField:
         )
 
 
-def _unary_start(potentials: Potentials) -> Floats:
-    """[n, K] the distribution of each node by itself."""
-    z = np.exp(potentials.unary - potentials.unary.max(axis=1, keepdims=True))
-    z /= z.sum(axis=1, keepdims=True)
-    return np.ascontiguousarray(z)
+def _start(potentials: Potentials, warm: Marginals | None) -> Floats:
+    """[n, K] the warm marginals, of the states that are possible here; otherwise each node by itself.
+
+    Damping would keep a share of an impossible state for ever, and a share of it makes the bound −inf.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):  # of potentials that have overflowed; the bound is NaN then
+        z = np.exp(potentials.unary - potentials.unary.max(axis=1, keepdims=True))
+        z /= z.sum(axis=1, keepdims=True)
+    if warm is not None and warm.nodes.shape == z.shape:
+        kept = np.where(potentials.allowed, warm.nodes, 0.0)
+        total = kept.sum(axis=1, keepdims=True)
+        np.divide(kept, total, out=z, where=np.isfinite(total) & (total > 0))
+    return z
