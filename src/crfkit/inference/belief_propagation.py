@@ -13,6 +13,7 @@ from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.chain import count_threads
 from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.inference.tree import check_threads, is_whole
 
 SCHEDULES = ("sweep", "flooding", "residual")
 
@@ -46,7 +47,7 @@ class BeliefPropagation:
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
-        check_iteration(self)
+        check_iteration(self, adaptive=True)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         threads = count_threads(self.n_threads)
@@ -72,14 +73,23 @@ def native_arrays(potentials: Potentials) -> tuple[Any, Any, Any]:
     return unary, coefficients, basis
 
 
-def check_iteration(engine: Any) -> None:
-    """Raises unless max_iterations, tolerance and damping of an engine make sense."""
-    if not isinstance(engine.max_iterations, (int, np.integer)) or engine.max_iterations < 1:
-        raise ParameterError(f"max_iterations must be an integer >= 1, not {engine.max_iterations!r}")
-    if not engine.tolerance >= 0:
+def check_iteration(engine: Any, adaptive: bool = False) -> None:
+    """Raises unless max_iterations, tolerance, damping and n_threads of an engine make sense; adaptive: damping may be
+    None."""
+    most = np.iinfo(np.int32).max
+    if not is_whole(engine.max_iterations) or not 1 <= engine.max_iterations <= most:
+        raise ParameterError(f"max_iterations must be an integer from 1 to {most}, not {engine.max_iterations!r}")
+    if not _is_number(engine.tolerance) or not engine.tolerance >= 0:
         raise ParameterError(f"the tolerance must be a number >= 0, not {engine.tolerance!r}")
-    if engine.damping is not None and not 0 <= engine.damping < 1:
+    if engine.damping is None and adaptive:
+        pass
+    elif not _is_number(engine.damping) or not 0 <= engine.damping < 1:
         raise ParameterError(f"damping must be a number from 0 to below 1, not {engine.damping!r}")
+    check_threads(engine.n_threads)
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (int, float, np.integer, np.floating))
 
 
 def iteration_status(settled: bool, log_z: Floats) -> InferenceStatus:
