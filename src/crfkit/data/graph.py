@@ -201,6 +201,12 @@ class Graph:
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # without what was made from them
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False  # copies are not by themselves, and the core reads them in place
+            object.__setattr__(self, name, value)
+
     def sum_nodes(self, values: Any) -> Any:
         """Sums of node values [n, …] by graph [G, …]."""
         return _sum_by(values, self.node_offsets)
