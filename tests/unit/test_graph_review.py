@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from crfkit.errors import ParameterError
+from crfkit.data.graph import Graph
+from crfkit.errors import DataError, ParameterError
+from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import BeliefPropagation
+from crfkit.inference.decoding import decode
+from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.gibbs import Gibbs
+from crfkit.inference.junction import Junction
 from crfkit.inference.max_product import MaxProduct
 from crfkit.inference.mean_field import MeanField
 from crfkit.inference.tree_reweighted import TreeReweighted
@@ -47,3 +56,58 @@ def test_only_sum_product_chooses_its_damping(engine: Any) -> None:
 def test_threads_of_gibbs(value: Any) -> None:
     with pytest.raises(ParameterError, match="n_threads"):
         Gibbs(n_threads=value)
+
+
+def field(n_states: int = 2) -> Potentials:
+    rng = np.random.default_rng(0)
+    grid = Graph.grid((2, 2))
+    return Potentials.from_tables(grid, rng.standard_normal((4, n_states)), rng.standard_normal((4, n_states, n_states)))
+
+
+COPIES = [copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))]
+ENGINES: list[Any] = [
+    *(engine() for engine in ITERATIVE[:3]),
+    BeliefPropagation(schedule="residual"),
+    Gibbs(n_sweeps=4, burn_in=0, ais_steps=4),
+    Junction(),
+    Enumerate(),
+]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_copies_of_graphs_are_as_read_only_as_they(copied: Any) -> None:
+    graph = field().graph
+    graph.blocks  # noqa: B018  what was made from it must not get in the way
+    twin = copied(graph)
+    for name in ("edges", "node_offsets", "edge_offsets"):
+        assert not getattr(twin, name).flags.writeable
+        np.testing.assert_array_equal(getattr(twin, name), getattr(graph, name))
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+@pytest.mark.parametrize("copied", COPIES)
+def test_copies_of_marginals(copied: Any, engine: Any) -> None:
+    found = engine.run(field())
+    twin = copied(found)
+    for name in ("log_z", "nodes", "edges", "errors"):
+        np.testing.assert_array_equal(getattr(twin, name), getattr(found, name))
+    assert twin.status is found.status
+    engine.run(field(), twin)  # a start that is of no use
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_potentials_of_other_types(engine: Any, dtype: Any) -> None:
+    doubles = field()
+    unary, coefficients = (np.round(4 * x).astype(dtype) for x in (doubles.unary, doubles.coefficients))
+    given = Potentials(doubles.graph, unary, coefficients, doubles.basis.astype(dtype))
+    expected = replace(doubles, unary=unary.astype(float), coefficients=coefficients.astype(float))
+    np.testing.assert_array_equal(engine.run(given).log_z, engine.run(expected).log_z)
+    np.testing.assert_array_equal(decode(given, "icm").labels, decode(expected, "icm").labels)
+
+
+@pytest.mark.parametrize("part", ["unary", "coefficients", "basis"])
+def test_potentials_of_wrong_shapes(part: str) -> None:
+    for wrong in (getattr(field(), part)[:-1], getattr(field(), part)[..., :0], 0.0):
+        with pytest.raises(DataError, match="shapes"):
+            replace(field(), **{part: wrong})
