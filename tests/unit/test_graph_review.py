@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
+from crfkit.fields.graph import untied_field
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import BeliefPropagation
 from crfkit.inference.decoding import decode
@@ -21,6 +23,7 @@ from crfkit.inference.junction import Junction
 from crfkit.inference.max_product import MaxProduct
 from crfkit.inference.mean_field import MeanField
 from crfkit.inference.tree_reweighted import TreeReweighted
+from crfkit.losses.graph import GraphLikelihood
 
 ITERATIVE = [BeliefPropagation, TreeReweighted, MeanField, MaxProduct]
 
@@ -111,3 +114,20 @@ def test_potentials_of_wrong_shapes(part: str) -> None:
     for wrong in (getattr(field(), part)[:-1], getattr(field(), part)[..., :0], 0.0):
         with pytest.raises(DataError, match="shapes"):
             replace(field(), **{part: wrong})
+
+
+def test_counts_must_fit_the_field() -> None:
+    """Counts of states that a node cannot have would drop out of the loss."""
+    rng = np.random.default_rng(0)
+    data = GraphData.counts(Graph.path(3), rng.integers(0, 3, (20, 3)), 3)
+    for states, message in ((2, "counts of 3 states"), (4, "counts of 3 states"), ([3, 2, 3], "node 1 .* state 2")):
+        with pytest.raises(DataError, match=message):
+            GraphLikelihood(data, untied_field(data, states), Junction())
+    GraphLikelihood(data, untied_field(data, 3), Junction())
+
+
+def test_graphs_are_taken_by_a_list_of_numbers() -> None:
+    data = GraphData.make(Graph.path(2).repeat(3), labels=np.zeros(6, dtype=int), weights=[1.0, 2.0, 3.0])
+    assert data.take(1).graph_weights.tolist() == [2.0]
+    with pytest.raises(DataError, match="list"):
+        data.take([[0, 1]])
