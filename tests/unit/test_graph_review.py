@@ -22,6 +22,7 @@ from crfkit.inference.gibbs import Gibbs
 from crfkit.inference.junction import Junction
 from crfkit.inference.max_product import MaxProduct
 from crfkit.inference.mean_field import MeanField
+from crfkit.inference.tree import Tree
 from crfkit.inference.tree_reweighted import TreeReweighted
 from crfkit.losses.graph import GraphLikelihood
 
@@ -131,3 +132,12 @@ def test_graphs_are_taken_by_a_list_of_numbers() -> None:
     assert data.take(1).graph_weights.tolist() == [2.0]
     with pytest.raises(DataError, match="list"):
         data.take([[0, 1]])
+
+
+def test_more_threads_than_there_is_work() -> None:
+    """Room is made for the threads that run, not for those that were allowed."""
+    path = Potentials.from_tables(Graph.path(3), np.zeros((3, 2)))
+    engine = Tree(n_threads=2**31 - 1)
+    np.testing.assert_allclose(engine.run(path).log_z, 3 * np.log(2))
+    assert engine.decode(path).tolist() == [0, 0, 0]
+    assert engine.sample(path, 2).shape == (2, 3)
