@@ -65,7 +65,9 @@ def test_threads_of_gibbs(value: Any) -> None:
 def field(n_states: int = 2) -> Potentials:
     rng = np.random.default_rng(0)
     grid = Graph.grid((2, 2))
-    return Potentials.from_tables(grid, rng.standard_normal((4, n_states)), rng.standard_normal((4, n_states, n_states)))
+    return Potentials.from_tables(
+        grid, rng.standard_normal((4, n_states)), rng.standard_normal((4, n_states, n_states))
+    )
 
 
 COPIES = [copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))]

@@ -186,12 +186,14 @@ class GraphField:
             raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
         if data.node_counts is not None:
             K = data.node_counts.shape[1]
-            if K != self.max_states:
+            if self.max_states != K:
                 raise DataError(f"counts of {K} states; the field has {self.max_states}")
             counted = (data.node_counts != 0) & (np.arange(K) >= self.n_states[types][:, None])
-            if (bad := np.argwhere(counted)).size:
-                i, state = bad[0].tolist()
-                raise DataError(f"node {i} has counts of state {state}; its states are 0 … {self.n_states[types[i]] - 1}")
+            if (places := np.argwhere(counted)).size:
+                i, state = places[0].tolist()
+                raise DataError(
+                    f"node {i} has counts of state {state}; its states are 0 … {self.n_states[types[i]] - 1}"
+                )
 
     def potentials(self, data: GraphData, w: Floats) -> Potentials:
         """w → (unary, pairwise) log-potentials: linear."""

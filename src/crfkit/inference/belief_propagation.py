@@ -93,7 +93,7 @@ def _is_number(given: Any) -> bool:
 
 
 def iteration_status(settled: bool, log_z: Floats) -> InferenceStatus:
-    """Where potentials have overflowed no change is a number, and none is above the tolerance: that is no fixed point."""
+    """Where potentials have overflowed no change is a number, so none is above the tolerance: no fixed point."""
     finite = bool(np.isfinite(log_z).all())
     return InferenceStatus.CONVERGED if settled and finite else InferenceStatus.NOT_CONVERGED
 

@@ -66,7 +66,7 @@ def _start(potentials: Potentials, warm: Marginals | None) -> Floats:
     Damping would keep a share of an impossible state for ever, and a share of it makes the bound −inf.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # of potentials that have overflowed; the bound is NaN then
-        z = np.exp(potentials.unary - potentials.unary.max(axis=1, keepdims=True))
+        z: Floats = np.exp(potentials.unary - potentials.unary.max(axis=1, keepdims=True))
         z /= z.sum(axis=1, keepdims=True)
     if warm is not None and warm.nodes.shape == z.shape:
         kept = np.where(potentials.allowed, warm.nodes, 0.0)
