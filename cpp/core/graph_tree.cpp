@@ -55,12 +55,18 @@ struct Strides {
         : parent(graph.edges[2 * edge] == parent_node ? K : 1), child(parent == K ? 1 : K) {}
 };
 
+// Threads that have work: no more than there are components.
+int count_workers(const TreeProblem& problem) {
+    const auto n = static_cast<int64_t>(problem.plan.components.size()) - 1;
+    return static_cast<int>(std::clamp<int64_t>(n, 1, problem.n_threads));
+}
+
 // Calls work(component, interrupt, thread) for every component, over threads.
 template <class Work>
 void for_components(const TreeProblem& problem, const Work& work) {
     const TreePlan& plan = problem.plan;
     const auto n = static_cast<int64_t>(plan.components.size()) - 1;
-    const int n_threads = static_cast<int>(std::clamp<int64_t>(n, 1, problem.n_threads));
+    const int n_threads = count_workers(problem);
     const auto bounds = split_by_cost(n, n_threads, [&](int64_t c) { return static_cast<double>(plan.components[c]); });
     Interrupt interrupt(problem.poll);
     run_threads(n_threads, [&](int thread) {
@@ -119,7 +125,7 @@ void tree_marginals(const TreeProblem& problem, double* log_z, double* nodes, do
     const TreePlan& plan = problem.plan;
     const int K = problem.K;
     std::vector<double> parts(plan.components.size() - 1);
-    std::vector<std::vector<double>> messages(static_cast<size_t>(problem.n_threads), std::vector<double>(K));
+    std::vector<std::vector<double>> messages(static_cast<size_t>(count_workers(problem)), std::vector<double>(K));
     for_components(problem, [&](int64_t c, Interrupt& interrupt, int thread) {
         parts[c] = filter(problem, c, nodes, edges, messages[thread], interrupt, thread);
         // Back to the leaves: p(y_parent = a, y_c = k) = p(y_parent = a) p(y_c = k | y_parent = a).
@@ -149,7 +155,7 @@ void tree_decode(const TreeProblem& problem, int32_t* labels) {
     const auto size = static_cast<size_t>(plan.graph.n_nodes) * K;
     std::vector<double> beliefs(problem.unary, problem.unary + size);  // [N][K]
     std::vector<int32_t> best(size);                                   // [N][K] the child's state, given the parent's
-    std::vector<std::vector<double>> messages(static_cast<size_t>(problem.n_threads), std::vector<double>(K));
+    std::vector<std::vector<double>> messages(static_cast<size_t>(count_workers(problem)), std::vector<double>(K));
     for_components(problem, [&](int64_t c, Interrupt& interrupt, int thread) {
         std::vector<double>& message = messages[thread];
         for (int64_t t = plan.components[c + 1]; t-- > plan.components[c];) {
@@ -184,7 +190,7 @@ void tree_sample(const TreeProblem& problem, int64_t n_samples, uint64_t seed, i
     const int K = problem.K;
     const int64_t n = plan.graph.n_nodes;
     std::vector<double> nodes(static_cast<size_t>(n) * K), edges(static_cast<size_t>(plan.graph.n_edges) * K * K);
-    std::vector<std::vector<double>> messages(static_cast<size_t>(problem.n_threads), std::vector<double>(K));
+    std::vector<std::vector<double>> messages(static_cast<size_t>(count_workers(problem)), std::vector<double>(K));
     for_components(problem, [&](int64_t c, Interrupt& interrupt, int thread) {
         filter(problem, c, nodes.data(), edges.data(), messages[thread], interrupt, thread);
     });

@@ -145,8 +145,8 @@ Outcome LogMessages::run_residual(const Sweeps& sweeps, const std::function<bool
             message(s, graph_.is_first(node, s), own.data(), messages_.data() + s * K_, next, work.data());
             double change = 0;
             for (int y = 0; y < K_; ++y) {
-                next[y] = sweeps.damping * now[y] + (1 - sweeps.damping) * next[y];
                 change = std::max(change, std::abs(next[y] - now[y]));
+                next[y] = sweeps.damping * now[y] + (1 - sweeps.damping) * next[y];
             }
             heap.set(target, change);
         }

@@ -31,7 +31,8 @@ struct MessageKernels {
     // With two states. A message is the ratio r = m(1)/m(0), u = exp of the node's log-odds and
     // q = exp(2J) of the edge's coupling; with B = u·Π r the message along a slot is (r + qB)/(qr + B).
     double (*ratios)(const MessageTask&);
-    // Sum-product with K states, in probability space: messages sum to one.
+    // Sum-product with K states, in probability space. The mean of a message is one, so that a product of many stays
+    // within the range of their tables: if messages summed to one, it would be about K^-degree.
     double (*tables)(const MessageTask&);
     // The same with tables that are one on all but the diagonal, where they are q.
     double (*potts)(const MessageTask&);

@@ -153,12 +153,12 @@ double table_blocks(const MessageTask& task) {
                 if constexpr (Table::kPotts) {
                     // m(y) ∝ Σ_x cavity(x) + (q − 1)·cavity(y); the sum over y is total·(K − 1 + q)
                     const V q = Table::at(table, 0);
-                    const V scale = splat(1.0) / (total * (q + splat(n - 1.0)));
+                    const V scale = splat(n) / (total * (q + splat(n - 1.0)));
                     for (int y = 0; y < n; ++y) fresh[y] = (total + (q - splat(1.0)) * fresh[y]) * scale;
                 } else {
                     V sum = fresh[0];
                     for (int y = 1; y < n; ++y) sum += fresh[y];
-                    const V scale = splat(1.0) / sum;
+                    const V scale = splat(n) / sum;
                     for (int y = 0; y < n; ++y) fresh[y] *= scale;
                 }
                 const int64_t own = start + k * n * kBlock;

@@ -36,7 +36,7 @@ SumProduct::SumProduct(const Graph& graph, const Blocks& blocks, const Potential
     prepare(n_threads);
     if (!fits_) return;
     messages_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kRatios ? 1 : K_));
-    std::fill_n(messages_.data(), messages_.size(), form_ == Form::kRatios ? 1.0 : 1.0 / K_);
+    std::fill_n(messages_.data(), messages_.size(), 1.0);
 }
 
 bool SumProduct::start_from(const SumProduct& other) {

@@ -13,7 +13,7 @@ namespace crfkit {
 
 struct Sweeps {
     int max_iterations;
-    double tolerance;  // on the largest change in a sweep
+    double tolerance;  // on the largest change in a sweep, as it would be without damping
     double damping;    // share of the old value that is kept
     bool flooding;     // all from the values of the last sweep; otherwise colour by colour, from the newest
     int n_threads;
@@ -46,7 +46,8 @@ Outcome run_sweeps(const Sweeps& sweeps, int n_phases, int n_threads, int measur
             changes[thread] = change;
             barrier.wait();
             if (thread == 0) {
-                const double most = *std::max_element(changes.begin(), changes.end());
+                // Damping makes changes small without bringing the fixed point nearer.
+                const double most = *std::max_element(changes.begin(), changes.end()) / (1 - sweeps.damping);
                 interrupted = poll && poll();
                 outcome = {sweep, most, most <= sweeps.tolerance};
                 done = outcome.converged || interrupted || sweep >= sweeps.max_iterations;

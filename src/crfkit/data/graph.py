@@ -201,6 +201,12 @@ class Graph:
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # without what was made from them
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False  # copies are not by themselves, and the core reads them in place
+            object.__setattr__(self, name, value)
+
     def sum_nodes(self, values: Any) -> Any:
         """Sums of node values [n, …] by graph [G, …]."""
         return _sum_by(values, self.node_offsets)
@@ -213,7 +219,9 @@ class Graph:
         """(some of the graphs, the ids of their nodes here, the ids of their edges here)."""
         if np.asarray(ids).dtype == bool:
             raise DataError("graphs are taken by their numbers, not by a mask; use np.flatnonzero")
-        chosen = whole_numbers(ids, "the numbers of graphs", dtype=np.int64)
+        chosen = np.atleast_1d(whole_numbers(ids, "the numbers of graphs", dtype=np.int64))
+        if chosen.ndim != 1:
+            raise DataError(f"the numbers of graphs must be a list; got shape {chosen.shape}")
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_graphs):
             missing = chosen[(chosen < 0) | (chosen >= self.n_graphs)][0]
             raise DataError(f"there is no graph {missing}; they are numbered 0 … {self.n_graphs - 1}")

@@ -67,13 +67,16 @@ class GraphData:
             raise DataError("node counts and edge counts go together")
         if self.node_counts is None or self.edge_counts is None:
             return
-        nodes, edges = np.asarray(self.node_counts), np.asarray(self.edge_counts)
+        nodes = np.asarray(self.node_counts, dtype=np.float64)
+        edges = np.asarray(self.edge_counts, dtype=np.float64)
         K = nodes.shape[1] if nodes.ndim == 2 else 0
         if nodes.shape != (self.graph.n_nodes, K) or edges.shape != (self.graph.n_edges, K, K):
             raise DataError(
                 f"counts have the shapes {nodes.shape} and {edges.shape}; expected (nodes, states) and "
                 "(edges, states, states)"
             )
+        self._set("node_counts", nodes)
+        self._set("edge_counts", edges)
 
     def _set(self, name: str, array: Any) -> None:
         object.__setattr__(self, name, array)
@@ -239,7 +242,7 @@ class GraphData:
             at("node_types", nodes),
             at("edge_types", edges),
             at("labels", nodes),
-            at("weights", np.asarray(ids, dtype=np.int64)),
+            at("weights", np.atleast_1d(np.asarray(ids, dtype=np.int64))),
             at("node_counts", nodes),
             at("edge_counts", edges),
         )

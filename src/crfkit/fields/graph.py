@@ -188,6 +188,16 @@ class GraphField:
             i = int(bad[0])
             states = self.n_states[types[i]]
             raise DataError(f"node {i} has label {data.labels[i]}; its states are 0 … {states - 1}")
+        if data.node_counts is not None:
+            K = data.node_counts.shape[1]
+            if self.max_states != K:
+                raise DataError(f"counts of {K} states; the field has {self.max_states}")
+            counted = (data.node_counts != 0) & (np.arange(K) >= self.n_states[types][:, None])
+            if (places := np.argwhere(counted)).size:
+                i, state = places[0].tolist()
+                raise DataError(
+                    f"node {i} has counts of state {state}; its states are 0 … {self.n_states[types[i]] - 1}"
+                )
 
     def potentials(self, data: GraphData, w: Floats) -> Potentials:
         """w → (unary, pairwise) log-potentials: linear."""

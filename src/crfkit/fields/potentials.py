@@ -35,6 +35,17 @@ class Potentials:
     coefficients: Floats  # [E, B]
     basis: Floats  # [B, K, K]
 
+    def __post_init__(self) -> None:
+        for name in ("unary", "coefficients", "basis"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        n, E = self.graph.n_nodes, self.graph.n_edges
+        K, B = self.unary.shape[-1] if self.unary.ndim else 0, len(self.basis) if self.basis.ndim else 0
+        shapes = self.unary.shape, self.coefficients.shape, self.basis.shape
+        if shapes != ((n, K), (E, B), (B, K, K)) or K < 1 or B < 1:
+            raise DataError(
+                f"unary, coefficients and basis have the shapes {shapes}; expected ({n}, K), ({E}, B) and (B, K, K)"
+            )
+
     @classmethod
     def from_tables(cls, graph: Graph, unary: ArrayLike, tables: ArrayLike | None = None) -> Potentials:
         """From a unary row per node and a table [K, K] per edge (or one table for all edges, or none)."""

@@ -13,6 +13,7 @@ from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.chain import count_threads
 from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.inference.tree import check_threads, is_whole
 
 SCHEDULES = ("sweep", "flooding", "residual")
 
@@ -24,7 +25,8 @@ class BeliefPropagation:
     schedule: "sweep" sends from the nodes of one colour after the other, always from the newest messages; "flooding"
     sends all from those of the last sweep; "residual" sends the message that changes most next. damping: share of
     the old message that is kept; None is 0, and one half for the second half of the iterations if the first did
-    not settle. tolerance: on the largest change of a log message in a sweep.
+    not settle. tolerance: on the largest change of a log message in a sweep, as it would be
+    without damping.
 
     >>> from crfkit.data.graph import Graph
     >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[0, 1]] + 3 * [[0, 0]], [[0.5, 0], [0, 0.5]])
@@ -45,7 +47,7 @@ class BeliefPropagation:
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
-        check_iteration(self)
+        check_iteration(self, adaptive=True)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         return pass_messages(self, potentials, None, warm)
@@ -77,14 +79,29 @@ def native_arrays(potentials: Potentials) -> tuple[Any, Any, Any]:
     return unary, coefficients, basis
 
 
-def check_iteration(engine: Any) -> None:
-    """Raises unless max_iterations, tolerance and damping of an engine make sense."""
-    if not isinstance(engine.max_iterations, (int, np.integer)) or engine.max_iterations < 1:
-        raise ParameterError(f"max_iterations must be an integer >= 1, not {engine.max_iterations!r}")
-    if not engine.tolerance >= 0:
+def check_iteration(engine: Any, adaptive: bool = False) -> None:
+    """Raises unless max_iterations, tolerance, damping and n_threads of an engine make sense; adaptive: damping may be
+    None."""
+    most = np.iinfo(np.int32).max
+    if not is_whole(engine.max_iterations) or not 1 <= engine.max_iterations <= most:
+        raise ParameterError(f"max_iterations must be an integer from 1 to {most}, not {engine.max_iterations!r}")
+    if not _is_number(engine.tolerance) or not engine.tolerance >= 0:
         raise ParameterError(f"the tolerance must be a number >= 0, not {engine.tolerance!r}")
-    if engine.damping is not None and not 0 <= engine.damping < 1:
+    if engine.damping is None and adaptive:
+        pass
+    elif not _is_number(engine.damping) or not 0 <= engine.damping < 1:
         raise ParameterError(f"damping must be a number from 0 to below 1, not {engine.damping!r}")
+    check_threads(engine.n_threads)
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (int, float, np.integer, np.floating))
+
+
+def iteration_status(settled: bool, log_z: Floats) -> InferenceStatus:
+    """Where potentials have overflowed no change is a number, so none is above the tolerance: no fixed point."""
+    finite = bool(np.isfinite(log_z).all())
+    return InferenceStatus.CONVERGED if settled and finite else InferenceStatus.NOT_CONVERGED
 
 
 def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginals:
@@ -98,11 +115,12 @@ def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginal
         if not settled and limit:
             done, residual, settled = messages.run(limit, engine.tolerance, damping, schedule, threads)
             iterations += done
+    log_z = messages.log_z(threads)
     return Marginals(
-        messages.log_z(threads),
+        log_z,
         messages.nodes(threads),
         lambda: messages.edges(threads),
-        InferenceStatus.CONVERGED if settled else InferenceStatus.NOT_CONVERGED,
+        iteration_status(settled, log_z),
         iterations,
         residual,
         messages,

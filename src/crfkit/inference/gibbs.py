@@ -21,6 +21,7 @@ from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials, check_states
 from crfkit.inference.chain import count_threads
 from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.inference.tree import check_threads
 
 Block = Literal["auto", True, False]
 
@@ -84,6 +85,7 @@ class Gibbs:
         if self.n_sweeps < self.thin:
             raise ParameterError(f"n_sweeps = {self.n_sweeps} is less than thin = {self.thin}: no state would count")
         _check_block(self.block)
+        check_threads(self.n_threads)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         """Marginals and log Z; `warm`: its chains go on, with new random numbers."""

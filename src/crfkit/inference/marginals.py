@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,6 +58,13 @@ class Marginals:
     @cached_property
     def edges(self) -> Floats:
         return self.make_edges()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles hold the edges, and no state: that is the engine's, and stays with the field."""
+        edges = partial(np.asarray, self.edges)
+        return Marginals, (
+            self.log_z, self.nodes, edges, self.status, self.iterations, self.residual, None, self.errors,
+        )  # fmt: skip
 
     def moments(self, basis: Floats) -> Floats:
         """[E, B] the expectation of each table of a basis [B, K, K] on each edge."""

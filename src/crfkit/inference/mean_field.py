@@ -9,17 +9,18 @@ import numpy as np
 from crfkit import _core
 from crfkit.data.sequences import Floats
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.belief_propagation import check_iteration, native_arrays
+from crfkit.inference.belief_propagation import check_iteration, iteration_status, native_arrays
 from crfkit.inference.chain import count_threads
-from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.inference.marginals import Marginals
 
 
 @dataclass(frozen=True)
 class MeanField:
     """Coordinate ascent on E[score] + entropy over factored distributions; it has local optima.
 
-    log Z is a lower bound whether or not it has converged. Edge marginals are products of node marginals. tolerance:
-    on the largest change of a probability in a sweep. A cold start is each node's distribution by itself.
+    log Z is a lower bound whether or not it has converged. Edge marginals are products of node marginals. It starts
+    from the marginals of `warm`, or from the unary part by itself. tolerance: on the largest change of a probability
+    in a sweep, as it would be without damping.
 
     >>> from crfkit.data.graph import Graph
     >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[0, 1]] + 3 * [[0, 0]], [[0.5, 0], [0, 0.5]])
@@ -43,24 +44,32 @@ class MeanField:
         threads = count_threads(self.n_threads)
         graph = potentials.graph
         field = _core.MeanField(graph.native, graph.blocks, *native_arrays(potentials), self.kernels, threads)
-        start = warm.nodes if warm is not None else _unary_start(potentials)
-        field.start_from(start)
+        field.start_from(_start(potentials, warm))
         damping = float(self.damping)
         iterations, residual, settled = field.run(self.max_iterations, self.tolerance, damping, threads)
         nodes = field.nodes()
         i, j = graph.edges[:, 0], graph.edges[:, 1]
+        log_z = field.log_z(threads)
         return Marginals(
-            field.log_z(threads),
+            log_z,
             nodes,
             lambda: nodes[i][:, :, None] * nodes[j][:, None, :],
-            InferenceStatus.CONVERGED if settled else InferenceStatus.NOT_CONVERGED,
+            iteration_status(settled, log_z),
             iterations,
             residual,
         )
 
 
-def _unary_start(potentials: Potentials) -> Floats:
-    """[n, K] the distribution of each node by itself."""
-    z = np.exp(potentials.unary - potentials.unary.max(axis=1, keepdims=True))
-    z /= z.sum(axis=1, keepdims=True)
-    return np.ascontiguousarray(z)
+def _start(potentials: Potentials, warm: Marginals | None) -> Floats:
+    """[n, K] the warm marginals, of the states that are possible here; otherwise each node by itself.
+
+    Damping would keep a share of an impossible state for ever, and a share of it makes the bound −inf.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):  # of potentials that have overflowed; the bound is NaN then
+        z: Floats = np.exp(potentials.unary - potentials.unary.max(axis=1, keepdims=True))
+        z /= z.sum(axis=1, keepdims=True)
+    if warm is not None and warm.nodes.shape == z.shape:
+        kept = np.where(potentials.allowed, warm.nodes, 0.0)
+        total = kept.sum(axis=1, keepdims=True)
+        np.divide(kept, total, out=z, where=np.isfinite(total) & (total > 0))
+    return z

@@ -76,15 +76,15 @@ def native_arrays(potentials: Potentials) -> tuple[Floats, Floats]:
 
 
 def check_threads(n_threads: Any) -> None:
-    if n_threads is not None and (not _whole(n_threads) or n_threads < 1):
+    if n_threads is not None and (not is_whole(n_threads) or n_threads < 1):
         raise ParameterError(f"n_threads must be an integer >= 1 or None (all), not {n_threads!r}")
 
 
 def check_sampling(n_samples: Any, seed: Any) -> None:
     for what, given in (("the number of samples", n_samples), ("the seed", seed)):
-        if not _whole(given) or not 0 <= given < 1 << 64:
+        if not is_whole(given) or not 0 <= given < 1 << 64:
             raise ParameterError(f"{what} must be an integer >= 0, not {given!r}")
 
 
-def _whole(given: Any) -> bool:
+def is_whole(given: Any) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)

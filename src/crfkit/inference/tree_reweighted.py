@@ -46,7 +46,7 @@ class TreeReweighted:
             raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
         if not isinstance(self.n_trees, (int, np.integer)) or self.n_trees < 1:
             raise ParameterError(f"n_trees must be an integer >= 1, not {self.n_trees!r}")
-        check_iteration(self)
+        check_iteration(self, adaptive=True)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         rho = edge_appearances(potentials.graph, int(self.n_trees))
