@@ -15,9 +15,10 @@ MeanField::MeanField(const Graph& graph, const Blocks& blocks, const PotentialsV
       potentials_(potentials),
       kernels_(kernels),
       K_(potentials.n_states),
-      form_(K_ == 2                ? Form::kBinary
-            : is_potts(potentials) ? Form::kPotts
-                                   : Form::kTables) {
+      form_(K_ == 2                                ? Form::kBinary
+            : is_potts(potentials)                 ? Form::kPotts
+            : is_shared(potentials, graph.n_edges) ? Form::kShared
+                                                   : Form::kTables) {
     const int64_t wide = form_ == Form::kBinary ? 1 : K_;
     unary_ = Buffer(blocks.n_blocks() * kBlock * wide);
     values_ = Buffer(unary_.size());

@@ -51,8 +51,25 @@ void run_threads(int n_threads, const Work& work) {
         }
     };
     {
+        // Nobody begins before all are there: work that waits for the others would wait for ever if one cannot start.
+        std::atomic<int> gate{0};
+        constexpr int kGo = 1, kCancelled = 2;
+        const auto open = [&](int how) {
+            gate.store(how);
+            gate.notify_all();
+        };
         std::vector<std::jthread> threads;
-        for (int thread = 1; thread < n_threads; ++thread) threads.emplace_back(guarded, thread);
+        try {
+            for (int thread = 1; thread < n_threads; ++thread)
+                threads.emplace_back([&, thread] {
+                    gate.wait(0);
+                    if (gate.load() == kGo) guarded(thread);
+                });
+        } catch (...) {
+            open(kCancelled);
+            throw;
+        }
+        open(kGo);
         guarded(0);
     }
     for (const auto& error : errors)

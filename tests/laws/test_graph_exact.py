@@ -372,4 +372,4 @@ def test_engines_by_name():
     assert make_engine("junction", max_table=100) == Junction(max_table=100)
     assert choose_engine(Graph.path(5), 3) == "tree"
     assert choose_engine(Graph.complete(5), 3) == "junction"
-    assert choose_engine(Graph.complete(30), 3) == "bp"
+    assert choose_engine(Graph.complete(30), 3) == "trw"

@@ -95,7 +95,8 @@ class GraphModel:
         engine: Any = self.engine(potentials.graph)
         if not hasattr(engine, "sample"):
             name = choose_engine(potentials.graph, self.field.max_states)
-            engine = ready_engine("gibbs" if name == "bp" else name, potentials.graph, 0, self.n_threads, seed)
+            exact = name in ("tree", "junction")
+            engine = ready_engine(name if exact else "gibbs", potentials.graph, 0, self.n_threads, seed)
         states: Ids = engine.sample(potentials, n_samples, seed)
         return states
 

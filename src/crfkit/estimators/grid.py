@@ -34,8 +34,8 @@ class GridCRF(PairwiseEstimator):
     node_form : "full", "reference" or "ising"
     edge_form : "potts", "ising", "symmetric", "full", …
     intercept : whether to put a one before the features of nodes and of edges
-    inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "bp" on others; where its messages have
-        several fixed points (smooth labels, weak features), "trw" trains better
+    inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "trw" on others; "bp" and "mean-field"
+        have several fixed points where labels are smooth and features weak, and training may stop between them
     loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
         as for :class:`GraphCRF`
 
