@@ -80,19 +80,19 @@ def train(
     """Train a field on the label columns of a table. Ctrl-C stops early and still writes the model."""
     from crfkit import modelfile
     from crfkit.cli.graph_columns import choose_columns, read_edges
+    from crfkit.cli.options import check_distinct, make_penalty
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.cli.train import _check_distinct, _penalty
     from crfkit.estimators.graph_tables import TableEncoder
     from crfkit.estimators.graph_training import GraphTraining, concerns
     from crfkit.estimators.solver_options import SolverOptions
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
 
-    options = SolverOptions(_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
+    options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
     training = GraphTraining(inference, loss, options=options)
     training.check()
     edge_file = None if edges in ("complete", "none") else Path(edges)
-    _check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
+    check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
     modelfile.check_writable(model)
     table = read_table(data, header)
     X, Y = choose_columns(table, features, labels, label_file, header)
@@ -151,8 +151,8 @@ def predict(
     import numpy as np
 
     from crfkit.cli.graph_columns import label_columns, read_states, take_names
-    from crfkit.cli.tag import _output
-    from crfkit.cli.train import _check_distinct
+    from crfkit.cli.options import check_distinct
+    from crfkit.cli.output import open_output
     from crfkit.estimators.graph_model import DECODERS, GraphModel
     from crfkit.estimators.graph_tables import TableEncoder
     from crfkit.inference.engines import ENGINES
@@ -165,7 +165,7 @@ def predict(
     encoder = trained.encoder
     if not isinstance(encoder, TableEncoder):
         raise ParameterError(f"{model} was not trained on a table; predict with GraphCRF.load or GridCRF.load")
-    _check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
+    check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
     trained = replace(trained, decode=decode or trained.decode, inference=inference or trained.inference)
     table = read_table(data, header)
     X = take_names(table, encoder.features, "the feature") if encoder.features is not None else None
@@ -192,7 +192,7 @@ def predict(
         ):
             names += [f"p({name}={label})" for label in classes.tolist()]
             columns += [[f"{value:.6f}" for value in column] for column in p.T.tolist()]
-    with _output(output) as out:
+    with open_output(output) as out:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(names)

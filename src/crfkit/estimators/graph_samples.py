@@ -95,6 +95,10 @@ class SampleEncoder:
         """Values [n, K] as an array [nodes, K] for each graph."""
         return np.split(values, data.graph.node_offsets[1:-1])[: len(data)]
 
+    def by_edge(self, values: Floats, data: GraphData) -> list[Floats]:
+        """Values [E, K, K] as an array [edges, K, K] for each graph."""
+        return np.split(values, data.graph.edge_offsets[1:-1])[: len(data)]
+
     # --- names
 
     def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:

@@ -120,6 +120,10 @@ class TableEncoder:
         table = values.reshape(len(data), len(self.classes), values.shape[1])
         return [np.ascontiguousarray(table[:, i, :k]) for i, k in enumerate(self.n_states)]
 
+    def by_edge(self, values: Floats, data: GraphData) -> Floats:
+        """Values [E, K, K] as an array [samples, edges, K, K]."""
+        return values.reshape(len(data), self.structure.n_edges, *values.shape[1:])
+
     # --- names
 
     def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:

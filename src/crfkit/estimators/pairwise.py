@@ -101,6 +101,19 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         self.inference_status_ = marginals.status
         return model.encoder.by_node(marginals.nodes, data, X)
 
+    def predict_edge_marginals(self, X: Any = None, observed: Any = None) -> Any:
+        """p(label of one end, label of the other | x, observed labels) of every edge: [edges, K, K] for each sample.
+
+        Graphs: a list with an array each, in the order of the graph's edges; images: in that of
+        ``Graph.grid(shape, neighbours).edges``. Tables: an array [samples, edges, K, K], edges in the order of `graph`
+        ("complete" is (0, 1), (0, 2), …); K is the largest number of labels of a column, and others have zeros there.
+        Rows and columns as in classes_; ``inference_status_`` as after :meth:`predict_marginals`.
+        """
+        model, data, states = self._encoded(X, observed)
+        marginals = model.infer(data, states)
+        self.inference_status_ = marginals.status
+        return model.encoder.by_edge(marginals.edges, data)
+
     def log_partition(self, X: Any = None, observed: Any = None) -> Floats:
         """log Z of each sample, over the labellings that agree with `observed`; as the engine approximates it."""
         model, data, states = self._encoded(X, observed)
