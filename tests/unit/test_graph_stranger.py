@@ -74,7 +74,8 @@ def test_marginals_of_edges_without_inputs_are_frequencies():
     q = crf.predict_edge_marginals(observed=np.full((3, 3), -1))
     np.testing.assert_allclose(q[0], q[2])
     np.testing.assert_allclose(q[0], crf.predict_edge_marginals()[0], atol=1e-12)
-    both = [[((Y[:, i] == a) & (Y[:, j] == b)).mean() for a, b in product(range(2), repeat=2)] for i, j in Graph.complete(3).edges]
+    both = [
+        [((Y[:, i] == a) & (Y[:, j] == b)).mean() for a, b in product(range(2), repeat=2)]
+        for i, j in Graph.complete(3).edges
+    ]
     np.testing.assert_allclose(q[0].reshape(3, 4), both, atol=0.02)
-
-
