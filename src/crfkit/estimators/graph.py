@@ -124,6 +124,8 @@ class GraphCRF(PairwiseEstimator):
         """
         training = self._training()
         encoder: Encoder
+        if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+            X = list(X)
         if isinstance(X, (list, tuple)) and len(X) and is_sample(X[0]):
             if not isinstance(self.graph, str) or self.graph != "complete":
                 raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables")
