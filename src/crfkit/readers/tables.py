@@ -133,12 +133,12 @@ def read_table(path: str | Path, header: bool | None = None, prefix: str = "x") 
 
 def make_column(cells: list[str]) -> Column:
     """Integers, doubles or objects, whichever the cells are."""
-    missing = [cell in MISSING for cell in cells]
-    filled = ["nan" if gone else cell for cell, gone in zip(cells, missing, strict=True)]
+    gaps = not MISSING.isdisjoint(cells)
+    text = np.array(["nan" if cell in MISSING else cell for cell in cells] if gaps else cells, dtype=str)
     for kind in (np.int64, np.float64):
         with suppress(ValueError, OverflowError):
-            return np.array(filled, dtype=str).astype(kind)
-    return np.array([None if gone else cell for cell, gone in zip(cells, missing, strict=True)], dtype=object)
+            return text.astype(kind)
+    return np.array([None if cell in MISSING else cell for cell in cells], dtype=object)
 
 
 def _text(path: str | Path) -> str:
