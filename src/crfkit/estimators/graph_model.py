@@ -29,7 +29,7 @@ from crfkit.inference.marginals import Engine, Marginals
 Encoder = TableEncoder | SampleEncoder
 ENCODERS: Mapping[str, type[Encoder]] = {e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder)}
 DECODERS = ("auto", *METHODS)
-CHEAP = 1 << 24  # entries of the tables of all graphs: about half a second for every evaluation of the loss
+CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,7 @@ def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_stat
     """
     if inference != "auto" or isinstance(encoder, TableEncoder) or graph.is_forest:
         return inference
-    entries = CHEAP // max(1, graph.n_graphs)
+    entries = min(CHEAP[0], CHEAP[1] // max(1, graph.n_graphs))
     return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "bp"
 
 
