@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
-from crfkit import L2, Graph, GraphCRF, GraphModel, GridCRF
+from crfkit import L2, Graph, GraphCRF, GraphModel, GridCRF, read_table
 from crfkit.errors import DataError
 from crfkit.estimators.graph_training import concerns
 from crfkit.inference.belief_propagation import BeliefPropagation
@@ -233,3 +233,17 @@ def test_shapes_that_do_not_fit():
         GraphCRF().fit(X[:5], Y)
     with pytest.raises(DataError, match=r"one variable: Y\[:, None\]"):
         GraphCRF().fit(X, Y[:, 0])
+
+
+# --- tables
+
+
+@pytest.mark.parametrize(("text", "column"), [(",a,b\n0,1,2\n1,3,4\n", 1), ("a,b,\n1,2,\n3,4,\n", 3)])
+def test_a_header_with_a_gap_is_not_data(tmp_path, text, column):
+    """What pandas writes with its index, and lines that end in a comma."""
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=rf"t\.csv:1: column {column} has no name; .*to_csv\(index=False\)"):
+        read_table(path)
+    path.write_text("?,red,1\n2,blue,3\n")
+    assert len(read_table(path)) == 2

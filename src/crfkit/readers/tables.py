@@ -174,7 +174,11 @@ def _read_csv(
     if _is_header(rows) if header is None else header:
         for i, name in enumerate(rows[0]):
             if not name:
-                raise DataError(f"column {i + 1} has no name", path, lines[0])
+                raise DataError(
+                    f"column {i + 1} has no name; name it, or leave it out (an index of pandas: to_csv(index=False))",
+                    path,
+                    lines[0],
+                )
         return rows[0], rows[1:], lines[1:], True
     return [f"{prefix}{i + 1}" for i in range(len(rows[0]))], rows, lines, False
 
@@ -186,9 +190,7 @@ def _count(line: str, mark: str) -> int:
 
 def _is_header(rows: list[list[str]]) -> bool:
     first = rows[0]
-    if any(cell in MISSING for cell in first):
-        return False
-    text = [j for j, cell in enumerate(first) if _number(cell) is None]
+    text = [j for j, cell in enumerate(first) if cell not in MISSING and _number(cell) is None]
     if len(text) == len(first):
         return True
     return any(len(rows) > 1 and all(_number(row[j]) is not None for row in rows[1:]) for j in text)
