@@ -37,8 +37,8 @@ class GraphCRF(PairwiseEstimator):
     Parameters
     ----------
     graph : of tables: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a networkx graph
-    inference : "auto" (exact where that is cheap, of tables where it is possible; else "bp"), "enumerate", "tree", "junction", "bp", "trw",
-        "mean-field", "gibbs", or an engine with its options
+    inference : "auto" (exact where that is cheap, for tables where it is possible; else "bp"), "enumerate", "tree",
+        "junction", "bp", "trw", "mean-field", "gibbs", or an engine with its options
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
         "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
