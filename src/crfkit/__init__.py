@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from crfkit.readers.tables import read_table as read_table
 
 __version__ = version("crfkit")
+__all__ = [*_HOME]  # noqa: PLE0604 - names, and each can be asked for
 
 
 def __getattr__(name: str) -> Any:

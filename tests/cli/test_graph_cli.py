@@ -328,7 +328,7 @@ def test_train_fails_in_one_line(fails, data, arguments, message):
         ("m.crf data.csv --decode best", "unknown --decode 'best'; one of auto"),
         ("m.crf data.csv --inference magic", "unknown --inference 'magic'"),
         ("m.crf only.csv --observed a", "only.csv: there is no column 'a', a variable of the model"),
-        ("m.crf data.csv --observed u", "data.csv: there is no column 'u'; the columns are a, b, c"),
+        ("m.crf data.csv --observed u", "data.csv: --observed: 'u' is no label; they are a, b, c"),
         ("m.crf other.csv", "other.csv:2: column 'a' has the label 7; its labels are 0, 1"),
         ("m.crf gaps.csv", "gaps.csv:2: column 'v' has no value"),
         ("m.crf data.csv --label-file short.csv", "short.csv: 1 rows of labels for 30 rows of data"),

@@ -811,7 +811,7 @@ some_missing[4, 2] = np.nan
     [
         (X0, Y0[:, 0], r"Y must be \[samples, variables\]"),
         (X0[:, 0], Y0, r"X must be \[samples, features\]"),
-        (X0[:5], Y0, "expected 20"),
+        (X0[:5], Y0, "X has 5 rows, Y has 20"),
         (with_nan, Y0, "X: row 3, column 1 is nan"),
         (X0, some_missing, "no label at row 4, column y2"),
         (X0, Y0 * [1, 0, 1], "column y1 of Y has only the label 0"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from crfkit.data.sequences import Ids
 
 COLUMNS = "Columns: names or numbers from 1, separated by commas; 1-294 is a range, -6: the last six."
+
+LOSSES = "likelihood, pseudo-likelihood, composite, contrastive-divergence or persistent-contrastive-divergence."
 
 app = typer.Typer(help="Fields on the columns of a table: multi-label and multi-output data.", no_args_is_help=True)
 
@@ -53,7 +56,7 @@ def train(
         bool,
         typer.Option("--edge-features/--no-edge-features", help="Whether edges have weights on the features, too."),
     ] = True,
-    loss: Annotated[str, typer.Option("--loss", help="likelihood, pseudo-likelihood or composite.")] = "likelihood",
+    loss: Annotated[str, typer.Option("--loss", help=LOSSES)] = "likelihood",
     inference: Annotated[
         str,
         typer.Option(
@@ -80,22 +83,24 @@ def train(
     """Train a field on the label columns of a table. Ctrl-C stops early and still writes the model."""
     from crfkit import modelfile
     from crfkit.cli.graph_columns import choose_columns, read_edges
+    from crfkit.cli.options import check_distinct, make_penalty
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.cli.train import _check_distinct, _penalty
     from crfkit.estimators.graph_tables import TableEncoder
     from crfkit.estimators.graph_training import GraphTraining, concerns
     from crfkit.estimators.solver_options import SolverOptions
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
 
-    options = SolverOptions(_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
+    options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
     training = GraphTraining(inference, loss, options=options)
     training.check()
     edge_file = None if edges in ("complete", "none") else Path(edges)
-    _check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
+    check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
     modelfile.check_writable(model)
     table = read_table(data, header)
     X, Y = choose_columns(table, features, labels, label_file, header)
+    if edge_file is not None and not edge_file.exists():
+        raise DataError("cannot read the file: No such file; --edges is a file of edges, complete or none", edge_file)
     graph: Any = edges if edge_file is None else read_edges(edge_file, Y)
     try:
         encoder, states = TableEncoder.learn(graph, X, Y, intercept=True, edge_inputs=edge_features)
@@ -112,7 +117,8 @@ def train(
         f"{len(encoder.variables)} variables, {encoder.structure.n_edges} edges, "
         f"{len(encoder.features or [])} features, {len(trained.w)} weights"
     )
-    typer.echo(f"{result.objective} = {result.value:.6f} after {result.iterations} iterations, {result.seconds:.2f} s")
+    value = "" if math.isnan(result.value) else f" = {result.value:.6f}"  # contrastive divergence has none
+    typer.echo(f"{result.objective}{value} after {result.iterations} iterations, {result.seconds:.2f} s")
     for line in concerns(result, status) or [str(result.status)]:
         typer.echo(line)
     typer.echo(f"model written to {model}")
@@ -141,21 +147,25 @@ def predict(
     ] = None,
     observed: Annotated[
         str | None,
-        typer.Option("--observed", metavar="COLS", help="Label columns that are known; empty cells of them are not."),
+        typer.Option(
+            "--observed", metavar="COLS", help="Label columns, as in the table, that are known; empty cells are not."
+        ),
     ] = None,
     threads: Threads = None,
 ) -> None:
-    """Predict the label columns of a table, as CSV. Where they are in the table, the errors are counted on stderr."""
+    """Predict the label columns of a table, as CSV. Where they are in the table, the errors are counted on stderr,
+    without the cells of --observed."""
     from dataclasses import replace
 
     import numpy as np
 
-    from crfkit.cli.graph_columns import label_columns, read_states, take_names
-    from crfkit.cli.tag import _output
-    from crfkit.cli.train import _check_distinct
+    from crfkit.cli.graph_columns import label_columns, observed_columns, read_states, take_names
+    from crfkit.cli.options import check_distinct
+    from crfkit.cli.output import open_output
     from crfkit.estimators.graph_model import DECODERS, GraphModel
     from crfkit.estimators.graph_tables import TableEncoder
     from crfkit.inference.engines import ENGINES
+    from crfkit.inference.marginals import InferenceStatus
     from crfkit.readers.tables import read_table
 
     for option, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
@@ -165,49 +175,57 @@ def predict(
     encoder = trained.encoder
     if not isinstance(encoder, TableEncoder):
         raise ParameterError(f"{model} was not trained on a table; predict with GraphCRF.load or GridCRF.load")
-    _check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
+    check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
     trained = replace(trained, decode=decode or trained.decode, inference=inference or trained.inference)
     table = read_table(data, header)
     X = take_names(table, encoder.features, "the feature") if encoder.features is not None else None
     if X is not None:
         X.check_numbers()
-    gold = label_columns(table, encoder, label_file, header, observed is not None)
+    gold, source = label_columns(table, encoder, label_file, header, observed is not None)
     states = None if gold is None else read_states(gold, encoder)
     known = None
-    if observed is not None and states is not None and gold is not None:
+    if observed is not None and states is not None:
         known = np.full_like(states, -1)
-        chosen = gold.select(observed)
+        chosen = observed_columns(observed, source, encoder)
         known[:, chosen] = states[:, chosen]
     encoded = encoder.encode(X, table)
     given_states = None if known is None else known.ravel()
-    best: Ids = trained.best(encoded, given_states).labels
-    columns = [column.tolist() for column in encoder.labels(best, encoded, X).T]
-    names = list(encoder.variables)
-    if marginals:
-        for name, classes, p in zip(
-            encoder.variables,
-            encoder.classes,
-            encoder.by_node(trained.infer(encoded, given_states).nodes, encoded, X),
-            strict=True,
-        ):
-            names += [f"p({name}={label})" for label in classes.tolist()]
-            columns += [[f"{value:.6f}" for value in column] for column in p.T.tolist()]
-    with _output(output) as out:
+    with open_output(output) as out:
+        found = trained.best(encoded, given_states)
+        columns = [column.tolist() for column in encoder.labels(found.labels, encoded, X).T]
+        names = list(encoder.variables)
+        unsettled = trained.decode == "marginal" and InferenceStatus.NOT_CONVERGED.value in found.status
+        if marginals:
+            inferred = trained.infer(encoded, given_states)
+            unsettled = unsettled or not inferred.status.settled
+            for name, classes, p in zip(
+                encoder.variables, encoder.classes, encoder.by_node(inferred.nodes, encoded, X), strict=True
+            ):
+                names += [f"p({name}={label})" for label in classes.tolist()]
+                columns += [[f"{value:.6f}" for value in column] for column in p.T.tolist()]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(names)
         writer.writerows(zip(*columns, strict=True))
         out.write(text.getvalue().encode("utf-8"))
         out.flush()
+    if unsettled:
+        typer.echo(f"inference has {InferenceStatus.NOT_CONVERGED}", err=True)
     if states is not None and states.size:
-        typer.echo(errors(best.reshape(states.shape), states), err=True)
+        gold_states = states if known is None else np.where(known >= 0, -1, states)
+        typer.echo(errors(found.labels.reshape(states.shape), gold_states), err=True)
 
 
 def errors(predicted: Ids, gold: Ids) -> str:
-    """Hamming loss (share of labels that are wrong) and subset accuracy (share of rows without a mistake)."""
+    """Hamming loss (share of labels that are wrong) and subset accuracy (share of rows without a mistake).
+
+    Cells of −1 do not count. Rows that have some are rows for the accuracy if all rows lack the same columns.
+    """
     known = gold >= 0
+    if not known.any():
+        return f"{len(gold)} rows, no label to compare with"
     wrong = (predicted != gold) & known
-    rows = known.all(axis=1)
-    hamming = wrong.sum() / known.sum() if known.any() else 0.0
-    text = f"{len(gold)} rows, Hamming loss {hamming:.4f}"
+    asked = known.any(axis=0)  # columns of which there are labels
+    rows = known[:, asked].all(axis=1)
+    text = f"{len(gold)} rows, Hamming loss {wrong.sum() / known.sum():.4f}"
     return f"{text}, subset accuracy {(~wrong[rows].any(axis=1)).mean():.4f}" if rows.any() else text

@@ -24,8 +24,7 @@ def choose_columns(
         source = read_table(label_file, header, "y")
         chosen = []
         Y = source if labels is None else source.take(source.select(labels))
-        if len(Y) != len(table):
-            raise DataError(f"{len(Y)} rows of labels for {len(table)} rows of data", label_file)
+        check_rows(source, table)
     for name, column in zip(Y.columns, Y.values, strict=True):
         missing = [row for row, value in enumerate(column.tolist()) if value is None or value != value]
         if missing:
@@ -59,8 +58,7 @@ def read_edges(path: Path, Y: Table) -> list[tuple[int, int]]:
             try:
                 (place,) = Y.select(cell)
             except ValueError:
-                shown = ", ".join(Y.columns[:6]) + (", …" if len(Y.columns) > 6 else "")
-                raise DataError(f"{cell!r} is no label column; there are {shown}", path, number) from None
+                raise DataError(f"{cell!r} is no label column; there are {_shown(Y.columns)}", path, number) from None
             ends.append(place)
         low, high = sorted(ends)
         if low == high:
@@ -75,22 +73,45 @@ def read_edges(path: Path, Y: Table) -> list[tuple[int, int]]:
 def take_names(table: Table, names: list[str], what: str) -> Table:
     missing = [name for name in names if name not in table.places]
     if missing:
-        raise DataError(f"there is no column {missing[0]!r}, {what} of the model", table.path)
+        raise DataError(
+            f"there is no column {missing[0]!r}, {what} of the model; the columns are {_shown(table.columns)}",
+            table.path,
+        )
     return table.take([table.places[name] for name in names])
 
 
 def label_columns(
     table: Table, encoder: TableEncoder, label_file: Path | None, header: bool | None, needed: bool
-) -> Table | None:
-    """The label columns, from DATA or from a file of their own; None if they are not there."""
+) -> tuple[Table | None, Table]:
+    """(the label columns or None if they are not there, the table they are in): DATA or a file of their own."""
     if label_file is not None:
         source = read_table(label_file, header, "y")
-        if len(source) != len(table):
-            raise DataError(f"{len(source)} rows of labels for {len(table)} rows of data", label_file)
-        return take_names(source, encoder.variables, "a variable")
+        check_rows(source, table)
+        return take_names(source, encoder.variables, "a variable"), source
     if not needed and not all(name in table.places for name in encoder.variables):
-        return None
-    return take_names(table, encoder.variables, "a variable")
+        return None, table
+    return take_names(table, encoder.variables, "a variable"), table
+
+
+def observed_columns(spec: str, source: Table, encoder: TableEncoder) -> list[int]:
+    """Variables by a text that names or numbers columns of the table that holds the labels."""
+    chosen = []
+    for place in source.select(spec):
+        name = source.columns[place]
+        if name not in encoder.variables:
+            raise DataError(f"--observed: {name!r} is no label; they are {_shown(encoder.variables)}", source.path)
+        chosen.append(encoder.variables.index(name))
+    return chosen
+
+
+def check_rows(labels: Table, table: Table) -> None:
+    if len(labels) == len(table):
+        return
+    message = f"{len(labels)} rows of labels for {len(table)} rows of data"
+    headers = [str(t.path) for t in (labels, table) if t.header]
+    if abs(len(labels) - len(table)) == 1 and len(headers) == 1:
+        message += f"; the first line of {headers[0]} was taken for names: give --no-header if it is data"
+    raise DataError(message, labels.path)
 
 
 def read_states(gold: Table, encoder: TableEncoder) -> Ids:
@@ -100,6 +121,12 @@ def read_states(gold: Table, encoder: TableEncoder) -> Ids:
         for row, label in enumerate(column.tolist()):
             if label is not None and label == label and label not in known:
                 shown = ", ".join(map(str, classes.tolist()[:8]))
-                message = f"column {name!r} has the label {label!r}; its labels are {shown}"
+                message = (
+                    f"column {name!r} has the label {label!r}; its labels are {shown}; empty the cell to predict it"
+                )
                 raise DataError(message, gold.path, int(gold.lines[row]))
     return encoder.states(gold)
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")

@@ -27,8 +27,9 @@ def report(model: GraphModel, top: int) -> str:
         f"{field.n_edge_weights} edge ({field.edge_form})"
     )
     if training:
+        value = training.get("value")
         lines.append(
-            f"trained: {training.get('objective')} = {training.get('value')} "
+            f"trained: {training.get('objective')}{'' if value is None else f' = {value}'} "
             f"({training.get('status')}, {training.get('iterations')} iterations)"
         )
     for kind, weights in (("node", model.node_weights()), ("edge", model.edge_weights())):

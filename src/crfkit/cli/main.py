@@ -65,7 +65,7 @@ def main() -> None:
     except CrfkitError as error:
         _fail(str(error))
     except MemoryError:
-        _fail("out of memory; use fewer attributes (--min-frequency)")
+        _fail("out of memory; use fewer attributes (train: --min-frequency) or fewer rows, edges and features (graph)")
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:  # the reader of our output has gone, as in `crfkit tag … | head`

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
 
+from crfkit.cli.output import open_output
 from crfkit.errors import DataError, ParameterError
-from crfkit.files import make_ordinary
 
 
 def tag(
@@ -37,7 +33,7 @@ def tag(
     if trained.vocabulary.template is None:
         raise ParameterError(f"{model} was not trained with a template; tag with ChainCRF.load(…).predict(…)")
     wanted = "all" if all_marginals else "best" if marginals else None
-    with _output(output) as out:
+    with open_output(output) as out:
         for path in files or [Path("-")]:
             source = _stdin() if path == Path("-") else path
             for block in trained.tag_columns(source, wanted):
@@ -49,33 +45,3 @@ def _stdin() -> BinaryIO:
     if sys.stdin is None:
         raise DataError("standard input is closed; name a file")
     return sys.stdin.buffer
-
-
-@contextmanager
-def _output(path: Path | None) -> Iterator[BinaryIO]:
-    """stdout, or a file that replaces what was there only when it is complete."""
-    if path is None:
-        if sys.stdout is None:
-            raise DataError("standard output is closed")
-        yield sys.stdout.buffer
-        return
-    if path.is_dir() or not path.name:
-        raise DataError("cannot write the output: it is a directory", path)
-    if path.exists() and not path.is_file():  # a pipe or a device
-        with open(path, "wb") as stream:
-            yield stream
-        return
-    target = path.resolve()
-    temporary = None
-    try:
-        try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        except OSError as error:
-            raise DataError(f"cannot write the output: {error.strerror}", path) from error
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        make_ordinary(temporary)
-        os.replace(temporary, target)
-    finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)

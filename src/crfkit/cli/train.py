@@ -12,8 +12,6 @@ from crfkit.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from crfkit.data.encode import TaggedCorpus
     from crfkit.estimators.chain_training import Dev
-    from crfkit.penalties import L2
-    from crfkit.protocols import Penalty
 
 
 def train(
@@ -96,6 +94,7 @@ def train(
     """
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint
+    from crfkit.cli.options import check_distinct, make_penalty
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.data.encode import learn_file
     from crfkit.estimators.chain_training import ChainTraining
@@ -106,7 +105,7 @@ def train(
     given = [name for name, value in (("--l2", l2), ("--C", C), ("--c2", c2)) if value is not None]
     if len(given) > 1:
         raise ParameterError(f"{' and '.join(given)} are the same penalty; give one of them")
-    penalty = _penalty(l1, L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else l2)
+    penalty = make_penalty(l1, L2.from_crfpp(C) if C is not None else L2.from_crfsuite(c2) if c2 is not None else l2)
     training = ChainTraining(
         penalty,
         solver,
@@ -122,7 +121,7 @@ def train(
         constraints=constraints,
     )
     training.check()
-    _check_distinct(
+    check_distinct(
         {
             "TRAIN": file,
             "--template": template,
@@ -133,7 +132,7 @@ def train(
         }
     )
     # a checkpoint may be renewed, but not be written over by something else
-    _check_distinct({"--resume": resume, "--model": model, "--log": log})
+    check_distinct({"--resume": resume, "--model": model, "--log": log})
     if patience is not None and dev is None:
         raise ParameterError("--patience is for training with --dev")
     for path in (model, checkpoint):
@@ -164,17 +163,6 @@ def train(
         raise typer.Exit(130)
 
 
-def _penalty(l1: float | None, l2: float | L2 | None) -> Penalty | None:
-    """From the strengths given; None: the default."""
-    from crfkit import penalties
-
-    if isinstance(l2, (int, float)):
-        l2 = penalties.L2(l2)
-    if l1 is None:
-        return l2
-    return penalties.L1(l1) if l2 is None else penalties.ElasticNet(l1, l2.strength)
-
-
 def _read_dev(corpus: TaggedCorpus, path: Path, patience: int) -> Dev:
     from crfkit.data.encode import feed_columns, sorted_data
     from crfkit.estimators.chain_training import Dev
@@ -188,14 +176,3 @@ def _read_dev(corpus: TaggedCorpus, path: Path, patience: int) -> Dev:
         raise DataError("the file has no sequences", path)
     names = encoder.label_names
     return Dev(data, [[names[j] for j in row] for row in data.split(labels)], patience)
-
-
-def _check_distinct(paths: dict[str, Path | None]) -> None:
-    """Refuses to read and write one file under two names."""
-    seen: dict[Path, str] = {}
-    for name, path in paths.items():
-        if path is None:
-            continue
-        other = seen.setdefault(path.resolve(), name)
-        if other != name:
-            raise ParameterError(f"{other} and {name} are the same file, {path}")

@@ -17,15 +17,15 @@ from crfkit.data.sequences import Floats, Ids, SequenceData
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.estimators.development import Development
+from crfkit.estimators.solver_options import SolverOptions
 from crfkit.estimators.transfer import pruned, transfer
 from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import make_constraints
 from crfkit.inference.chain import ChainInference, count_threads
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
-from crfkit.penalties import L2, NoPenalty
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
-from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
+from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback, Iteration
 
 LOSSES: Mapping[str, type[ChainLoss]] = {
@@ -65,20 +65,9 @@ class ChainTraining:
 
     def check(self) -> None:
         """Raises ParameterError where an option is out of range."""
-        for name in ("min_frequency", "max_iterations"):
-            value = getattr(self, name)
-            if name == "max_iterations" and value is None:
-                continue
-            if not isinstance(value, numbers.Integral) or value < 1:
-                raise ParameterError(f"{name} must be an integer >= 1, not {value!r}")
-        if self.n_threads is not None and (not isinstance(self.n_threads, numbers.Integral) or self.n_threads < 1):
-            raise ParameterError(f"n_threads must be None or an integer >= 1, not {self.n_threads!r}")
-        if isinstance(self.tolerance, (int, float)) and not self.tolerance >= 0:
-            raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
-        if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
-            raise ParameterError(f"tolerance must be a number or a stopping rule, not {self.tolerance!r}")
-        if self.penalty is not None and (isinstance(self.penalty, type) or not isinstance(self.penalty, Penalty)):
-            raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
+        if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
+            raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
+        self.options.check()
         if self.loss not in LOSSES:
             raise ParameterError(f"unknown loss {self.loss!r}; there are {', '.join(LOSSES)}")
         if self.cost is not None and self.loss == "likelihood":
@@ -87,7 +76,11 @@ class ChainTraining:
             raise ParameterError(f"order must be 1 or 2, not {self.order!r}")
         if self.label_classes is not None and not isinstance(self.label_classes, Mapping):
             raise ParameterError(f"label_classes must map labels to names, not be {self.label_classes!r}")
-        self.make_solver()
+
+    @property
+    def options(self) -> SolverOptions:
+        """Those that do not depend on what is trained."""
+        return SolverOptions(self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, self.seed)
 
     def run(
         self,
@@ -119,7 +112,7 @@ class ChainTraining:
         if resume is not None:
             w0 = self._resumed(resume, field)
         solver = self.make_solver()
-        penalty = self.penalty if self.penalty is not None else default_penalty(solver)
+        penalty = self.options.make_penalty(solver)
         with using_threads(count_threads(self.n_threads)):
             result = solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
         if development is not None:
@@ -183,19 +176,7 @@ class ChainTraining:
         return tuple(names), np.array([names.index(name) for name in of_label], dtype=np.int32)
 
     def make_solver(self, **options: Any) -> Any:
-        rule: Any = self.tolerance
-        if isinstance(rule, numbers.Real):
-            rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
-        options = {"stopping": rule, "seed": self.seed, **options}
-        if self.max_iterations is not None:
-            options["max_iterations"] = int(self.max_iterations)
-        return make_solver(self.solver, **options)
-
-
-def default_penalty(solver: Any) -> Penalty:
-    """L2(1), or none for solvers that take none."""
-    takes = getattr(solver, "handles_smooth", None)
-    return NoPenalty() if takes is not None and not takes else L2(1.0)
+        return self.options.make_solver(**options)
 
 
 def _best_of(result: Result, development: Development) -> Result:

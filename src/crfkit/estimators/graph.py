@@ -37,8 +37,8 @@ class GraphCRF(PairwiseEstimator):
     Parameters
     ----------
     graph : of tables: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a networkx graph
-    inference : "auto" (exact where that is cheap, else "trw"), "enumerate", "tree", "junction", "bp", "trw",
-        "mean-field", "gibbs", or an engine with its options
+    inference : "auto" (exact where that is cheap, for tables where it is possible; else "trw"), "enumerate", "tree",
+        "junction", "bp", "trw", "mean-field", "gibbs", or an engine with its options
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
         "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
@@ -124,6 +124,8 @@ class GraphCRF(PairwiseEstimator):
         """
         training = self._training()
         encoder: Encoder
+        if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+            X = list(X)
         if isinstance(X, (list, tuple)) and len(X) and is_sample(X[0]):
             if not isinstance(self.graph, str) or self.graph != "complete":
                 raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables")

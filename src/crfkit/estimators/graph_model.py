@@ -23,11 +23,13 @@ from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import METHODS, Decoding, decode
 from crfkit.inference.engines import ENGINES, choose_engine, make_engine
+from crfkit.inference.junction import TABLES, Junction
 from crfkit.inference.marginals import Engine, Marginals
 
 Encoder = TableEncoder | SampleEncoder
 ENCODERS: Mapping[str, type[Encoder]] = {e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder)}
 DECODERS = ("auto", *METHODS)
+CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,8 @@ class GraphModel:
         return potentials if observed is None else potentials.clamp(observed)
 
     def engine(self, graph: Graph) -> Engine:
-        return ready_engine(self.inference, graph, self.field.max_states, self.n_threads, self.seed)
+        inference = cheap_engine(self.inference, self.encoder, graph, self.field.max_states)
+        return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed)
 
     def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
         """log Z and marginals of these graphs, given the states that are known."""
@@ -83,10 +86,11 @@ class GraphModel:
         )
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
-        """([G] log p(known labels), the marginals without labels)."""
+        """([G] log p(known labels), the marginals that it can be trusted least for: with or without labels)."""
         free = self.infer(data)
         if (states < 0).any():
-            return self.infer(data, states).log_z - free.log_z, free
+            clamped = self.infer(data, states)
+            return clamped.log_z - free.log_z, clamped if free.status.settled else free
         return self.potentials(data).score(states) - free.log_z, free
 
     def sample(self, data: GraphData, n_samples: int, seed: int, observed: Ids | None = None) -> Ids:
@@ -192,6 +196,17 @@ class GraphModel:
 
 def _repeat(found: Marginals, times: int) -> Floats:
     return np.tile(found.edges, (times, 1, 1))
+
+
+def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int) -> str | Engine:
+    """What "auto" means for graphs that bring their own edges: exact where training does not have to wait for it.
+
+    A table keeps "auto", the most exact there is: its graphs are small and dense, where approximations are far off.
+    """
+    if inference != "auto" or isinstance(encoder, TableEncoder) or graph.is_forest:
+        return inference
+    entries = min(CHEAP[0], CHEAP[1] // max(1, graph.n_graphs))
+    return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "trw"
 
 
 def ready_engine(inference: str | Engine, graph: Graph, n_states: int, n_threads: int | None, seed: int) -> Engine:

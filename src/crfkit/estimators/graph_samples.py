@@ -99,6 +99,10 @@ class SampleEncoder:
         """Values [n, K] as an array [nodes, K] for each graph."""
         return np.split(values, data.graph.node_offsets[1:-1])[: len(data)]
 
+    def by_edge(self, values: Floats, data: GraphData) -> list[Floats]:
+        """Values [E, K, K] as an array [edges, K, K] for each graph."""
+        return np.split(values, data.graph.edge_offsets[1:-1])[: len(data)]
+
     # --- names
 
     def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
@@ -176,6 +180,8 @@ class SampleEncoder:
 
 def read_samples(X: Any) -> list[GraphSample]:
     """The samples in one form, from dicts, tuples (features, edges, …) and networkx graphs."""
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+        X = list(X)
     if not isinstance(X, (list, tuple)) or isinstance(X, GraphSample):
         raise DataError(f"X must be a list of graphs, not {type(X).__name__}")
     return [_sample(x, g) for g, x in enumerate(X)]
@@ -201,7 +207,11 @@ def _is_networkx(x: Any) -> bool:
 
 def _from_networkx(x: Any, g: int) -> GraphSample:
     """Features are the attribute "features" of nodes and, if there, of edges."""
-    graph, names = Graph.from_networkx(x)
+    try:
+        graph, names = Graph.from_networkx(x)
+    except DataError as error:
+        hint = "; edges have no direction here: graph.to_undirected()" if x.is_directed() else ""
+        raise DataError(f"graph {g}: {error}{hint}") from None
     features, edge_features = dict(x.nodes(data="features")), [value for *_, value in x.edges(data="features")]
     node_values = [features[name] for name in names]
     matrices = []
@@ -251,6 +261,8 @@ def joined_labels(Y: Any, X: Any, sizes: Sequence[int]) -> tuple[Labels, NDArray
         if isinstance(row, Mapping):
             if X is None or not _is_networkx(X[g]):
                 raise DataError(f"graph {g}: labels by name are for networkx graphs")
+            if strange := [name for name in row if name not in X[g]]:
+                raise DataError(f"graph {g} has no node {strange[0]!r}, but a label for it")
             row = np.array([row.get(name) for name in X[g].nodes], dtype=object)
         values, known = read_labels(row, f"graph {g}")
         if values.size != size:

@@ -53,6 +53,8 @@ class TableEncoder:
             features = _columns(X, "x")
             if len(features) == 0:
                 raise DataError("X has no columns; give X=None for a field without inputs")
+            if (rows := X.shape[0] if hasattr(X, "shape") else len(X)) != len(columns[0][0]):
+                raise DataError(f"X has {rows} rows, Y has {len(columns[0][0])}")
         made = cls(classes, names, features, make_structure(graph, names), bool(intercept), bool(edge_inputs))
         return made, made.states(Y)
 
@@ -97,7 +99,11 @@ class TableEncoder:
     def states(self, Y: Any) -> Ids:
         """[samples, variables]"""
         names = _columns(Y, "y")
-        if len(names) != len(self.classes):
+        if hasattr(Y, "columns") and _named(self.variables, "y"):
+            if missing := [name for name in self.variables if name not in names]:
+                raise DataError(f"the labels have no column {missing[0]!r}, which the model was trained on")
+            Y = Y.to_numpy()[:, [names.index(name) for name in self.variables]]
+        elif len(names) != len(self.classes):
             raise DataError(f"{len(names)} columns of labels; the model has {len(self.classes)} variables")
         columns = _read_columns(Y, self.variables)
         parts = [
@@ -119,6 +125,10 @@ class TableEncoder:
         """Values [n, K] as an array [samples, states] for each variable."""
         table = values.reshape(len(data), len(self.classes), values.shape[1])
         return [np.ascontiguousarray(table[:, i, :k]) for i, k in enumerate(self.n_states)]
+
+    def by_edge(self, values: Floats, data: GraphData) -> Floats:
+        """Values [E, K, K] as an array [samples, edges, K, K]."""
+        return values.reshape(len(data), self.structure.n_edges, *values.shape[1:])
 
     # --- names
 
@@ -185,13 +195,15 @@ class TableEncoder:
         if X is None:
             raise DataError(f"the model has {len(self.features)} features; X is None")
         names = _columns(X, "x")
-        named = hasattr(X, "columns")
+        named = hasattr(X, "columns") and _named(self.features, "x")
         if named and (missing := [name for name in self.features if name not in names]):
             raise DataError(f"X has no column {missing[0]!r}, which the model was trained on")
         if len(names) != len(self.features) and not named:
             raise DataError(f"X has {len(names)} columns; the model has {len(self.features)} features")
         if named:
             X = X.to_numpy()[:, [names.index(name) for name in self.features]]
+        elif hasattr(X, "columns"):
+            X = X.to_numpy()
         return check_features(X, "X")
 
     def _data(self, X: Any, rows: int, states: Ids | None = None, weights: ArrayLike | None = None) -> GraphData:
@@ -263,8 +275,14 @@ def _columns(table: Any, letter: str) -> list[str]:
     except ValueError:
         raise DataError(f"{what}; its rows have different lengths") from None
     if len(shape) != 2:
-        raise DataError(f"{what}; got an array of shape {tuple(shape)}")
+        hint = "; one variable: Y[:, None]" if letter == "y" and len(shape) == 1 else ""
+        raise DataError(f"{what}; got an array of shape {tuple(shape)}{hint}")
     return [f"{letter}{i}" for i in range(shape[1])]
+
+
+def _named(names: list[str], letter: str) -> bool:
+    """Whether the columns of the training set had names; else they are known by their order."""
+    return names != [f"{letter}{i}" for i in range(len(names))]
 
 
 def _names(values: list[Any], what: str) -> list[str]:

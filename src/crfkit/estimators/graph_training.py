@@ -14,7 +14,7 @@ from crfkit.arrays import using_threads
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel, ready_engine
+from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel, cheap_engine, ready_engine
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
 from crfkit.inference.chain import count_threads
@@ -36,6 +36,15 @@ LOSSES = (
     "persistent-contrastive-divergence",
 )
 ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
+JUMPS = (
+    "not converged: no step along the search direction decreases the objective; approximate inference jumps from one "
+    "fixed point to another"
+)
+IMPOSSIBLE = (
+    "the labels have a probability above one, which says that approximate inference is far off for these weights: do "
+    "not trust them"
+)
+INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
@@ -87,7 +96,7 @@ class GraphTraining:
         graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
         if graph_field.size == 0:
             raise DataError("the field has no weights: there are no features")
-        loss = self.make_loss(data, graph_field)
+        loss = self.make_loss(data, graph_field, encoder)
         w0 = np.zeros(graph_field.size)
         if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
             w0 = np.array(start.w)
@@ -112,7 +121,7 @@ class GraphTraining:
         except KeyboardInterrupt:
             return model, replace(result, status=Status.INTERRUPTED), None
 
-    def make_loss(self, data: GraphData, graph_field: GraphField) -> Any:
+    def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
         n_threads, seed = self.options.n_threads, self.options.seed
         if not isinstance(self.loss, str):
             made = self.loss(data, graph_field)
@@ -127,25 +136,25 @@ class GraphTraining:
             persistent = self.loss.startswith("persistent")
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
-        engine = ready_engine(self.inference, graph, graph_field.max_states, n_threads, seed)
+        inference = cheap_engine(self.inference, encoder, graph, graph_field.max_states)
+        engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed)
         return GraphLikelihood(data, graph_field, engine)
 
 
 def concerns(result: Result, inference: InferenceStatus | None) -> list[str]:
     """What a user should know about how training ended; nothing where all is well."""
     said = []
+    approximate = inference not in (None, InferenceStatus.EXACT)
     ended = result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK)
-    if not ended and not (
-        result.status is Status.MAX_ITERATIONS and math.isnan(result.value)
-    ):  # without a value: usual
+    usual = result.status is Status.MAX_ITERATIONS and math.isnan(result.value)  # of losses without a value
+    if result.status is Status.LINE_SEARCH_FAILED and approximate:
+        said.append(f"{JUMPS}. {INSTEAD}")
+    elif not ended and not usual:
         said.append(str(result.status))
+    if approximate and result.value < 0:
+        said.append(f"{IMPOSSIBLE}. {INSTEAD}")
     if inference is not None and not inference.settled:
         said.append(f"inference at the end of training has {inference}")
-    elif result.status is Status.LINE_SEARCH_FAILED and inference not in (None, InferenceStatus.EXACT):
-        said[-1] = (
-            "not converged: no step along the search direction decreases the objective; approximate inference jumps "
-            "from one fixed point to another. inference 'trw' does not, the loss 'pseudo-likelihood' needs no inference"
-        )
     return said
 
 

@@ -22,7 +22,8 @@ from crfkit.solvers.loop import Callback
 class GridCRF(PairwiseEstimator):
     """Conditional random field on grids: a node per pixel, edges between neighbours, the same weights everywhere.
 
-    X is a list of arrays (H, W, F), which may differ in size, Y a list of label arrays (H, W). With 6 or 26 neighbours
+    X is a list of arrays (H, W, F), which may differ in size (or one array of images of one size), Y a list of label
+    arrays (H, W). With 6 or 26 neighbours
     they are volumes, (D, H, W, F) and (D, H, W). Labels may be any strings or numbers; unknown ones are None, NaN or
     masked, and −1 unless the labels are −1 and 1.
 

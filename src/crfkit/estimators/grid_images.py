@@ -106,6 +106,8 @@ def check_options(neighbours: Any, edges: Any) -> None:
 def read_images(X: Any, neighbours: int) -> list[Floats]:
     """The images as arrays of doubles; raises and names the image."""
     form = "(H, W, F)" if AXES[neighbours] == 2 else "(D, H, W, F)"
+    if isinstance(X, np.ndarray) and (X.ndim == AXES[neighbours] + 2 or X.dtype == object):
+        X = list(X)  # a stack of images of one size
     if not isinstance(X, (list, tuple)):
         shape = f" of shape {X.shape}" if isinstance(X, np.ndarray) else ""
         raise DataError(f"X must be a list of arrays {form}, not {type(X).__name__}{shape}; one image: [image]")

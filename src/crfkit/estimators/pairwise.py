@@ -20,7 +20,7 @@ from crfkit.errors import ParameterError
 from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel
 from crfkit.estimators.graph_training import GraphTraining, concerns
 from crfkit.estimators.solver_options import SolverOptions, make_seed
-from crfkit.inference.marginals import InferenceStatus
+from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
@@ -97,16 +97,25 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         [H, W, labels]. Afterwards ``inference_status_`` says how far they can be trusted.
         """
         model, data, states = self._encoded(X, observed)
-        marginals = model.infer(data, states)
-        self.inference_status_ = marginals.status
+        marginals = self._inferred(model.infer(data, states))
         return model.encoder.by_node(marginals.nodes, data, X)
+
+    def predict_edge_marginals(self, X: Any = None, observed: Any = None) -> Any:
+        """p(label of one end, label of the other | x, observed labels) of every edge: [edges, K, K] for each sample.
+
+        Graphs: a list with an array each, in the order of the graph's edges; images: in that of
+        ``Graph.grid(shape, neighbours).edges``. Tables: an array [samples, edges, K, K], edges in the order of `graph`
+        ("complete" is (0, 1), (0, 2), …); K is the largest number of labels of a column, and others have zeros there.
+        Rows and columns as in classes_; ``inference_status_`` as after :meth:`predict_marginals`.
+        """
+        model, data, states = self._encoded(X, observed)
+        marginals = self._inferred(model.infer(data, states))
+        return model.encoder.by_edge(marginals.edges, data)
 
     def log_partition(self, X: Any = None, observed: Any = None) -> Floats:
         """log Z of each sample, over the labellings that agree with `observed`; as the engine approximates it."""
         model, data, states = self._encoded(X, observed)
-        marginals = model.infer(data, states)
-        self.inference_status_ = marginals.status
-        return marginals.log_z
+        return self._inferred(model.infer(data, states)).log_z
 
     def log_likelihood(self, X: Any, Y: Any) -> Floats:
         """log p(Y | x) of each sample, summed over labels that are unknown.
@@ -116,7 +125,7 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         model, data, states = self._encoded(X, Y)
         assert states is not None
         values, marginals = model.log_likelihood(data, states)
-        self.inference_status_ = marginals.status
+        self._inferred(marginals)
         return values
 
     def sample(self, X: Any = None, n_samples: int = 1, random_state: Any = None, observed: Any = None) -> Any:
@@ -139,6 +148,13 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         weights = replace(data, weights=weighted).node_weights * (states >= 0)
         total = float(weights.sum())
         return float(weights @ (self.decoding_.labels == states)) / total if total else 0.0
+
+    def _inferred(self, marginals: Marginals) -> Marginals:
+        """Notes how far they can be trusted, and warns if not at all."""
+        self.inference_status_ = marginals.status
+        if not marginals.status.settled:
+            warnings.warn(f"inference has {marginals.status}", ConvergenceWarning, stacklevel=3)
+        return marginals
 
     def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
         """The model as the options say now, the graphs, and the states of labels."""

@@ -15,7 +15,7 @@ from crfkit.data.encode import TaggedCorpus, Vocabulary, sorted_data
 from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.chain_model import ChainModel
-from crfkit.estimators.chain_training import ChainTraining, default_penalty
+from crfkit.estimators.chain_training import ChainTraining
 from crfkit.estimators.transfer import transfer, weight_codes
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
@@ -78,7 +78,7 @@ def partial_fit(
         "variances": variances,
     }
     # The penalty belongs to all sequences seen so far; the batch takes its share of it.
-    penalty = training.penalty if training.penalty is not None else default_penalty(solver)
+    penalty = training.options.make_penalty(solver)
     with using_threads(count_threads(training.n_threads)):
         result = solver.minimize(loss, _share(penalty, len(data) / seen), carried(before.current), (), resume)
     record = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.errors import ParameterError
-from crfkit.estimators.chain_training import default_penalty
+from crfkit.penalties import L2, NoPenalty
 from crfkit.protocols import Penalty
 from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
 
@@ -40,17 +40,24 @@ class SolverOptions:
             raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
         self.make_solver()
 
-    def make_solver(self) -> Any:
+    def make_solver(self, **options: Any) -> Any:
+        """The solver with these options; those given here come first, but for max_iterations."""
         rule: Any = self.tolerance
         if isinstance(rule, numbers.Real):
             rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
-        options: dict[str, Any] = {"stopping": rule, "seed": self.seed}
+        options = {"stopping": rule, "seed": self.seed, **options}
         if self.max_iterations is not None:
             options["max_iterations"] = int(self.max_iterations)
         return make_solver(self.solver, **options)
 
     def make_penalty(self, solver: Any) -> Penalty:
         return self.penalty if self.penalty is not None else default_penalty(solver)
+
+
+def default_penalty(solver: Any) -> Penalty:
+    """L2(1), or none for solvers that take none."""
+    takes = getattr(solver, "handles_smooth", None)
+    return NoPenalty() if takes is not None and not takes else L2(1.0)
 
 
 def make_seed(random_state: Any) -> int:

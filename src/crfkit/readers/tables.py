@@ -37,6 +37,7 @@ class Table:
     path: str | Path | None = None
     lines: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the file, by row
     n_rows: int = 0
+    header: bool = False  # whether the names are the first line of a CSV file
 
     def __len__(self) -> int:
         return self.n_rows
@@ -50,7 +51,7 @@ class Table:
     def take(self, ids: list[int]) -> Table:
         """Some of the columns."""
         columns, values = [self.columns[i] for i in ids], [self.values[i] for i in ids]
-        return Table(columns, values, self.path, self.lines, self.n_rows)
+        return Table(columns, values, self.path, self.lines, self.n_rows, self.header)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -119,23 +120,25 @@ def read_table(path: str | Path, header: bool | None = None, prefix: str = "x") 
     name = str(path).lower().removesuffix(".gz")
     if name.endswith(".arff") or re.match(r"(\s*%.*\n|\s)*@relation\b", text, re.IGNORECASE):
         names, cells, lines = read_arff(text, path)
+        named = False
     else:
-        names, cells, lines = _read_csv(text, path, header, prefix)
+        names, cells, lines, named = _read_csv(text, path, header, prefix)
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"two columns have the name {twice!r}", path)
+        hint = "; if the first line is data, give --no-header (header=False)" if named else ""
+        raise DataError(f"two columns have the name {twice!r}{hint}", path)
     columns = [make_column(list(column)) for column in zip(*cells, strict=True)] or [make_column([]) for _ in names]
-    return Table(names, columns, path, np.array(lines, dtype=np.int64), len(lines))
+    return Table(names, columns, path, np.array(lines, dtype=np.int64), len(lines), named)
 
 
 def make_column(cells: list[str]) -> Column:
     """Integers, doubles or objects, whichever the cells are."""
-    missing = [cell in MISSING for cell in cells]
-    filled = ["nan" if gone else cell for cell, gone in zip(cells, missing, strict=True)]
+    gaps = not MISSING.isdisjoint(cells)
+    text = np.array(["nan" if cell in MISSING else cell for cell in cells] if gaps else cells, dtype=str)
     for kind in (np.int64, np.float64):
         with suppress(ValueError, OverflowError):
-            return np.array(filled, dtype=str).astype(kind)
-    return np.array([None if gone else cell for cell, gone in zip(cells, missing, strict=True)], dtype=object)
+            return text.astype(kind)
+    return np.array([None if cell in MISSING else cell for cell in cells], dtype=object)
 
 
 def _text(path: str | Path) -> str:
@@ -148,8 +151,8 @@ def _text(path: str | Path) -> str:
 
 def _read_csv(
     text: str, path: str | Path, header: bool | None, prefix: str
-) -> tuple[list[str], list[list[str]], list[int]]:
-    """(names, cells by row, line of each row)."""
+) -> tuple[list[str], list[list[str]], list[int], bool]:
+    """(names, cells by row, line of each row, whether the first line has the names)."""
     first = next((line for line in text.splitlines() if line.strip()), None)
     if first is None:
         raise DataError("the file is empty", path)
@@ -171,9 +174,13 @@ def _read_csv(
     if _is_header(rows) if header is None else header:
         for i, name in enumerate(rows[0]):
             if not name:
-                raise DataError(f"column {i + 1} has no name", path, lines[0])
-        return rows[0], rows[1:], lines[1:]
-    return [f"{prefix}{i + 1}" for i in range(len(rows[0]))], rows, lines
+                raise DataError(
+                    f"column {i + 1} has no name; name it, or leave it out (an index of pandas: to_csv(index=False))",
+                    path,
+                    lines[0],
+                )
+        return rows[0], rows[1:], lines[1:], True
+    return [f"{prefix}{i + 1}" for i in range(len(rows[0]))], rows, lines, False
 
 
 def _count(line: str, mark: str) -> int:
@@ -183,9 +190,7 @@ def _count(line: str, mark: str) -> int:
 
 def _is_header(rows: list[list[str]]) -> bool:
     first = rows[0]
-    if any(cell in MISSING for cell in first):
-        return False
-    text = [j for j, cell in enumerate(first) if _number(cell) is None]
+    text = [j for j, cell in enumerate(first) if cell not in MISSING and _number(cell) is None]
     if len(text) == len(first):
         return True
     return any(len(rows) > 1 and all(_number(row[j]) is not None for row in rows[1:]) for j in text)
