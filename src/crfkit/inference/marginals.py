@@ -20,7 +20,7 @@ class InferenceStatus(Enum):
     EXACT = "exact"
     CONVERGED = "converged: an approximation at its fixed point"
     NOT_CONVERGED = (
-        "not converged: this is the best so far; raise max_iterations, add damping (0.5 or more), or use an exact engine "
+        "not converged: this is the best so far; raise max_iterations, add damping (0.5), or use an exact engine "
         "or trw, which is steadier"
     )
     SAMPLED = "estimated from samples; more sweeps make it more accurate"
