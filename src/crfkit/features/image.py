@@ -156,7 +156,7 @@ def lab(rgb: Image) -> Image:
     delta = 6 / 29
     f = np.where(xyz > delta**3, np.cbrt(xyz), xyz / (3 * delta**2) + 4 / 29)
     x, y, z = np.moveaxis(f, -1, 0)
-    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1).astype(np.float32) / 100
+    return np.stack([1.16 * y - 0.16, 5 * (x - y), 2 * (y - z)], axis=-1).astype(np.float32)
 
 
 def _whole(n: Any) -> bool:

@@ -48,7 +48,8 @@ def _unit(array: NDArray[Any], where: str) -> Image:
         return array.astype(np.float32)
     if kind in "iu":
         low, high = int(array.min()), int(array.max())
-        top = 255 if array.dtype.itemsize == 1 or (array.dtype != np.uint16 and high <= 255) else 65535
+        sixteen = kind == "u" and array.dtype.itemsize == 2
+        top = 65535 if sixteen or high > 255 else 255
         if low < 0 or high > top:
             raise DataError(f"{where} has values from {low} to {high}; expected 0 to 255, or to 65535")
         return array.astype(np.float32) / np.float32(top)
@@ -56,12 +57,12 @@ def _unit(array: NDArray[Any], where: str) -> Image:
         raise DataError(f"{where} is an array of {array.dtype}; expected numbers")
     if not np.isfinite(array).all():
         raise DataError(f"{where} has values that are not finite")
-    low, high = float(array.min()), float(array.max())
-    if low < -0.01 or high > 1.01:  # a resized image overshoots a little
+    least, most = float(array.min()), float(array.max())
+    if least < -0.01 or most > 1.01:  # a resized image overshoots a little
         raise DataError(
-            f"{where} has values from {low:g} to {high:g}; those of an image of floats must be from 0 to 1: scale it"
+            f"{where} has values from {least:g} to {most:g}; those of an image of floats must be from 0 to 1: scale it"
         )
-    return np.clip(array, 0, 1).astype(np.float32)
+    return np.asarray(np.clip(array, 0, 1), dtype=np.float32)
 
 
 def read_mask(given: Any, where: str = "the mask", multiclass: bool = False) -> Mask:

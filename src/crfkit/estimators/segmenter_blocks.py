@@ -1,0 +1,42 @@
+"""Between pixels and blocks: the label of a block, and blocks drawn at the size of the image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.data.sequences import Ids
+from crfkit.errors import DataError
+from crfkit.features.c1 import block_means
+from crfkit.features.image import ImageFeatures
+from crfkit.readers.images import Mask, resize
+
+
+def block_labels(mask: Mask, classes: NDArray[Any], features: ImageFeatures) -> NDArray[Any]:
+    """[h, w] the label that most pixels of a block have; the first of the classes where there are as many of each."""
+    if features.size is None and features.block_size == 1:
+        return mask
+    shares = []
+    for label in classes:
+        of_label = (mask == label).astype(np.float32)
+        if features.size is not None:
+            of_label = resize(of_label, features.size)
+        shares.append(block_means(of_label, features.block_size))
+    return np.asarray(classes[np.argmax(shares, axis=0)])
+
+
+def full_size(blocks: NDArray[Any], shape: tuple[int, ...], features: ImageFeatures) -> NDArray[Any]:
+    """[H, W, …] from [h, w, …]: every pixel has the value of the block it lies in."""
+    indices: list[Ids] = []
+    for length, resized, n in zip(shape[:2], features.size or shape[:2], blocks.shape[:2], strict=True):
+        pixels = ((np.arange(length) + 0.5) * (resized / length)).astype(np.int32)
+        indices.append(np.minimum(pixels // features.block_size, n - 1))
+    return blocks[indices[0]][:, indices[1]]
+
+
+def check_size(image: Any, mask: Any, where: str, mask_where: str) -> None:
+    if image.shape[:2] != mask.shape:
+        pixels = ["×".join(map(str, shape)) for shape in (image.shape[:2], mask.shape)]
+        raise DataError(f"{where} is {pixels[0]} pixels (height×width), {mask_where} {pixels[1]}; expected equal sizes")
