@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.data.sequences import Floats
 from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.graph_model import DECODERS
 from crfkit.estimators.grid import GridCRF
 from crfkit.estimators.segmenter_blocks import block_labels, check_size
 from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel, learn_scales
@@ -150,8 +149,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         features are computed; callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt
         is raised.
         """
-        features = self._features()
-        strengths = self._strengths(validation)
+        features, strengths = self.check(validation)
         pictures, labels = self._read(images, masks)
         seed = make_seed(self.random_state)
         if strengths and validation is None:
@@ -169,21 +167,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         missing = set(classes.tolist()) - {label for y in Y for label in np.unique(y).tolist()}
         if missing:
             raise DataError(f"no block has mostly the label {missing.pop()}: take smaller blocks, or a larger size")
-        crf = GridCRF(
-            inference=self.inference,
-            loss=self.loss,
-            penalty=self.penalty,
-            solver=self.solver,
-            node_form=self.node_form or ("ising" if len(classes) == 2 else "full"),
-            edge_form=self.edge_form or ("ising" if len(classes) == 2 else "potts"),
-            decode=self.decode,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
-            n_threads=self.n_threads,
-            random_state=seed,
-            verbose=self.verbose,
-            warm_start=bool(strengths),
-        )
+        crf = self._field(*(("ising", "ising") if len(classes) == 2 else ("full", "potts")))
         self.path_: tuple[StrengthPoint, ...] = ()
 
         def keep() -> None:
@@ -212,12 +196,30 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
                 keep()
         return self
 
-    def _features(self) -> ImageFeatures:
+    def check(self, validation: Any = None) -> tuple[ImageFeatures, list[float]]:
+        """(the features, the strengths), where no option is out of range; `fit` asks first of all."""
         if isinstance(self.features, str):
             raise ParameterError(f"features must be a tuple such as ({self.features!r},), not {self.features!r}")
-        if self.decode not in DECODERS:
-            raise ParameterError(f"unknown decode {self.decode!r}; one of {', '.join(DECODERS)}")
-        return ImageFeatures(self.block_size, tuple(self.features), self.colour, self.position, self.size)
+        features = ImageFeatures(self.block_size, tuple(self.features), self.colour, self.position, self.size)
+        self._field("ising", "ising")._training()
+        return features, self._strengths(validation)
+
+    def _field(self, node_form: str, edge_form: str) -> GridCRF:
+        return GridCRF(
+            inference=self.inference,
+            loss=self.loss,
+            penalty=self.penalty,
+            solver=self.solver,
+            node_form=self.node_form or node_form,
+            edge_form=self.edge_form or edge_form,
+            decode=self.decode,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            n_threads=self.n_threads,
+            random_state=make_seed(self.random_state),
+            verbose=self.verbose,
+            warm_start=self.strengths is not None,
+        )
 
     def _strengths(self, validation: Any) -> list[float]:
         """The largest first."""

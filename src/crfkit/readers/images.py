@@ -68,8 +68,9 @@ def _unit(array: NDArray[Any], where: str) -> Image:
 def read_mask(given: Any, where: str = "the mask", multiclass: bool = False) -> Mask:
     """[H, W] integers, from a path or an array of integers or bool.
 
-    A mask has at most two values, or any with `multiclass`. A lossy file (JPEG) with more than two grey levels is
-    thresholded: 255 where they are above 127, else 0. A file with a palette gives the numbers of its colours.
+    A mask has at most two values, or any with `multiclass`. A lossy file (JPEG), whose grey levels are never quite
+    those that were saved, is thresholded: 255 where they are above 127, else 0. A file with a palette gives the numbers
+    of its colours.
     """
     lossy = False
     if isinstance(given, (str, Path)):
@@ -80,7 +81,7 @@ def read_mask(given: Any, where: str = "the mask", multiclass: bool = False) -> 
     if array.ndim == 3:
         if array.shape[2] in (2, 4):
             array = array[..., :-1]
-        if (array != array[..., :1]).any():
+        if (array != array[..., :1]).any() and not lossy:
             raise DataError(f"{where} has colours; expected a grey level, or a palette entry, per class")
         array = array[..., 0]
     if array.ndim != 2:
@@ -92,11 +93,11 @@ def read_mask(given: Any, where: str = "the mask", multiclass: bool = False) -> 
     if array.dtype.kind not in "biu":
         raise DataError(f"{where} is an array of {array.dtype}; expected integers, one per class")
     mask = array.astype(np.int64)
-    values = np.unique(mask)
-    if len(values) > 2 and lossy:
+    if lossy:
         if multiclass:
             raise DataError(f"{where} is a lossy file: its classes cannot be told apart; save it as PNG")
         return np.where(mask > THRESHOLD, 255, 0)
+    values = np.unique(mask)
     if len(values) > 2 and not multiclass:
         shown = ", ".join(map(str, values[:4])) + (", …" if len(values) > 4 else "")
         raise DataError(f"{where} has {len(values)} values ({shown}); expected two. Threshold it, or say multi-class")
