@@ -27,7 +27,7 @@ from crfkit.inference.marginals import Engine, Marginals
 KIND = "segmenter"
 # What is enough for pictures: messages of iterative engines settle to about a grey level in so many sweeps.
 QUICK = {"tolerance": 1e-3, "max_iterations": 50}
-_STRIP = 1 << 15  # blocks whose features are subtracted at a time
+_STRIP = 1 << 11  # blocks whose features are subtracted at a time
 
 
 @dataclass(frozen=True, eq=False)
