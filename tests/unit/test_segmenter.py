@@ -356,3 +356,41 @@ def test_plots(scenes, segmenter):
     with pytest.raises(DataError, match="nothing to draw"):
         plot_segmentation(segmenter, images[:1], masks)
     matplotlib.pyplot.close("all")
+
+
+def test_ctrl_c_keeps_the_model_so_far(scenes):
+    images, masks = scenes
+
+    def interrupt(iteration):
+        if iteration.row.iteration == 3:
+            raise KeyboardInterrupt
+
+    fitted = ImageSegmenter(**QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(images, masks, callbacks=[interrupt])
+    assert fitted.result_.iterations == 3
+    assert fitted.predict(images)[0].shape == (24, 30)
+    several = ImageSegmenter(**QUICK, strengths=[2.0, 1.0], validation_fraction=0.25)
+    with pytest.raises(KeyboardInterrupt):
+        several.fit(images, masks, callbacks=[interrupt])
+    assert several.predict(images)[0].shape == (24, 30)
+
+
+def test_names_of_files_in_messages(scenes, tmp_path):
+    """Whatever was drawn for validation."""
+    images, masks = scenes
+    paths = [tmp_path / f"m{k}.png" for k in range(4)]
+    for k, path in enumerate(paths):
+        pillow.fromarray(((7 if k == 2 else 1) * masks[k]).astype(np.uint8)).save(path)
+    for seed in range(4):
+        with pytest.raises(DataError, match=r"m[123]\.png makes it 3 values in all masks \[0, 1, 7\]"):
+            ImageSegmenter(**QUICK).fit(images, paths)
+        try:
+            ImageSegmenter(**QUICK, strengths=[9.0], validation_fraction=0.25, random_state=seed).fit(images, paths)
+        except DataError as error:
+            assert "m2.png makes it" in str(error) or "m3.png makes it" in str(error)
+
+
+def test_more_memory_than_there_is(scenes):
+    with pytest.raises(DataError, match="GB; this machine has"):
+        ImageSegmenter(**QUICK, block_size=1, size=(50000, 40000)).fit(*scenes)

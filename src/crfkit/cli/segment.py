@@ -49,6 +49,9 @@ def train(
     inference: Annotated[
         str, typer.Option("--inference", metavar="NAME", help="auto, junction, bp, trw, mean-field or gibbs.")
     ] = "auto",
+    sweeps: Annotated[
+        int, typer.Option("--sweeps", metavar="N", help="The most of bp, trw and mean-field at a step of training.")
+    ] = 50,
     l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
     l1: Annotated[float | None, typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: selects features.")] = None,
     strengths: Annotated[
@@ -97,6 +100,7 @@ def train(
         size=segment_files.parse_size(size),
         multiclass=multi_class,
         inference=inference,
+        sweeps=sweeps,
         loss=segment_files.LOSSES.get(loss, loss),
         penalty=_penalty(l1, l2),
         solver=segment_files.make_solver(solver, mu, tolerance, max_iterations, seed),
@@ -170,11 +174,9 @@ def apply(
 
     Images that cannot be read are named on stderr, the others are segmented; the exit code is then 1.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     from crfkit.cli import segment_files
     from crfkit.cli.train import _check_distinct
-    from crfkit.inference.chain import count_threads
+    from crfkit.estimators.pool import in_threads
     from crfkit.readers.images import list_images, read_image
 
     trained = _load(model, threads)
@@ -200,8 +202,8 @@ def apply(
 
     failed = 0
     begin = time.perf_counter()
-    with segment_files.bar("segmenting", quiet) as progress, ThreadPoolExecutor(count_threads(threads)) as pool:
-        for done, problem in enumerate(pool.map(one, found), 1):
+    with segment_files.bar("segmenting", quiet) as progress:
+        for done, problem in enumerate(in_threads(one, found, threads), 1):
             if problem is not None:
                 failed += 1
                 typer.echo(f"crfkit: error: {problem}", err=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +18,21 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.data.sequences import Floats
 from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.grid import GridCRF
-from crfkit.estimators.segmenter_blocks import block_labels, check_size
-from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel, learn_scales
+from crfkit.estimators.pool import in_threads
+from crfkit.estimators.segmenter_blocks import block_labels, check_memory
+from crfkit.estimators.segmenter_data import Pairs, StrengthPoint
+from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel, grid, learn_scales, with_options
 from crfkit.estimators.solver_options import make_seed
 from crfkit.features.image import Image, ImageFeatures
-from crfkit.inference.chain import count_threads
+from crfkit.inference.engines import choose_engine, make_engine
 from crfkit.penalties import L1
 from crfkit.protocols import Penalty
-from crfkit.readers.images import Mask, as_list, read_image, read_mask
+from crfkit.readers.images import as_list, read_image
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class StrengthPoint:
-    """One strength of the search: how its model did."""
-
-    strength: float
-    error: float  # share of wrong pixels of the validation set
-    nonzeros: int  # weights that are not zero
-    value: float  # of the objective
-    iterations: int
-    seconds: float
+ITERATIVE = ("bp", "trw", "mean-field")
 
 
 class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
@@ -59,6 +51,8 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         the image given
     multiclass : whether masks may have more than two values
     inference, loss, solver, tolerance, max_iterations, n_threads, random_state, verbose : as for :class:`GridCRF`
+    sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does at each step of training, from
+        where it was at the last; None for the engine's own limit, which takes longer and seldom changes the masks
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 where there are strengths
     node_form, edge_form : as for :class:`GridCRF`; None: "ising" for two classes, "full" and "potts" for more
     decode : "marginal" (the most probable label of each block: the fewest wrong pixels), or as for :class:`GridCRF`
@@ -96,6 +90,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         size: tuple[int, int] | None = None,
         multiclass: bool = False,
         inference: Any = "auto",
+        sweeps: int | None = 50,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
         solver: Any = "auto",
@@ -118,6 +113,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         self.size = size
         self.multiclass = multiclass
         self.inference = inference
+        self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
         self.solver = solver
@@ -150,35 +146,38 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         is raised.
         """
         features, strengths = self.check(validation)
-        pictures, labels = self._read(images, masks)
-        seed = make_seed(self.random_state)
-        if strengths and validation is None:
-            held_out = _draw(len(pictures), self.validation_fraction, seed)
-            chosen = sorted(set(range(len(pictures))) - set(held_out))
-            test = [pictures[k] for k in held_out], [labels[k] for k in held_out]
-            pictures, labels = [pictures[k] for k in chosen], [labels[k] for k in chosen]
-        elif validation is not None:
-            test = self._read(*validation)
-        classes = self._learn_classes(labels)
-        values = self._compute(features, pictures, progress)
+        given = Pairs.read(images, masks, self.multiclass)
+        test = None
+        if validation is not None:
+            test = Pairs.read(*validation, self.multiclass)
+        elif strengths:
+            given, test = given.draw(self.validation_fraction, make_seed(self.random_state))
+        classes = given.classes(self.multiclass)
+        check_memory(sum(math.prod(features.blocks(p.shape)) for p in given.images), len(features.names))
+        values = self._compute(features, given.images, progress)
         mean, scale = learn_scales(values)
         X: list[Any] = [(v - mean) / scale for v in values]
-        Y = [block_labels(mask, classes, features) for mask in labels]
+        del values
+        Y = [block_labels(mask, classes, features) for mask in given.masks]
         missing = set(classes.tolist()) - {label for y in Y for label in np.unique(y).tolist()}
         if missing:
             raise DataError(f"no block has mostly the label {missing.pop()}: take smaller blocks, or a larger size")
         crf = self._field(*(("ising", "ising") if len(classes) == 2 else ("full", "potts")))
+        crf.inference = self._training_engine(max((x.shape[:2] for x in X), key=np.prod), len(classes))
         self.path_: tuple[StrengthPoint, ...] = ()
 
-        def keep() -> None:
+        def made() -> SegmenterModel:
             field = replace(crf.model_, inference=self.inference, decode=self.decode)
-            self._set_model(SegmenterModel(features, mean, scale, field, bool(self.multiclass)))
+            return SegmenterModel(features, mean, scale, field, bool(self.multiclass))
+
+        def keep() -> None:
+            self._set_model(made())
             self.result_ = crf.result_
 
-        if not strengths:
+        if test is None:
             _fit(crf, X, Y, callbacks, keep)
             return self
-        tested = self._compute(features, test[0], None)
+        tested = self._compute(features, test.images, None)
         best = np.inf
         for strength in strengths:
             penalty: Any = L1() if self.penalty is None else self.penalty
@@ -186,8 +185,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             begin = time.perf_counter()
             _fit(crf, X, Y, callbacks, keep if not self.path_ else lambda: None)
             seconds = time.perf_counter() - begin
-            model = SegmenterModel(features, mean, scale, crf.model_, bool(self.multiclass))
-            error = 1 - _accuracy(model, test[0], test[1], tested)
+            error = test.error(made(), tested)
             nonzeros, result = int(np.count_nonzero(crf.coef_)), crf.result_
             point = StrengthPoint(strength, error, nonzeros, result.value, result.iterations, seconds)
             self.path_ = (*self.path_, point)
@@ -201,6 +199,8 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.features, str):
             raise ParameterError(f"features must be a tuple such as ({self.features!r},), not {self.features!r}")
         features = ImageFeatures(self.block_size, tuple(self.features), self.colour, self.position, self.size)
+        if self.sweeps is not None and (not isinstance(self.sweeps, numbers.Integral) or self.sweeps < 1):
+            raise ParameterError(f"sweeps must be None or an integer >= 1, not {self.sweeps!r}")
         self._field("ising", "ising")._training()
         return features, self._strengths(validation)
 
@@ -221,6 +221,17 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             warm_start=self.strengths is not None,
         )
 
+    def _training_engine(self, largest: tuple[int, int], n_classes: int) -> Any:
+        """With at most `sweeps` sweeps, if the engine is an iterative one and named."""
+        if self.sweeps is None or not isinstance(self.inference, str):
+            return self.inference
+        name = choose_engine(grid(*largest), n_classes) if self.inference == "auto" else self.inference
+        if name not in ITERATIVE:
+            return self.inference
+        return with_options(
+            make_engine(name), max_iterations=int(self.sweeps), tolerance=1e-4, n_threads=self.n_threads
+        )
+
     def _strengths(self, validation: Any) -> list[float]:
         """The largest first."""
         if self.strengths is None:
@@ -234,39 +245,14 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"strengths must be finite numbers >= 0, not {strengths!r}")
         return strengths
 
-    def _read(self, images: Any, masks: Any) -> tuple[list[Image], list[Mask]]:
-        given, of = as_list(images, "images"), as_list(masks, "masks")
-        if len(given) != len(of):
-            raise DataError(f"{len(of)} masks for {len(given)} images")
-        if not given:
-            raise DataError("there are no images")
-        pictures = [read_image(image, f"image {k}") for k, image in enumerate(given)]
-        labels = [read_mask(mask, f"mask {k}", self.multiclass) for k, mask in enumerate(of)]
-        self._names = [str(m) if isinstance(m, (str, Path)) else f"mask {k}" for k, m in enumerate(of)]
-        for k, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
-            where = str(given[k]) if isinstance(given[k], (str, Path)) else f"image {k}"
-            check_size(picture, label, where, self._names[k])
-        return pictures, labels
-
-    def _learn_classes(self, masks: Sequence[Mask]) -> NDArray[Any]:
-        classes = np.unique(np.concatenate([np.unique(mask) for mask in masks]))
-        if len(classes) == 1:
-            raise DataError(f"every pixel of the masks is {classes[0]}; expected two classes or more")
-        if len(classes) > 2 and not self.multiclass:
-            seen: set[int] = set()
-            for mask, name in zip(masks, self._names, strict=False):
-                seen |= set(np.unique(mask).tolist())
-                if len(seen) > 2:
-                    raise DataError(f"{name} makes it {len(seen)} values in all masks {sorted(seen)}; expected two")
-        return classes
-
     def _compute(self, features: ImageFeatures, pictures: Sequence[Image], progress: Progress | None) -> list[Image]:
         out = []
-        with ThreadPoolExecutor(count_threads(self.n_threads)) as pool:
-            for values in pool.map(lambda picture: features.compute_cached(picture, self.cache), pictures):
-                out.append(values)
-                if progress is not None:
-                    progress(len(out), len(pictures))
+        for values in in_threads(
+            lambda picture: features.compute_cached(picture, self.cache), pictures, self.n_threads
+        ):
+            out.append(values)
+            if progress is not None:
+                progress(len(out), len(pictures))
         return out
 
     # --- prediction
@@ -279,8 +265,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         def one(k: int) -> Segmentation:
             return model.segment(read_image(given[k], f"image {k}"), probabilities, self.cache)
 
-        with ThreadPoolExecutor(count_threads(self.n_threads)) as pool:
-            return list(pool.map(one, range(len(given))))
+        return list(in_threads(one, range(len(given)), self.n_threads))
 
     def predict(self, images: Any) -> list[NDArray[Any]]:
         """A mask [H, W] for each image, with the values of the masks of `fit`."""
@@ -292,15 +277,15 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
 
     def errors(self, images: Any, masks: Any) -> Floats:
         """[images] the share of wrong pixels of each."""
-        pictures, labels = self._read(images, masks)
-        pairs = zip(self.predict(pictures), labels, strict=True)
+        given = Pairs.read(images, masks, self.multiclass)
+        pairs = zip(self.predict(given.images), given.masks, strict=True)
         return np.array([np.mean(found != mask) for found, mask in pairs])
 
     def score(self, images: Any, masks: Any) -> float:
         """Pixel accuracy: the share of right pixels of all images."""
-        pictures, labels = self._read(images, masks)
-        sizes = [mask.size for mask in labels]
-        return float(1 - np.average(self.errors(pictures, labels), weights=sizes))
+        given = Pairs.read(images, masks, self.multiclass)
+        sizes = [mask.size for mask in given.masks]
+        return float(1 - np.average(self.errors(given.images, given.masks), weights=sizes))
 
     # --- files and what was learned
 
@@ -355,24 +340,3 @@ def _fit(crf: GridCRF, X: list[Any], Y: list[Any], callbacks: Sequence[Callback]
             keep()
         raise
     keep()
-
-
-def _accuracy(
-    model: SegmenterModel, pictures: Sequence[Image], masks: Sequence[Mask], values: Sequence[Image]
-) -> float:
-    """The share of right pixels, from features that are there."""
-    right = sum(
-        int((model.segment_features(v, image.shape, False).mask == mask).sum())
-        for v, image, mask in zip(values, pictures, masks, strict=True)
-    )
-    return right / sum(mask.size for mask in masks)
-
-
-def _draw(n: int, fraction: float, seed: int) -> list[int]:
-    if not 0 < fraction < 1:
-        raise ParameterError(f"validation_fraction must be between 0 and 1, not {fraction!r}")
-    count = max(1, round(fraction * n))
-    if count >= n:
-        raise DataError(f"{n} images are too few to keep {count} for validation; give a validation set")
-    drawn: list[int] = np.random.default_rng(seed).permutation(n)[:count].tolist()
-    return sorted(drawn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from crfkit.errors import DataError
 from crfkit.features.c1 import block_means
 from crfkit.features.image import ImageFeatures
 from crfkit.readers.images import Mask, resize
+
+COPIES = 8  # of the features of a block that training holds at once: its own, those of two edges, and while encoding
 
 
 def block_labels(mask: Mask, classes: NDArray[Any], features: ImageFeatures) -> NDArray[Any]:
@@ -40,3 +43,17 @@ def check_size(image: Any, mask: Any, where: str, mask_where: str) -> None:
     if image.shape[:2] != mask.shape:
         pixels = ["×".join(map(str, shape)) for shape in (image.shape[:2], mask.shape)]
         raise DataError(f"{where} is {pixels[0]} pixels (height×width), {mask_where} {pixels[1]}; expected equal sizes")
+
+
+def check_memory(n_blocks: int, n_features: int) -> None:
+    """Raises where training would need more than the machine has: features of nodes and edges, in double precision."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return
+    needed = 8 * COPIES * n_blocks * (n_features + 1)
+    if needed > there:
+        raise DataError(
+            f"{n_blocks} blocks of {n_features} features need about {needed / 1e9:.0f} GB; this machine has "
+            f"{there / 1e9:.0f}: resize the images (size), take larger blocks (block_size), or fewer images"
+        )

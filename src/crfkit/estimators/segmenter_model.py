@@ -113,10 +113,7 @@ class SegmenterModel:
         engine: Engine = ready_engine(
             inference, potentials.graph, self.field.field.max_states, self.n_threads, self.field.seed
         )
-        if isinstance(inference, str):
-            known = {item.name for item in dataclasses.fields(engine)}  # type: ignore[arg-type]
-            engine = replace(engine, **{k: v for k, v in QUICK.items() if k in known})  # type: ignore[type-var]
-        return engine.run(potentials)
+        return (with_options(engine, **QUICK) if isinstance(inference, str) else engine).run(potentials)
 
     # --- what was learned
 
@@ -176,6 +173,13 @@ class SegmenterModel:
             return cls.from_parts(contents, n_threads)
         except CrfkitError as error:
             raise ModelFileError(f"{path}: {error}") from None
+
+
+def with_options(engine: Any, **options: Any) -> Engine:
+    """The engine with those of the options that it has."""
+    known = {item.name for item in dataclasses.fields(engine)}
+    made: Engine = replace(engine, **{name: value for name, value in options.items() if name in known})
+    return made
 
 
 @lru_cache(maxsize=16)

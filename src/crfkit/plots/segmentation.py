@@ -34,11 +34,12 @@ def plot_segmentation(
     found = segmenter.segment(pictures)
     classes = segmenter.classes_
     heads = ["image", *(["truth"] if truths is not None else []), "prediction", "probability"]
-    height = max(1.2, 2.2 * max(p.shape[0] / p.shape[1] for p in pictures))
+    heights = [max(0.3, p.shape[0] / p.shape[1]) for p in pictures]
     figure, axes = plt.subplots(
         len(pictures),
         len(heads),
-        figsize=(2.4 * len(heads) + 0.6, (height + 0.3) * len(pictures)),
+        figsize=(2.4 * len(heads) + 0.6, 2.3 * sum(heights) + 0.25 * len(pictures) + 0.3),
+        gridspec_kw={"height_ratios": heights},
         squeeze=False,
         layout="constrained",
     )
