@@ -229,3 +229,19 @@ def test_without_pillow(folders, fails, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert "pip install 'crfkit[images]'" in fails("segment", "eval", "s.crf", "images", "masks")
+
+
+def test_mu_reaches_a_solver_that_has_one(monkeypatch):
+    from dataclasses import dataclass
+
+    from crfkit.cli.segment_files import make_solver
+    from crfkit.solvers import LBFGS, SOLVERS
+
+    @dataclass(frozen=True)
+    class Smoothing(LBFGS):
+        mu: float = 1.0
+
+    monkeypatch.setitem(SOLVERS, "smoothing", Smoothing)
+    made = make_solver("smoothing", 0.25, 1e-3, 7, 0)
+    assert (made.mu, made.max_iterations) == (0.25, 7)
+    assert make_solver("smoothing", None, 1e-3, 7, 0) == "smoothing"

@@ -134,21 +134,14 @@ def test_sift_is_close_to_that_of_opencv():
 
     grey = gaussian_filter(noise(80, 80), 2)
     grey = (grey - grey.min()) / np.ptp(grey)
-    points = [(r, c) for r in range(12, 28, 3) for c in range(12, 28, 3)]
+    points = [(r, c) for r in range(9, 18) for c in range(9, 18)]
     # Cells of OpenCV are 3/2 of the size of a key point; blocks of odd size have their centre on a pixel.
-    keys = [
-        cv2.KeyPoint(float(3 * c + 1), float(3 * r + 1), 2 * CELL / 3, 0.0, 1.0, 0)
-        for r, c in points
-        if r < 26 and c < 26
-    ]
+    keys = [cv2.KeyPoint(float(3 * c + 1), float(3 * r + 1), 2 * CELL / 3, 0.0, 1.0, 0) for r, c in points]
     _, theirs = cv2.SIFT_create().compute((255 * grey).astype(np.uint8), keys)
     theirs = theirs / np.linalg.norm(theirs, axis=1, keepdims=True)
-    found = dense_sift(grey.astype(np.float32), 3)
-    ours = np.array([found[round(k.pt[1] - 1) // 3, round(k.pt[0] - 1) // 3] for k in keys])
-    same = (ours * theirs).sum(axis=1)
-    turned = ours.reshape(-1, 16, 8)[..., [(-k) % 8 for k in range(8)]].reshape(-1, 128)
-    other = (turned * theirs).sum(axis=1)
-    assert max(np.median(same), np.median(other)) > 0.85
+    ours = dense_sift(grey.astype(np.float32), 3)[9:18, 9:18].reshape(-1, 16, 8)
+    ours = ours[..., [(-k) % 8 for k in range(8)]].reshape(-1, 128)  # its angles are counted upwards
+    assert np.median((ours * theirs).sum(axis=1)) > 0.93
 
 
 def test_size_resizes_first_and_order_of_kinds_does_not_matter():
