@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,16 +41,19 @@ def dense_sift(grey: NDArray[np.float32], block: int) -> NDArray[np.float32]:
     margin = reach + CELL + block
     padded = np.zeros((ORIENTATIONS, H + 2 * margin, W + 2 * margin), dtype=np.float32)
     padded[:, margin : margin + H, margin : margin + W] = maps
-    sums = _triangle(_triangle(padded, 1, block), 2, block)
+    # Of the sums only those at centres of cells are needed: every `step` pixels.
+    first, step = margin + (block - 1) // 2 - reach, math.gcd(block, CELL)
+    sums = _triangle(padded, 1, block)[:, first::step]
+    sums = np.ascontiguousarray(np.moveaxis(_triangle(sums, 2, block)[:, :, first::step], 0, -1))
     window = np.exp(-0.5 * ((np.arange(CELLS) - 1.5) * CELL / (CELL * CELLS / 2)) ** 2)
     out = np.empty((h, w, CELLS, CELLS, ORIENTATIONS), dtype=np.float32)
-    first = margin + (block - 1) // 2 - reach
+    stride = block // step
     for a in range(CELLS):
-        top = first + a * CELL
+        top = a * CELL // step
         for b in range(CELLS):
-            left = first + b * CELL
-            cell = sums[:, top : top + block * h : block, left : left + block * w : block]
-            np.multiply(np.moveaxis(cell, 0, -1), np.float32(window[a] * window[b]), out=out[:, :, a, b])
+            left = b * CELL // step
+            cell = sums[top : top + stride * h : stride, left : left + stride * w : stride]
+            np.multiply(cell, np.float32(window[a] * window[b]), out=out[:, :, a, b])
     flat = out.reshape(h * w, -1)
     _normalise(flat, _FAINT)
     np.minimum(flat, CLIP, out=flat)
