@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crfkit.errors import DataError, ParameterError
 from crfkit.features import image as image_features
-from crfkit.features.c1 import C1_NAMES, block_means, c1_units
+from crfkit.features.c1 import BANDS, C1_NAMES, block_means, c1_units
 from crfkit.features.image import ImageFeatures, intensity, lab
 from crfkit.features.sift import CELL, CELLS, ORIENTATIONS, SIFT_NAMES, dense_sift
 
@@ -85,6 +85,31 @@ def test_c1_units_answer_to_their_orientation_and_scale():
             assert C1_NAMES[units.argmax()] == f"c1[band {band},{angle}°]"
 
 
+def test_s1_responses_are_correlations_with_gabor_filters():
+    """The first unit of a band, from its definition; every second pixel is enough for long waves."""
+    from scipy.ndimage import correlate, gaussian_filter, maximum_filter, uniform_filter
+
+    grey = gaussian_filter(noise(30, 37), 1.5)
+    grey = (grey - grey.min()) / np.ptp(grey)
+    found = c1_units(grey, grey, 2)
+    for band, (scales, side) in enumerate(BANDS):
+        best = 0
+        for size, sigma, wavelength in scales:
+            y, x = np.mgrid[-(size // 2) : size // 2 + 1, -(size // 2) : size // 2 + 1]
+            gabor = np.exp(-(x**2 + 0.09 * y**2) / (2 * sigma**2)) * np.cos(2 * np.pi * x / wavelength)
+            disc = np.hypot(x, y) <= size / 2
+            gabor = np.where(disc, gabor - gabor[disc].mean(), 0)
+            response = np.abs(correlate(grey.astype(float), gabor / np.linalg.norm(gabor), mode="reflect"))
+            norm = np.sqrt(uniform_filter(grey.astype(float) ** 2, size)) * size
+            response /= norm + 1e-3 * size
+            padded = np.pad(response, ((0, 0), (0, 1)), mode="edge").reshape(15, 2, 19, 2)
+            best = np.maximum(best, padded[:, 0, :, 0] if band >= 2 else padded.max(axis=(1, 3)))
+        pool = round(side / 2)
+        expected = maximum_filter(best, (pool, pool), mode="nearest")
+        rough = band >= 2
+        np.testing.assert_allclose(found[..., 4 * band], expected, rtol=0.03 * rough, atol=2e-3 if rough else 1e-5)
+
+
 def test_c1_units_are_maxima_over_places():
     """A unit changes little when the image moves by a pixel; responses do not depend on brightness scale."""
     grey = noise(60, 60)
@@ -92,7 +117,7 @@ def test_c1_units_are_maxima_over_places():
     assert units.shape == (30, 30, 34)
     assert len(C1_NAMES) == len(set(C1_NAMES)) == 34
     moved = c1_units(np.roll(grey, 2, axis=1), np.roll(grey, 2, axis=1), 2)
-    np.testing.assert_allclose(moved[15, 16, :16], units[15, 15, :16], rtol=1e-3)
+    np.testing.assert_allclose(moved[15, 16, :16], units[15, 15, :16], rtol=0.01)
     np.testing.assert_allclose(c1_units(grey / 2, grey / 2, 2)[..., :16], units[..., :16], rtol=0.02)
 
 

@@ -32,6 +32,7 @@ SURROUNDS = (4, 8)  # times the centre
 PAIRS = tuple((c, s * c) for c in CENTRES for s in SURROUNDS)
 _DARK = 0.1  # least brightness of a pixel that has a colour
 _MARGIN = 10  # half of the largest filter
+_LONG = 7.0  # λ from which a filter passes less than a quarter of the sampling rate
 _CACHED = 1 << 20  # pixels of an image up to which transformed filters are kept
 
 C1_NAMES = tuple(f"c1[band {b},{angle}°]" for b in range(1, len(BANDS) + 1) for angle in ANGLES) + tuple(
@@ -77,45 +78,66 @@ def _over_blocks(maps: Image, block: int, axis: int, function: np.ufunc) -> Any:
 def _c1(grey: Image, block: int) -> list[Image]:
     H, W = grey.shape
     padded = np.pad(grey, _MARGIN, mode="symmetric")
-    shape = (next_fast_len(H + 2 * _MARGIN, real=True), next_fast_len(W + 2 * _MARGIN, real=True))
+    shape = (_length(padded.shape[0]), _length(padded.shape[1]))
     spectrum = rfft2(padded, shape)
     squares = grey * grey
     units = []
     for scales, side in BANDS:
         best: Any = None  # [4, h, w]
+        # Long waves hardly have high frequencies: without them, every second pixel of the responses will do.
+        step = 2 if scales[0][2] >= _LONG and block % 2 == 0 else 1
+        kept, edge = (shape[0] // step, shape[1] // step), _MARGIN // step
+        h, w = -(-H // step), -(-W // step)
+        low = _low(spectrum, step)
         for size, sigma, wavelength in scales:
-            filters = _filters(size, sigma, wavelength, shape)
-            responses = np.abs(irfft2(spectrum * filters, shape)[:, _MARGIN : _MARGIN + H, _MARGIN : _MARGIN + W])
+            filters = _filters(size, sigma, wavelength, shape, step)
+            responses = np.abs(irfft2(low * filters, kept)[:, edge : edge + h, edge : edge + w])
             # of filters with norm 1, relative to the norm of the patch
-            energy = np.sqrt(np.maximum(uniform_filter(squares, size, mode="reflect"), 0)) * size
+            energy = np.sqrt(np.maximum(uniform_filter(squares, size, mode="reflect")[::step, ::step], 0)) * size
             responses /= energy + 1e-3 * size
             # The maximum of a block first: the neighbourhood is then counted in blocks.
-            responses = _over_blocks(_over_blocks(responses, block, 1, np.maximum), block, 2, np.maximum)
+            responses = _over_blocks(
+                _over_blocks(responses, block // step, 1, np.maximum), block // step, 2, np.maximum
+            )
             best = responses if best is None else np.maximum(best, responses)
         pool = max(1, round(side / block))
         units += list(maximum_filter(best, (1, pool, pool), mode="nearest"))
     return units
 
 
-def _filters(size: int, sigma: float, wavelength: float, shape: tuple[int, int]) -> Any:
-    return (_kept if shape[0] * shape[1] <= _CACHED else _transformed)(size, sigma, wavelength, shape)
+def _length(n: int) -> int:
+    """Of a quick transform, a multiple of 4."""
+    return 4 * int(next_fast_len(-(-n // 4), real=True))
 
 
-def _transformed(size: int, sigma: float, wavelength: float, shape: tuple[int, int]) -> Any:
+def _low(spectrum: Any, step: int) -> Any:
+    """The low frequencies of a spectrum [n, m/2 + 1] alone: that of every `step`-th pixel."""
+    if step == 1:
+        return spectrum
+    rows, columns = spectrum.shape[0] // (2 * step), (spectrum.shape[1] - 1) // step + 1
+    return np.concatenate([spectrum[:rows, :columns], spectrum[-rows:, :columns]]) / np.float32(step * step)
+
+
+def _filters(size: int, sigma: float, wavelength: float, shape: tuple[int, int], step: int) -> Any:
+    return (_kept if shape[0] * shape[1] <= _CACHED else _transformed)(size, sigma, wavelength, shape, step)
+
+
+def _transformed(size: int, sigma: float, wavelength: float, shape: tuple[int, int], step: int) -> Any:
     """[4, …] spectra of the Gabor filters, conjugate: correlation, centred."""
     half = size // 2
     y, x = np.mgrid[-half : half + 1, -half : half + 1].astype(np.float64)
+    inside = np.hypot(x, y) <= size / 2
     spectra = []
     for angle in np.deg2rad(ANGLES):
         along, across = x * np.cos(angle) + y * np.sin(angle), -x * np.sin(angle) + y * np.cos(angle)
         gabor = np.exp(-(along**2 + (ASPECT * across) ** 2) / (2 * sigma**2)) * np.cos(2 * np.pi * along / wavelength)
-        inside = np.hypot(x, y) <= size / 2
         gabor[~inside] = 0
         gabor[inside] -= gabor[inside].mean()
         gabor /= np.linalg.norm(gabor)
         placed = np.zeros(shape, dtype=np.float32)
         placed[:size, :size] = gabor
-        spectra.append(rfft2(np.roll(placed, (-half, -half), axis=(0, 1))).conj())
+        spectrum = rfft2(np.roll(placed, (-half, -half), axis=(0, 1))).conj()
+        spectra.append(_low(spectrum, step) * np.float32(step * step))
     return np.stack(spectra)
 
 
