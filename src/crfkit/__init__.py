@@ -22,6 +22,7 @@ _HOME = {
     "GraphModel": "crfkit.estimators.graph_model",
     "GraphSample": "crfkit.estimators.graph_samples",
     "GridCRF": "crfkit.estimators.grid",
+    "ImageSegmenter": "crfkit.estimators.segmenter",
     "L1": "crfkit.penalties",
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.graph_model import GraphModel as GraphModel
     from crfkit.estimators.graph_samples import GraphSample as GraphSample
     from crfkit.estimators.grid import GridCRF as GridCRF
+    from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
     from crfkit.features import Template as Template
     from crfkit.metrics import evaluate as evaluate
     from crfkit.path import PathPoint as PathPoint

@@ -1,4 +1,4 @@
-"""The command line: `crfkit train | tag | eval | inspect | demo | graph`."""
+"""The command line: `crfkit train | tag | eval | inspect | demo | graph | segment`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from crfkit.cli import demo, evaluate, graph, inspect, tag, train
+from crfkit.cli import demo, evaluate, graph, inspect, segment, tag, train
 from crfkit.errors import CrfkitError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command("eval")(evaluate.evaluate)
 app.command("inspect")(inspect.inspect)
 app.command("demo")(demo.demo)
 app.add_typer(graph.app, name="graph")
+app.add_typer(segment.app, name="segment")
 
 
 def _show_version(value: bool) -> None:

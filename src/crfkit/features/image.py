@@ -1,0 +1,163 @@
+"""Features of image blocks: dense SIFT, C1 units, colour, position; with a cache on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import numbers
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import modelfile
+from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.features.c1 import C1_NAMES, block_means, c1_units
+from crfkit.features.sift import SIFT_NAMES, dense_sift
+
+Image = NDArray[np.float32]
+
+KINDS = ("sift", "c1")
+COLOUR_NAMES = ("red", "green", "blue", "lightness", "a*", "b*")
+POSITION_NAMES = ("row", "column")
+VERSION = 1  # of the features: raise it when their values change, so that no cache is taken for them
+MOST_BLOCKS = 4_000_000
+
+
+@dataclass(frozen=True)
+class ImageFeatures:
+    """Which features a block of pixels has.
+
+    Parameters
+    ----------
+    block_size : side of a block in pixels; those at the lower and right border may be smaller
+    kinds : any of "sift" (128 features, :mod:`crfkit.features.sift`) and "c1" (34, :mod:`crfkit.features.c1`)
+    colour : the mean of R, G, B and of CIE L*, a*, b* (6 features)
+    position : row and column of the block, from 0 to 1 (2 features)
+    size : (height, width) to resize an image to beforehand; None keeps its size
+
+    Examples
+    --------
+    >>> features = ImageFeatures(position=True)
+    >>> len(features.names), features.names[0], features.names[-1]
+    (164, 'sift[0,0,0°]', 'column')
+    >>> features.compute(np.zeros((80, 100), dtype=np.float32)).shape
+    (40, 50, 164)
+    """
+
+    block_size: int = 2
+    kinds: tuple[str, ...] = KINDS
+    colour: bool = False
+    position: bool = False
+    size: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if not _whole(self.block_size) or self.block_size < 1:
+            raise ParameterError(f"block_size must be an integer >= 1, not {self.block_size!r}")
+        kinds = self.kinds
+        if isinstance(kinds, str) or not all(kind in KINDS for kind in kinds) or len(set(kinds)) < len(tuple(kinds)):
+            raise ParameterError(f"features must be a tuple of {', '.join(KINDS)}, not {kinds!r}")
+        for name in ("colour", "position"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ParameterError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        if not (kinds or self.colour or self.position):
+            raise ParameterError("there are no features: name some, or set colour or position")
+        size = self.size
+        if size is not None:
+            if isinstance(size, str) or len(size) != 2 or not all(_whole(n) and n >= 1 for n in size):
+                raise ParameterError(f"size must be None or (height, width), not {size!r}")
+            object.__setattr__(self, "size", (int(size[0]), int(size[1])))
+        object.__setattr__(self, "block_size", int(self.block_size))
+        object.__setattr__(self, "kinds", tuple(kind for kind in KINDS if kind in kinds))
+        object.__setattr__(self, "colour", bool(self.colour))
+        object.__setattr__(self, "position", bool(self.position))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the features, in order."""
+        parts = {"sift": SIFT_NAMES, "c1": C1_NAMES}
+        names = [name for kind in self.kinds for name in parts[kind]]
+        return (*names, *(COLOUR_NAMES if self.colour else ()), *(POSITION_NAMES if self.position else ()))
+
+    def blocks(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """(h, w), the grid of blocks of an image of this shape."""
+        H, W = self.size or shape[:2]
+        return -(-H // self.block_size), -(-W // self.block_size)
+
+    def compute(self, image: Image) -> Image:
+        """[h, w, F] of an image [H, W] or [H, W, 3] with values from 0 to 1."""
+        h, w = self.blocks(image.shape)
+        if h * w > MOST_BLOCKS:
+            raise DataError(
+                f"an image of {image.shape[0]}×{image.shape[1]} pixels has {h * w} blocks; at most {MOST_BLOCKS} fit: "
+                "resize it (size) or take larger blocks (block_size)"
+            )
+        if self.size is not None:
+            from crfkit.readers.images import resize
+
+            image = resize(image, self.size)
+        grey = intensity(image)
+        parts = []
+        if "sift" in self.kinds:
+            parts.append(dense_sift(grey, self.block_size))
+        if "c1" in self.kinds:
+            parts.append(c1_units(image, grey, self.block_size))
+        if self.colour:
+            rgb = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+            parts.append(block_means(np.concatenate([rgb, lab(rgb)], axis=-1), self.block_size))
+        if self.position:
+            rows, columns = (np.arange(h) + 0.5) / h, (np.arange(w) + 0.5) / w
+            parts.append(np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).astype(np.float32))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+    def compute_cached(self, image: Image, folder: str | Path | None) -> Image:
+        """As `compute`, but kept in a folder, by a hash of the pixels and the options; damaged files are replaced."""
+        if folder is None:
+            return self.compute(image)
+        folder = Path(folder)
+        shape = (*self.blocks(image.shape), len(self.names))
+        path = folder / f"{self._key(image)}.features"
+        if path.exists():
+            try:
+                found = modelfile.read(path).tensors.get("features")
+                if found is not None and found.shape == shape and found.dtype == np.float32:
+                    return found
+            except ModelFileError:
+                pass  # damaged: made again
+        features = self.compute(image)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"cannot keep features there: {error.strerror or error}", folder) from None
+        modelfile.write(path, "image-features", {}, {"features": features})
+        return features
+
+    def _key(self, image: Image) -> str:
+        options = json.dumps([VERSION, asdict(self), image.shape, str(image.dtype)], sort_keys=True)
+        digest = hashlib.blake2b(options.encode(), digest_size=20)
+        digest.update(np.ascontiguousarray(image).view(np.uint8).data)
+        return digest.hexdigest()
+
+
+def intensity(image: Image) -> Image:
+    """[H, W] luma (Rec. 601) of [H, W] or [H, W, 3]."""
+    if image.ndim == 2:
+        return image
+    return np.asarray(image @ np.array([0.299, 0.587, 0.114], dtype=np.float32))
+
+
+def lab(rgb: Image) -> Image:
+    """CIE L*a*b* (D65) of sRGB values from 0 to 1, divided by 100."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = linear @ (to_xyz / to_xyz.sum(axis=1, keepdims=True)).T  # relative to white
+    delta = 6 / 29
+    f = np.where(xyz > delta**3, np.cbrt(xyz), xyz / (3 * delta**2) + 4 / 29)
+    x, y, z = np.moveaxis(f, -1, 0)
+    return np.stack([1.16 * y - 0.16, 5 * (x - y), 2 * (y - z)], axis=-1).astype(np.float32)
+
+
+def _whole(n: Any) -> bool:
+    return isinstance(n, numbers.Integral) and not isinstance(n, bool)

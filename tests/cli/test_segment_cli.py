@@ -1,0 +1,247 @@
+"""`crfkit segment train | apply | eval`: a person's path, and wrong inputs, each named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crfkit import GridCRF, ImageSegmenter
+from crfkit.estimators.segmenter_model import SegmenterModel
+
+pillow = pytest.importorskip("PIL.Image")
+
+TRAIN = ["segment", "train", "images", "masks", "--model", "s.crf", "--loss", "pl", "--threads", "1", "-q"]
+
+
+def scene(H, W, seed):
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:H, :W]
+    cy, cx = rng.uniform(0.4, 0.6, 2) * (H, W)
+    mask = (y - cy) ** 2 + (x - cx) ** 2 < (0.35 * H) ** 2
+    values = np.where(mask, 0.65 + 0.2 * np.sin(x), 0.3) + rng.normal(0, 0.05, (H, W))
+    return np.rint(255 * np.clip(values, 0, 1)).astype(np.uint8), np.where(mask, 255, 0).astype(np.uint8)
+
+
+def save(path, array, **options):
+    pillow.fromarray(array).save(path, **options)
+
+
+def load(path):
+    return np.asarray(pillow.open(path))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Images and masks of several kinds, and a model of them."""
+    folder = tmp_path_factory.mktemp("segment")
+    (folder / "images").mkdir()
+    (folder / "masks").mkdir()
+    for k, (name, mask_name) in enumerate(
+        (("a.png", "a.png"), ("b.jpg", "b.jpg"), ("c.tif", "c.PNG"), ("d.png", "d.tif"))
+    ):
+        image, mask = scene(24 + k, 30, k)
+        if name == "d.png":
+            image = np.stack([image, image, image], axis=-1)
+        save(folder / "images" / name, image)
+        save(folder / "masks" / mask_name, mask)
+    pairs = [(folder / "images" / a, folder / "masks" / b) for a, b in (("a.png", "a.png"), ("c.tif", "c.PNG"))]
+    ImageSegmenter(loss="pseudo-likelihood", n_threads=1, colour=True).fit(*map(list, zip(*pairs, strict=True))).save(
+        folder / "s.crf"
+    )
+    return folder
+
+
+@pytest.fixture
+def folders(workspace, made):
+    """images/, masks/ and s.crf in the current folder."""
+    import shutil
+
+    shutil.copytree(made, workspace, dirs_exist_ok=True)
+    return workspace
+
+
+def test_train_apply_eval(folders, call):
+    (folders / "s.crf").unlink()
+    outcome = call(*TRAIN, "--colour", "--cache", "cache", "--log", "log.jsonl")
+    assert outcome.code == 0, outcome.err
+    assert "4 images, classes 0 255, 168 features" in outcome.out
+    assert outcome.err == ""
+    assert len(list(Path("cache").iterdir())) == 4
+    assert json.loads(Path("log.jsonl").read_text().splitlines()[0])["iteration"] >= 0
+    outcome = call("segment", "apply", "s.crf", "images", "--output", "deep/out", "--cache", "cache")
+    assert outcome.code == 0, outcome.err
+    assert "4 images segmented" in outcome.out
+    kinds = ("mask", "overlay", "probability")
+    assert {p.name for p in Path("deep/out").iterdir()} == {f"{s}_{kind}.png" for s in "abcd" for kind in kinds}
+    mask, p, overlay = (load(f"deep/out/b_{kind}.png") for kind in ("mask", "probability", "overlay"))
+    assert mask.shape == p.shape == overlay.shape[:2] == (25, 30)
+    assert set(np.unique(mask)) <= {0, 255}
+    np.testing.assert_array_equal(mask[p != 127] > 0, p[p != 127] > 127)
+    image = load("images/b.jpg")
+    np.testing.assert_allclose(overlay[mask == 0].astype(int), np.repeat(image[mask == 0][:, None], 3, axis=1), atol=1)
+    assert (overlay[mask > 0, 0].astype(int) > overlay[mask > 0, 2]).all()
+
+    outcome = call("segment", "eval", "s.crf", "images", "masks", "--json")
+    assert outcome.code == 0, outcome.err
+    report = json.loads(outcome.out)
+    wrong = {
+        s: np.mean(load(f"deep/out/{s}_mask.png") != np.where(load(m) > 127, 255, 0))
+        for s, m in zip("abcd", ("masks/a.png", "masks/b.jpg", "masks/c.PNG", "masks/d.tif"), strict=True)
+    }
+    assert {Path(row["image"]).stem: row["error"] for row in report["per_image"]} == pytest.approx(wrong)
+    assert report["accuracy"] > 0.9
+    assert report["accuracy"] + report["error"] == pytest.approx(1)
+    assert set(report["iou"]) == {"0", "255"}
+    text = call("segment", "eval", "s.crf", "images", "masks").out
+    assert f"4 images, pixel accuracy {report['accuracy']:.4f}" in text
+
+
+def test_options_reach_the_model(folders, call):
+    outcome = call(
+        *TRAIN, "--size", "16x20", "--block", "4", "--features", "c1", "--position", "--l1", "1", "--solver", "owlqn"
+    )
+    assert outcome.code == 0, outcome.err
+    model = SegmenterModel.load("s.crf")
+    assert (model.features.size, model.features.block_size, model.features.kinds) == ((16, 20), 4, ("c1",))
+    assert len(model.features.names) == 36
+    assert "+ L1(1)" in outcome.out
+    outcome = call(*TRAIN, "--strengths", "100,1", "--validation", "0.3")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("strength ") == 2
+    outcome = call(*TRAIN, "--max-iterations", "1", "--solver", "lbfgs")  # not converged: said, not hidden
+    assert outcome.code == 0
+    assert "limit" in outcome.out or "not converged" in outcome.out
+
+
+def test_more_classes(folders, call, fails):
+    three = load("masks/a.png").copy()
+    three[:4, :4] = 128
+    save("masks/a.png", three)
+    Path("masks/b.jpg").unlink()
+    save("masks/b.png", scene(25, 30, 1)[1])
+    assert fails(*TRAIN).startswith("masks/a.png has 3 values (0, 128, 255); expected two")
+    assert call(*TRAIN, "--multi-class").code == 0
+    assert call("segment", "apply", "s.crf", "images", "-o", "out", "-q").code == 0
+    assert set(np.unique(load("out/a_mask.png"))) <= {0, 128, 255}
+
+
+# --- wrong input
+
+
+def test_train_names_what_is_wrong(folders, fails):
+    def restore(path, data):
+        path.write_bytes(data)
+
+    image, mask = Path("images/a.png"), Path("masks/a.png")
+    good_image, good_mask = image.read_bytes(), mask.read_bytes()
+    image.unlink()
+    assert fails(*TRAIN).startswith("masks/a.png: there is no image named a in images")
+    restore(image, good_image)
+    mask.unlink()
+    assert fails(*TRAIN).startswith("images/a.png: there is no mask named a in masks")
+    save(mask, np.zeros((24, 29), dtype=np.uint8))
+    assert fails(*TRAIN).startswith("images/a.png is 24×30 pixels (height×width), masks/a.png 24×29")
+    save(mask, np.dstack([load("images/d.png")[:24, :, 0]] * 2 + [np.zeros((24, 30), dtype=np.uint8)]))
+    assert fails(*TRAIN).startswith("masks/a.png has colours")
+    restore(mask, b"")
+    assert fails(*TRAIN).startswith("masks/a.png: cannot be read as an image")
+    restore(mask, good_mask)
+    restore(image, good_image[:100])
+    assert fails(*TRAIN).startswith("images/a.png: cannot be read as an image")
+    restore(image, b"P5\n0 0\n255\n")
+    assert "images/a.png" in fails(*TRAIN)
+    restore(image, good_image)
+    for path in Path("masks").iterdir():
+        shape = load(path).shape
+        save(path, np.zeros(shape, dtype=np.uint8))
+    assert fails(*TRAIN).startswith("every pixel of the masks is 0")
+    Path("none").mkdir()
+    assert fails("segment", "train", "none", "masks", "--model", "m.crf").startswith("none: the folder has no images")
+    assert fails("segment", "train", "images", "nowhere", "--model", "m.crf").startswith("nowhere: no such folder")
+    assert "folder" in fails("segment", "train", "images/a.png", "masks", "--model", "m.crf")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--size", "80"), "--size must be HEIGHTxWIDTH"),
+        (("--size", "0x10"), "--size must be"),
+        (("--block", "0"), "block_size must be"),
+        (("--features", "hog"), "features must be"),
+        (("--features", ""), "no features"),
+        (("--inference", "magic"), "unknown inference 'magic'"),
+        (("--loss", "hinge"), "unknown loss 'hinge'"),
+        (("--solver", "magic"), "unknown solver 'magic'"),
+        (("--l1", "-1"), "the strength of L1"),
+        (("--strengths", "a,b"), "--strengths must be numbers"),
+        (("--strengths", "1", "--validation", "2"), "validation_fraction"),
+        (("--mu", "0.1", "--solver", "lbfgs"), "--mu is for"),
+        (("--model", "images"), "same file"),
+        (("--model", "nowhere/m.crf"), "cannot write nowhere/m.crf"),
+        (("--threads", "0"), "n_threads"),
+    ],
+)
+def test_options_out_of_range(folders, fails, options, said):
+    assert said in fails(*TRAIN, *options)
+
+
+def test_apply_goes_on_after_bad_images(folders, call):
+    Path("images/bad.png").write_bytes(b"not an image")
+    Path("images/empty.jpg").write_bytes(b"")
+    save("images/palette.png", load("images/d.png"))
+    pillow.open("images/palette.png").quantize(16).save("images/palette.png")
+    save("images/deep.png", load("images/a.png").astype(np.uint16) * 257)
+    save("images/one.png", np.zeros((1, 1), dtype=np.uint8))
+    outcome = call("segment", "apply", "s.crf", "images", "--output", "out", "--threads", "2")
+    assert outcome.code == 1
+    lines = outcome.err.splitlines()
+    assert [line.split(":")[2].strip() for line in lines[:2]] == ["images/bad.png", "images/empty.jpg"]
+    assert lines[2:] == ["crfkit: error: 2 of 9 images could not be segmented"]
+    assert len(list(Path("out").glob("*_mask.png"))) == 7
+    assert load("out/one_probability.png").shape == (1, 1)
+    np.testing.assert_array_equal(load("out/deep_mask.png"), load("out/a_mask.png"))
+
+
+def test_apply_and_eval_refuse_what_they_cannot_use(folders, fails):
+    assert fails("segment", "apply", "model.crf", "images", "-o", "out").startswith(
+        "model.crf: this is a model of kind"
+    )
+    crf = GridCRF(loss="pseudo-likelihood").fit([np.eye(4)[..., None]], [np.eye(4, dtype=int)])
+    crf.save("grid.crf")
+    for command in (("apply", "grid.crf", "images", "-o", "out"), ("eval", "grid.crf", "images", "masks")):
+        assert "kind 'graph'; expected 'segmenter'" in fails("segment", *command)
+    assert "cannot read" in fails("segment", "apply", "nowhere.crf", "images", "-o", "out")
+    assert "same file" in fails("segment", "apply", "s.crf", "images", "-o", "images")
+    assert fails("segment", "apply", "s.crf", "images", "-o", "s.crf/out").startswith("s.crf/out: cannot be made")
+    Path("none").mkdir()
+    assert fails("segment", "apply", "s.crf", "none", "-o", "out").startswith("none: the folder has no images")
+    save("masks/a.png", load("masks/a.png") // 255)
+    assert fails("segment", "eval", "s.crf", "images", "masks").startswith("masks/a.png: the value 1 is no class")
+    save("masks/a.png", np.zeros((3, 3), dtype=np.uint8))
+    assert "expected equal sizes" in fails("segment", "eval", "s.crf", "images", "masks")
+
+
+def test_without_pillow(folders, fails, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert "pip install 'crfkit[images]'" in fails("segment", "eval", "s.crf", "images", "masks")
+
+
+def test_mu_reaches_a_solver_that_has_one(monkeypatch):
+    from dataclasses import dataclass
+
+    from crfkit.cli.segment_files import make_solver
+    from crfkit.solvers import LBFGS, SOLVERS
+
+    @dataclass(frozen=True)
+    class Smoothing(LBFGS):
+        mu: float = 1.0
+
+    monkeypatch.setitem(SOLVERS, "smoothing", Smoothing)
+    made = make_solver("smoothing", 0.25, 1e-3, 7, 0)
+    assert (made.mu, made.max_iterations) == (0.25, 7)
+    assert make_solver("smoothing", None, 1e-3, 7, 0) == "smoothing"
