@@ -88,7 +88,7 @@ def train(
     from crfkit import modelfile
     from crfkit.cli import segment_files
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.cli.train import _check_distinct, _penalty
+    from crfkit.cli.options import check_distinct, make_penalty
     from crfkit.estimators.segmenter import ImageSegmenter
     from crfkit.readers.images import pair_folders
 
@@ -102,7 +102,7 @@ def train(
         inference=inference,
         sweeps=sweeps,
         loss=segment_files.LOSSES.get(loss, loss),
-        penalty=_penalty(l1, l2),
+        penalty=make_penalty(l1, l2),
         solver=segment_files.make_solver(solver, mu, tolerance, max_iterations, seed),
         strengths=segment_files.parse_strengths(strengths),
         validation_fraction=validation,
@@ -113,7 +113,7 @@ def train(
         random_state=seed,
     )
     segmenter.check()
-    _check_distinct({"IMAGES": images, "MASKS": masks, "--model": model, "--log": log, "--cache": cache})
+    check_distinct({"IMAGES": images, "MASKS": masks, "--model": model, "--log": log, "--cache": cache})
     modelfile.check_writable(model)
     pairs = pair_folders(images, masks)
     interrupted = False
@@ -175,12 +175,12 @@ def apply(
     Images that cannot be read are named on stderr, the others are segmented; the exit code is then 1.
     """
     from crfkit.cli import segment_files
-    from crfkit.cli.train import _check_distinct
+    from crfkit.cli.options import check_distinct
     from crfkit.estimators.pool import in_threads
     from crfkit.readers.images import list_images, read_image
 
     trained = _load(model, threads)
-    _check_distinct({"MODEL": model, "IMAGES": images, "--output": output, "--cache": cache})
+    check_distinct({"MODEL": model, "IMAGES": images, "--output": output, "--cache": cache})
     found = list_images(images)
     try:
         output.mkdir(parents=True, exist_ok=True)
