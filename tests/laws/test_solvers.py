@@ -62,9 +62,10 @@ VARIANTS = {name: (name, {}) for name in SMOOTH} | {
     "cg, preconditioned": ("cg", {"preconditioned": True}),
     "newton, dense": ("newton", {"direction": "dense"}),
     "tron, preconditioned": ("tron", {"preconditioned": True}),
+    "fista, monotone": ("fista", {"monotone": True}),
 }
 # The condition of the problem decides: 100 would take these a thousand iterations.
-SLOW = {"gradient-descent"}
+SLOW = {"gradient-descent", "ista", "fista", "fista, monotone", "ogm"}
 # They cannot tell slow progress from none where the objective is flat to rounding, if the condition is 10⁶ or more.
 FIRST_ORDER = SLOW | {"cg", "cg, preconditioned"}
 every_solver = pytest.mark.parametrize("name", list(VARIANTS))
