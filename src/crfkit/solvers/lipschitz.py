@@ -115,8 +115,8 @@ def _curvature(objective: Objective, point: Point) -> float | Status:
             break
         if found > 1e-9:
             return found / step
-        if objective.rest is not None:  # which may bound what f does not
-            break
+        if objective.rest is not None or not ahead.smooth_value < point.smooth_value:
+            break  # the rest may bound what f does not; and a gradient along which f rises is wrong
         step *= 4.0
     else:
         return Status.DIVERGED

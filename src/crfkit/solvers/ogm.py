@@ -10,7 +10,6 @@ without the factor 1/L, so that L may grow on the way. s_k has no zeros: FISTA o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -136,7 +135,7 @@ class OGM(IterativeSolver):
                 state = self._finishing(_fista_state(state))
             else:
                 mu = max(state.mu * (self.continuation or 0.0), self.least_mu)
-                state = self._begin(state.point, state.point.w, mu, state.length, state.patience)
+                state = self._begin(state.point, state.point.w, mu, state.length, Patience.at(state.point, {}))
         if state.finish is not None:
             outcome = self._finisher().step(objective, state.finish)
             return outcome if isinstance(outcome, Status) else self._finishing(outcome)
@@ -162,25 +161,25 @@ class OGM(IterativeSolver):
             length = length.shorter()
         else:
             return Status.LINE_SEARCH_FAILED
-        patience = state.patience.after(s, waves=True)
-        if isinstance(patience, Status) and not (patience is Status.LINE_SEARCH_FAILED and self.finish):
-            return patience
+        goes_on = not self.last(objective, state)
+        patience = state.patience.after(s, waves=not goes_on)
+        stalled = patience is Status.LINE_SEARCH_FAILED and goes_on
+        if isinstance(patience, Status):
+            if not stalled:
+                return patience
+            patience = Patience.at(s, {})
         change = abs(new.smooth_value - state.smoothed)
-        settled = (
-            isinstance(patience, Status)
-            or norm(smoothed.grad) == 0.0
-            or (k > 0 and change <= self.tolerance * abs(state.smoothed))
-        )
-        kept = state.patience if isinstance(patience, Status) else patience
+        small = k > 0 and change <= self.tolerance * abs(state.smoothed)
+        settled = stalled or small or norm(smoothed.grad) == 0.0
         total = combine(state.total, 0.5 * (k + 1), smoothed.grad)
-        return OGMState(s, total, state.centre, k + 1, state.mu, new.smooth_value, settled, length, kept)
+        return OGMState(s, total, state.centre, k + 1, state.mu, new.smooth_value, settled, length, patience)
 
     def _smallest(self, objective: Objective, mu: float) -> bool:
         return objective.rest is None or self.continuation is None or mu <= self.least_mu
 
     def _begin(self, point: Point, centre: Vector, mu: float, length: StepLength, patience: Patience) -> OGMState:
         zeros = array_namespace(point.w).zeros_like(point.w)
-        return OGMState(point, zeros, centre, 0, mu, math.inf, False, length, patience)
+        return OGMState(point, zeros, centre, 0, mu, 0.0, False, length, patience)
 
     def _finisher(self) -> FISTA:
         return FISTA(lipschitz=self.lipschitz, backtracking=self.backtracking)

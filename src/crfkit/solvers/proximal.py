@@ -18,7 +18,7 @@ from crfkit.solvers.lipschitz import MAX_STEP, check_constant
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.online import check_online
 
-MAX_STALLS = 50
+MAX_STALLS = 30
 
 
 def forward_backward(objective: Objective, x: Point, L: float) -> Point:
