@@ -20,7 +20,7 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.descent import saved_vector
-from crfkit.solvers.lipschitz import MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.lipschitz import EPSILON, MAX_TRIALS, StepLength, bound_holds
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.proximal import Patience, check_proximal, forward_backward, start
@@ -99,7 +99,7 @@ class FISTA(IterativeSolver):
         if found is None:
             return Status.LINE_SEARCH_FAILED
         y, z, t, length = found
-        rises = z.value > old.value
+        rises = _rises(old, z)
         new = old if self.monotone and rises else z
         patience = state.patience.after(new, waves=self.restart == "none" and not self.monotone)
         if isinstance(patience, Status):
@@ -127,3 +127,9 @@ class FISTA(IterativeSolver):
                 return begin.w, new, t, length
             length = length.shorter()
         return None
+
+
+def _rises(old: Point, new: Point) -> bool:
+    """Whether the objective does or, where it is flat to rounding, its slope."""
+    noise = 4.0 * EPSILON * abs(old.value)
+    return new.value > old.value + noise or (new.value > old.value and new.optimality >= old.optimality)

@@ -19,6 +19,7 @@ from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.online import check_online
 
 MAX_STALLS = 30
+FLATTER = 0.99  # first-order methods are slow where the objective is flat to rounding
 
 
 def forward_backward(objective: Objective, x: Point, L: float) -> Point:
@@ -69,7 +70,7 @@ class Patience:
             return Status.DIVERGED
         noise = 2.0**-50 * abs(self.best_value)
         falls = new.value < self.best_value - noise
-        flattens = new.optimality < 0.9 * self.best_norm
+        flattens = new.optimality < FLATTER * self.best_norm
         rises = waves and new.value > self.best_value + 4.0 * noise
         stalls = 0 if falls or flattens or rises else self.stalls + 1
         if stalls > MAX_STALLS:
