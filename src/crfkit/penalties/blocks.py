@@ -126,7 +126,7 @@ class _RestBlocks(_Blocks):
     @property
     def strength(self) -> float:
         """The largest."""
-        return max(float(part.strength) for _, _, part in self.parts)
+        return max(float(getattr(part, "strength", 1.0)) for _, _, part in self.parts)
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         return None, self

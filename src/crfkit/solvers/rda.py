@@ -26,6 +26,8 @@ from crfkit.solvers.online import check_count, check_online, check_positive, shu
 from crfkit.solvers.proximal import start
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
+MOST_IN_BATCH = 32
+LEAST_BATCHES = 10
 TRIALS = 12  # of γ, in each direction
 LEAST_UPDATES = 30  # of a trial
 MOST_UPDATES = 100
@@ -53,7 +55,7 @@ class RDA(IterativeSolver):
 
     Parameters
     ----------
-    batch : sequences or graphs in a mini-batch.
+    batch : sequences or graphs in a mini-batch. None: 32, or fewer if there would be less than ten mini-batches.
     gamma : γ; a larger one makes smaller steps. None: the power of 2 with the least losses on the way in short trials.
     seed : of the mini-batches and of the noise.
     random_start : scale of normal noise that is added to the start, which is also the centre.
@@ -65,7 +67,7 @@ class RDA(IterativeSolver):
     stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-4, 5))
     max_iterations: int = 100
     seed: int = 0
-    batch: int = 32
+    batch: int | None = None
     gamma: float | None = None
     random_start: float = 0.0
 
@@ -76,7 +78,7 @@ class RDA(IterativeSolver):
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
-        check_count(batch=self.batch)
+        check_count(batch=1 if self.batch is None else self.batch)
         if self.gamma is not None:
             check_positive(gamma=self.gamma)
         if not (math.isfinite(self.random_start) and self.random_start >= 0):
@@ -86,7 +88,8 @@ class RDA(IterativeSolver):
         loss: Any = objective.loss
         n = len(loss.data)
         order = shuffled(self.seed, 2**31, n)
-        batches = [loss.subset(order[k : k + self.batch]) for k in range(0, n, self.batch)]
+        size = self.batch if self.batch is not None else max(min(MOST_IN_BATCH, n // LEAST_BATCHES), 1)
+        batches = [loss.subset(order[k : k + size]) for k in range(0, n, size)]
         point = objective.at(start(w0, self.random_start, self.seed, saved))
         if saved:
             total, centre = (saved_vector(saved, name, w0) for name in ("total", "centre"))
