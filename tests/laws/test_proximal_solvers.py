@@ -1,5 +1,6 @@
 """ISTA, FISTA, OGM and RDA: one optimum, the rates of the papers, step lengths, exact zeros, going on later."""
 
+import itertools
 import pickle
 from functools import cache
 
@@ -55,7 +56,6 @@ SOLVERS = {
 }
 every_solver = pytest.mark.parametrize("name", SOLVERS)
 PENALTIES = [L1(1.5), ElasticNet(1.5, 0.5), L2(0.5)]
-every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.name)
 
 
 def grid_data(seed=0, shape=(6, 7), n_graphs=1):
@@ -109,8 +109,11 @@ def walk(solver, loss, penalty, w0=None):
 
 
 @every_solver
-@every_penalty
-@pytest.mark.parametrize("loss", ["pseudo-likelihood", "chain", "likelihood of a grid"])
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [*itertools.product(["pseudo-likelihood", "chain"], PENALTIES), ("likelihood of a grid", L1(1.5))],
+    ids=lambda x: x if isinstance(x, str) else x.name,
+)
 def test_the_same_optimum_and_the_same_zeros(name, penalty, loss):
     best = optimum(loss, penalty)
     found = solve(name, loss_of(loss), penalty)
@@ -124,7 +127,7 @@ def test_the_same_optimum_and_the_same_zeros(name, penalty, loss):
     assert_allclose(found.value, loss_of(loss).at(found.w).value + penalty.value(found.w), rtol=1e-12)
 
 
-@every_solver
+@pytest.mark.parametrize("name", ["ista, backtracking", "fista", "mfista, restart", "ogm"])
 @pytest.mark.parametrize(
     "penalty",
     [
@@ -220,7 +223,7 @@ def test_fista_keeps_its_rate(seed, options):
 
 
 def test_restarts_pay_where_the_objective_is_strongly_convex():
-    loss = quadratic(3, n=30, condition=1e3)[0]
+    loss = quadratic(3, n=30, condition=300.0)[0]
     options = {"stopping": GradientNorm(1e-6), "max_iterations": 20_000}
     counts = {
         restart: FISTA(restart=restart, **options).minimize(loss, L1(0.1), np.zeros(30)).iterations
@@ -436,7 +439,7 @@ def test_random_starts(kind):
 
 
 @every_solver
-@pytest.mark.parametrize("k", [0, 1, 4, 9, 25, 60])
+@pytest.mark.parametrize("k", [0, 1, 9, 40])
 @pytest.mark.parametrize("loss", ["pseudo-likelihood", "chain"])
 def test_a_run_in_two_parts_gives_the_same_bits(name, k, loss):
     """Also in the middle of OGM's phases."""
