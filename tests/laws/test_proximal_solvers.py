@@ -222,15 +222,18 @@ def test_fista_keeps_its_rate(seed, options):
         assert (np.diff(values) <= 1e-15 * values[:-1]).all()
 
 
-def test_restarts_pay_where_the_objective_is_strongly_convex():
-    loss = quadratic(3, n=30, condition=300.0)[0]
+@pytest.mark.parametrize("seed", range(3))
+def test_restarts_pay_where_the_objective_is_strongly_convex(seed):
+    """√κ iterations in place of κ; without restarts momentum is of no use there, to many digits."""
+    loss = quadratic(seed, n=30, condition=300.0)[0]
     options = {"stopping": GradientNorm(1e-6), "max_iterations": 20_000}
-    counts = {
-        restart: FISTA(restart=restart, **options).minimize(loss, L1(0.1), np.zeros(30)).iterations
-        for restart in ("none", "function", "gradient")
-    }
-    assert max(counts["function"], counts["gradient"]) < 0.7 * counts["none"], counts
-    assert ISTA(**options).minimize(loss, L1(0.1), np.zeros(30)).iterations > max(counts.values())
+    slow = [
+        solver.minimize(loss, L1(0.1), np.zeros(30)) for solver in (ISTA(**options), FISTA(restart="none", **options))
+    ]
+    for restart in ("function", "gradient"):
+        found = FISTA(restart=restart, **options).minimize(loss, L1(0.1), np.zeros(30))
+        assert found.status is Status.CONVERGED
+        assert found.iterations < 0.4 * min(other.iterations for other in slow)
 
 
 def paper_ogm(loss, strength, mu, L, w0, steps):
