@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 # Loaded when first asked for: the command line and tagging do not need scikit-learn.
 _HOME = {
+    "Blockwise": "crfkit.penalties",
     "ChainCRF": "crfkit.estimators.chain",
     "ChainModel": "crfkit.estimators.chain_model",
     "ElasticNet": "crfkit.penalties",
@@ -22,6 +23,9 @@ _HOME = {
     "GraphModel": "crfkit.estimators.graph_model",
     "GraphSample": "crfkit.estimators.graph_samples",
     "GridCRF": "crfkit.estimators.grid",
+    "GroupL2": "crfkit.penalties",
+    "GroupLinf": "crfkit.penalties",
+    "HuberL1": "crfkit.penalties",
     "ImageSegmenter": "crfkit.estimators.segmenter",
     "L1": "crfkit.penalties",
     "L2": "crfkit.penalties",
@@ -50,7 +54,11 @@ if TYPE_CHECKING:
     from crfkit.path import regularisation_path as regularisation_path
     from crfkit.penalties import L1 as L1
     from crfkit.penalties import L2 as L2
+    from crfkit.penalties import Blockwise as Blockwise
     from crfkit.penalties import ElasticNet as ElasticNet
+    from crfkit.penalties import GroupL2 as GroupL2
+    from crfkit.penalties import GroupLinf as GroupLinf
+    from crfkit.penalties import HuberL1 as HuberL1
     from crfkit.penalties import NoPenalty as NoPenalty
     from crfkit.readers import read_columns as read_columns
     from crfkit.readers.tables import read_table as read_table

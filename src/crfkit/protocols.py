@@ -57,11 +57,11 @@ class Loss(Protocol):
 
         "smooth" (the gradient is continuous), "hessp", "hess_diag" (of its evaluations); "gradient" in place of
         "smooth": an estimate of a gradient that differs from evaluation to evaluation, and no value (NaN), so that
-        nothing may compare values. And three methods that a loss may have: "subset" (`subset(ids)`: the loss of some
+        nothing may compare values. And four methods that a loss may have: "subset" (`subset(ids)`: the loss of some
         sequences only, for mini-batches), "online" (`online()`: updates sequence by sequence, see crfkit.losses.online;
         with "mistakes" those that look at the best labelling alone, which would ignore the cost of a margin),
-        "expectations" (`expectations()`: what improved iterative scaling needs). "warm": an evaluation is quicker when
-        it starts from the last one.
+        "expectations" (`expectations()`: what improved iterative scaling needs), "lipschitz" (`lipschitz()`: a bound of
+        the Hessian's eigenvalues at every w). "warm": an evaluation is quicker when it starts from the last one.
         """
         ...
 

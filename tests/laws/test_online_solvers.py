@@ -45,7 +45,7 @@ MISTAKE_DRIVEN = {
 }
 GRADIENTS = {"sgd": {}, "asgd": {}}
 ONLINE = MISTAKE_DRIVEN | GRADIENTS
-EVERY = ONLINE | {"smd": {"batch": 8}}
+EVERY = ONLINE | {"smd": {"batch": 8}, "rda": {"batch": 8}}
 every_solver = pytest.mark.parametrize("name", EVERY)
 online_solver = pytest.mark.parametrize("name", ONLINE)
 mistake_driven = pytest.mark.parametrize("name", MISTAKE_DRIVEN)
@@ -120,7 +120,7 @@ def mistakes(loss, w):
 # --- optima
 
 
-@pytest.mark.parametrize(("name", "share"), [("sgd", 1e-3), ("asgd", 1e-3), ("smd", 1e-2)])
+@pytest.mark.parametrize(("name", "share"), [("sgd", 1e-3), ("asgd", 1e-3), ("smd", 1e-2), ("rda", 1e-2)])
 @pytest.mark.parametrize("kind", [ChainLikelihood, SoftmaxMargin])
 @pytest.mark.parametrize("strength", [0.3, 5.0])
 def test_the_optimum_under_l2(name, share, kind, strength):
@@ -132,7 +132,7 @@ def test_the_optimum_under_l2(name, share, kind, strength):
     assert found.optimality == pytest.approx(np.linalg.norm(loss.at(found.w).grad + strength * found.w))
 
 
-@pytest.mark.parametrize(("name", "share"), [("sgd", 1e-3), ("asgd", 1e-3), ("smd", 1e-2)])
+@pytest.mark.parametrize(("name", "share"), [("sgd", 1e-3), ("asgd", 1e-3), ("smd", 1e-2), ("rda", 2e-2)])
 @pytest.mark.parametrize(
     "options", [{"order": 2}, {"forbidden": 0.5}, {"n_classes": 2}, {"n_pair_attributes": 3}], ids=str
 )
@@ -280,7 +280,8 @@ def test_epochs_differ_in_their_order(name, monkeypatch):
         return orders[-1]
 
     monkeypatch.setattr(module, "shuffled", watched)
-    solve(name, step_size=0.1, max_iterations=3) if name in GRADIENTS else solve(name, max_iterations=3)
+    options = {"step_size": 0.1} if name in GRADIENTS else {"gamma": 10.0} if name == "rda" else {}
+    solve(name, max_iterations=3, **options)
     assert len(orders) >= 3
     assert all(sorted(order) == list(range(len(order))) for order in orders)
     assert all(a != b for a, b in pairwise(orders))
@@ -523,7 +524,7 @@ def test_meta_descent_takes_any_smooth_penalty_and_no_other():
 @every_solver
 def test_a_missing_capability_is_named(name):
     loss, _ = quadratic()
-    missing = "subset" if name == "smd" else "online" if name in GRADIENTS else "mistakes, online"
+    missing = "subset" if name in ("smd", "rda") else "online" if name in GRADIENTS else "mistakes, online"
     with pytest.raises(
         CapabilityError, match=rf"needs {missing}, which the test loss does not have; .*these can: .*lbfgs"
     ):
@@ -594,6 +595,8 @@ BAD = [
     *(("smd", {"step_size": x}) for x in (0, -1.0, math.nan)),
     *(("sgd", {"sample": x}) for x in (0, -5, 1.5)),
     *(("smd", {"batch": x}) for x in (0, -1, 2.5)),
+    *(("rda", {"gamma": x}) for x in (0, -1.0, math.nan)),
+    *(("rda", {"batch": x}) for x in (0, -1, 2.5)),
     ("smd", {"meta": -1.0}),
     ("smd", {"meta": math.inf}),
     ("smd", {"meta": math.nan}),

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from crfkit.errors import ParameterError
-from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
+from crfkit.penalties import L1, L2, ElasticNet, HuberL1, NoPenalty
 from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty
 
 PENALTIES = [
-    NoPenalty(), L2(0.0), L2(0.5), L2(3.0), L1(0.0), L1(0.4), L1(2.0), ElasticNet(0.4, 1.5), ElasticNet(0.0, 0.5)
+    NoPenalty(), L2(0.0), L2(0.5), L2(3.0), L1(0.0), L1(0.4), L1(2.0), ElasticNet(0.4, 1.5), ElasticNet(0.0, 0.5),
+    HuberL1(0.7, 0.5), HuberL1(2.0, 1e-2), HuberL1(0.0, 1.0),
 ]  # fmt: skip
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.name)
 every_smooth_part = pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_critical_strength_is_the_least_that_keeps_all_weights_at_zero(penalty, 
     assert shortest(0.99 * critical) > 0.0
 
 
-@pytest.mark.parametrize("penalty", [*SPARSE, L2(0.3)], ids=lambda p: p.name)
+@pytest.mark.parametrize("penalty", [*SPARSE, L2(0.3), HuberL1(0.3, 0.2)], ids=lambda p: p.name)
 def test_at_another_strength(penalty):
     w = vector(6)
     assert penalty.at(penalty.strength) == penalty

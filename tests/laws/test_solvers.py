@@ -62,11 +62,14 @@ VARIANTS = {name: (name, {}) for name in SMOOTH} | {
     "cg, preconditioned": ("cg", {"preconditioned": True}),
     "newton, dense": ("newton", {"direction": "dense"}),
     "tron, preconditioned": ("tron", {"preconditioned": True}),
+    "fista, monotone": ("fista", {"monotone": True}),
 }
 # The condition of the problem decides: 100 would take these a thousand iterations.
-SLOW = {"gradient-descent"}
+SLOW = {"gradient-descent", "ista", "fista", "fista, monotone", "ogm"}
 # They cannot tell slow progress from none where the objective is flat to rounding, if the condition is 10⁶ or more.
 FIRST_ORDER = SLOW | {"cg", "cg, preconditioned"}
+# Their momentum carries them over the optimum and back.
+WAVES = {"fista", "ogm"}
 every_solver = pytest.mark.parametrize("name", list(VARIANTS))
 
 
@@ -155,7 +158,8 @@ def test_an_unreachable_tolerance_ends_when_rounding_allows_no_decrease(name, se
     """The remedy in the status text, and not the iteration limit after thousands of steps that lead nowhere."""
     condition = 10.0 if name in SLOW else 100.0
     for loss, penalty in ((quadratic(seed, condition=condition)[0], NoPenalty()), (tame(name, seed), L2(1.0))):
-        result = solve(loss, penalty, name=name, stopping=GradientNorm(0.0), max_iterations=300)
+        limit = 600 if name == "ogm" else 300  # which has two phases
+        result = solve(loss, penalty, name=name, stopping=GradientNorm(0.0), max_iterations=limit)
         assert result.status in (Status.LINE_SEARCH_FAILED, Status.CONVERGED)
         assert result.optimality < 1e-6
 
@@ -182,7 +186,7 @@ def ends():
     yield Status.MAX_ITERATIONS, rosenbrock(), {**valley, "max_iterations": 3}
     yield Status.MAX_ITERATIONS, rosenbrock(), {**valley, "max_iterations": 0}
     yield Status.LINE_SEARCH_FAILED, wrong_sign(), {}
-    yield Status.LINE_SEARCH_FAILED, turned_round_after(rosenbrock(), 5), {**valley, "max_iterations": 50}
+    yield Status.LINE_SEARCH_FAILED, turned_round_after(rosenbrock(), 5), {**valley, "max_iterations": 100}
     yield Status.DIVERGED, falling(), {}
     yield Status.DIVERGED, falling(), {"stopping": GradientNorm(1e-4)}
     yield Status.DIVERGED, falling(), {"stopping": PeriodDecrease()}
@@ -242,7 +246,7 @@ def test_the_trace_is_monotone_and_complete(name):
         assert [row.iteration for row in result.trace] == list(range(len(result.trace)))
         assert result.trace[0].evaluations == 1
         for old, new in itertools.pairwise(result.trace):
-            assert new.value <= old.value + 8 * 2.0**-52 * abs(old.value)
+            assert name in WAVES or new.value <= old.value + 8 * 2.0**-52 * abs(old.value)
             assert new.evaluations > old.evaluations
             assert new.products >= old.products
             assert new.seconds >= old.seconds >= 0

@@ -13,7 +13,7 @@ from crfkit.solvers import SOLVERS, GradientNorm, make_solver
 
 LOSSES = {"likelihood": ChainLikelihood, "softmax margin": SoftmaxMargin, "hinge": StructuredHinge}
 PENALTIES = [L2(0.5), L2(3.0), L1(0.8), ElasticNet(0.5, 0.5)]
-STOCHASTIC = {"sgd": 1e-3, "asgd": 1e-3, "smd": 1e-3}  # relative; 1e-6 for the others
+STOCHASTIC = {"sgd": 1e-3, "asgd": 1e-3, "smd": 1e-3, "rda": 1e-2}  # relative; 1e-6 for the others
 LEARNERS = ("averaged-perceptron", "passive-aggressive", "arow", "mira")  # they have no objective
 
 

@@ -247,7 +247,7 @@ def test_checkpoints_whose_parts_do_not_belong_together(path, metadata, tensors)
         Checkpoint.load(path)
 
 
-DAMAGED = ["lbfgs", "cg", "bfgs", "tron", "sgd", "averaged-perceptron", "arow", "mira", "smd"]
+DAMAGED = ["lbfgs", "cg", "bfgs", "tron", "sgd", "averaged-perceptron", "arow", "mira", "smd", "fista", "ogm", "rda"]
 
 
 @pytest.mark.parametrize("name", DAMAGED)

@@ -87,8 +87,8 @@ def train(
 
     from crfkit import modelfile
     from crfkit.cli import segment_files
-    from crfkit.cli.progress import json_log, progress_callback
     from crfkit.cli.options import check_distinct, make_penalty
+    from crfkit.cli.progress import json_log, progress_callback
     from crfkit.estimators.segmenter import ImageSegmenter
     from crfkit.readers.images import pair_folders
 

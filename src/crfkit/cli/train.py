@@ -89,8 +89,8 @@ def train(
 
     Ctrl-C stops early and still writes the model.
 
-    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis; from sequence to sequence sgd,
-    asgd, smd, averaged-perceptron, passive-aggressive, arow, mira.
+    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, ista, fista, ogm; from sequence to
+    sequence sgd, asgd, smd, rda, averaged-perceptron, passive-aggressive, arow, mira.
     """
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint

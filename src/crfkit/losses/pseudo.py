@@ -36,7 +36,7 @@ class PseudoLikelihood(FieldLoss):
 
     name = "pseudo-likelihood"
     field: GraphField
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset"})
+    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "lipschitz"})
 
     def __init__(self, data: GraphData, field: GraphField, n_threads: int | None = None) -> None:
         self.labels = known_labels(data, field, self.name)

@@ -10,14 +10,18 @@ from crfkit.solvers.adam import Adam
 from crfkit.solvers.auto import Auto
 from crfkit.solvers.conjugate_gradient import ConjugateGradient
 from crfkit.solvers.dense_quasi_newton import BFGS, DFP
+from crfkit.solvers.fista import FISTA
 from crfkit.solvers.gradient_descent import GradientDescent
 from crfkit.solvers.iis import IIS
+from crfkit.solvers.ista import ISTA
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.line_searches import Armijo, ExactLineSearch, Goldstein, MoreThuente, StrongWolfe, UnitStep
 from crfkit.solvers.loop import Iteration
 from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, PassiveAggressive
 from crfkit.solvers.newton import Newton
+from crfkit.solvers.ogm import OGM
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.rda import RDA
 from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
 from crfkit.solvers.stopping import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, SuccessiveChanges
@@ -36,6 +40,10 @@ SOLVERS: dict[str, Any] = {
         Newton,
         Tron,
         IIS,
+        ISTA,
+        FISTA,
+        OGM,
+        RDA,
         SGD,
         ASGD,
         AveragedPerceptron,
@@ -71,10 +79,14 @@ __all__ = [
     "ASGD",
     "BFGS",
     "DFP",
+    "FISTA",
     "IIS",
+    "ISTA",
     "LBFGS",
     "MIRA",
+    "OGM",
     "OWLQN",
+    "RDA",
     "SGD",
     "SMD",
     "SOLVERS",

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit.errors import ParameterError
+from crfkit.penalties.none import NoPenalty
+from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
+
+Part = tuple[str, slice, Any]  # name of the block, its weights, its penalty
+
+
+@dataclass(frozen=True)
+class Blockwise:
+    """A penalty of its own for each named block of the weights, e.g. another strength for edges than for nodes.
+
+    Parameters
+    ----------
+    penalties : penalties by names of `layout`; blocks that are not named are not penalised.
+    layout : the blocks, as `loss.layout`.
+
+    >>> from crfkit.penalties import L1, L2
+    >>> Blockwise({"node": L1(0.1), "edge": L2(1.0)}, {"node": slice(0, 4), "edge": slice(4, 6)}).name
+    'node L1(0.1), edge L2(1)'
+    """
+
+    penalties: Any  # kept as ((name, penalty), …)
+    layout: Any  # kept as ((name, start, stop), …)
+
+    def __post_init__(self) -> None:
+        penalties, layout = dict(self.penalties), self.layout
+        if isinstance(layout, Mapping):
+            layout = tuple((name, place.start or 0, place.stop) for name, place in layout.items())
+        known = [name for name, _, _ in layout]
+        for name, penalty in penalties.items():
+            if name not in known:
+                raise ParameterError(f"there is no block {name!r}; the blocks are {', '.join(known)}")
+            if isinstance(penalty, type) or not isinstance(penalty, Penalty):
+                raise ParameterError(f"the penalty of {name!r} must be one such as L1(1.0), not {penalty!r}")
+        object.__setattr__(self, "penalties", tuple(penalties.items()))
+        object.__setattr__(self, "layout", layout)
+
+    @property
+    def name(self) -> str:
+        return ", ".join(f"{name} {penalty.name}" for name, penalty in self.penalties) or NoPenalty().name
+
+    def _parts(self) -> Iterator[Part]:
+        places = {name: slice(start, stop) for name, start, stop in self.layout}
+        return ((name, places[name], penalty) for name, penalty in self.penalties)
+
+    def value(self, w: Vector) -> float:
+        return float(sum(penalty.value(w[place]) for _, place, penalty in self._parts()))
+
+    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+        halves: tuple[list[Part], list[Part]] = ([], [])
+        for name, place, penalty in self._parts():
+            for half, part in zip(halves, penalty.split(), strict=True):
+                if part is not None:
+                    half.append((name, place, part))
+        smooth, rest = (tuple(half) for half in halves)
+        return (_SmoothBlocks(smooth) if smooth else None), (_RestBlocks(rest) if rest else None)
+
+    @property
+    def strength(self) -> float:
+        """The largest of the parts that have one; `at` keeps their proportions."""
+        return max((getattr(penalty, "strength", 0.0) for _, penalty in self.penalties), default=0.0)
+
+    def at(self, strength: float) -> Blockwise:
+        """The same proportions with another largest strength."""
+        if self.strength == 0:
+            raise ParameterError(f"{self.name} has no strength that could be scaled")
+        factor = strength / self.strength
+        scaled = {name: p.at(factor * p.strength) if hasattr(p, "at") else p for name, p in self.penalties}
+        return Blockwise(scaled, self.layout)
+
+    def critical_strength(self, gradient: Vector) -> float:
+        """The least strength at which zero is optimal for all blocks whose penalty has such a strength."""
+        return max(
+            (
+                penalty.critical_strength(gradient[place]) * self.strength / penalty.strength
+                for _, place, penalty in self._parts()
+                if hasattr(penalty, "critical_strength") and penalty.strength > 0 and place.stop > place.start
+            ),
+            default=0.0,
+        )
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    parts: tuple[Part, ...]
+
+    @property
+    def name(self) -> str:
+        return ", ".join(f"{name} {part.name}" for name, _, part in self.parts)
+
+    def value(self, w: Vector) -> float:
+        return float(sum(part.value(w[place]) for _, place, part in self.parts))
+
+
+class _SmoothBlocks(_Blocks):
+    kinds = frozenset({"blocks"})
+
+    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+        return self, None
+
+    def add_gradient(self, w: Vector, gradient: Vector) -> None:
+        for _, place, part in self.parts:
+            part.add_gradient(w[place], gradient[place])
+
+    def add_hessp(self, w: Vector, v: Vector, product: Vector) -> None:
+        for _, place, part in self.parts:
+            part.add_hessp(w[place], v[place], product[place])
+
+    def add_hess_diag(self, w: Vector, diagonal: Vector) -> None:
+        for _, place, part in self.parts:
+            part.add_hess_diag(w[place], diagonal[place])
+
+
+class _RestBlocks(_Blocks):
+    @property
+    def kinds(self) -> frozenset[str]:
+        """What all parts can do; not "l1", which has one strength for all weights."""
+        return frozenset.intersection(*(part.kinds for _, _, part in self.parts)) - {"l1"}
+
+    @property
+    def strength(self) -> float:
+        """The largest."""
+        return max(float(getattr(part, "strength", 1.0)) for _, _, part in self.parts)
+
+    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
+        return None, self
+
+    def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
+        least = 1.0 * gradient
+        for _, place, part in self.parts:
+            least[place] = part.min_norm_subgradient(w[place], gradient[place])
+        return least
+
+    def prox(self, w: Vector, step: float) -> Vector:
+        near = 1.0 * w
+        for _, place, part in self.parts:
+            near[place] = part.prox(w[place], step)
+        return near

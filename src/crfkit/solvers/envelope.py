@@ -1,0 +1,47 @@
+"""Smoothing a penalty r that has a prox (Nesterov 2005): its Moreau envelope
+
+    r_μ(w) = min_x r(x) + ‖x − w‖²/(2γ),   ∇r_μ(w) = (w − prox(w, γ))/γ,   γ = μ/strength
+
+For strength·‖w‖₁ that is the Huber function of width μ.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit.arrays import combine, dot
+from crfkit.protocols import Vector
+from crfkit.solvers.objective import Point
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """An objective at w with the rest of the penalty smoothed; what the quadratic bound needs of it."""
+
+    w: Vector
+    smooth_value: float
+    grad: Vector
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Of the rest of a penalty; without a rest, or one of strength 0, nothing is added."""
+
+    rest: Any
+    mu: float
+
+    @property
+    def lipschitz(self) -> float:
+        """1/γ."""
+        return 0.0 if self.rest is None else float(getattr(self.rest, "strength", 1.0)) / self.mu
+
+    def at(self, point: Point) -> Smoothed:
+        rate = self.lipschitz
+        if rate == 0.0 or not math.isfinite(point.smooth_value):
+            return Smoothed(point.w, point.smooth_value, point.grad)
+        near = self.rest.prox(point.w, 1.0 / rate)
+        away = combine(point.w, -1.0, near)
+        value = point.smooth_value + self.rest.value(near) + 0.5 * rate * dot(away, away)
+        return Smoothed(point.w, value, combine(point.grad, rate, away))

@@ -1,0 +1,135 @@
+"""FISTA, accelerated proximal gradients (Beck & Teboulle 2009).
+
+    y = w_k + ((t_k − 1)/t)·(w_k − w_{k−1}),   w_{k+1} = prox(y − ∇f(y)/L),   t = ½(1 + √(1 + 4·t_k²·L/L_k))
+
+L/L_k is 1 unless backtracking changes L; the factor keeps the rate when it does (Scheinberg, Goldfarb & Bai 2014).
+The momentum is kept as v = (t_k − 1)·(w_k − w_{k−1}), so that y = w_k + v/t; t_k = 0 starts (again) without any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from array_api_compat import array_namespace
+
+from crfkit.arrays import combine, dot
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.result import Status
+from crfkit.solvers.descent import saved_vector
+from crfkit.solvers.lipschitz import EPSILON, MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.loop import IterativeSolver
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.proximal import Patience, check_proximal, forward_backward, start
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+RESTARTS = ("none", "function", "gradient")
+
+
+@dataclass(frozen=True)
+class FISTAState:
+    point: Point
+    v: Vector  # momentum
+    t: float
+    L: float  # of the last step
+    length: StepLength
+    patience: Patience
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"v": self.v, "t": self.t, "L": self.L, **self.length.saved(), **self.patience.saved()}
+
+
+@dataclass(frozen=True)
+class FISTA(IterativeSolver):
+    """Minimises a smooth loss with any penalty that has a prox: J(w_k) − J* ≤ 2L·‖w₀ − w*‖²/(k + 1)² if J is convex.
+
+    An iteration takes two evaluations, one where the step begins and one at the point that it reaches.
+
+    Parameters
+    ----------
+    restart : drop the momentum "gradient": when it points uphill; "function": when J rises (O'Donoghue & Candès 2015);
+        "none": never. With restarts the rate becomes linear near an optimum that is strongly convex.
+    monotone : a step that would make J rise moves the momentum only (MFISTA, Beck & Teboulle 2009b).
+    lipschitz : L, a bound of the curvature of loss + smooth part of the penalty. None: the loss's own, or, if it knows
+        none, found by backtracking, where L shrinks by a tenth after each step and doubles when a step is too long.
+    backtracking : check L at every step though it is known. None: only if it is not.
+    random_start : scale of normal noise that is added to the start.
+    seed : of that noise.
+
+    >>> FISTA(restart="none", monotone=True).name
+    'fista'
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 10_000
+    seed: int = 0
+    restart: Literal["none", "function", "gradient"] = "gradient"
+    monotone: bool = False
+    lipschitz: float | None = None
+    backtracking: bool | None = None
+    random_start: float = 0.0
+
+    name: ClassVar[str] = "fista"
+    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+
+    def __post_init__(self) -> None:
+        check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)
+        if self.restart not in RESTARTS:
+            raise ParameterError(f"restart must be one of {', '.join(RESTARTS)}, not {self.restart!r}")
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> FISTAState:
+        point = objective.at(start(w0, self.random_start, self.seed, saved))
+        length = StepLength.at(objective, self.lipschitz, self.backtracking, saved)
+        v = saved_vector(saved, "v", w0) if "v" in saved else array_namespace(w0).zeros_like(w0)
+        t, L = float(saved.get("t", 0.0)), float(saved.get("L", 0.0))
+        return FISTAState(point, v, t, L, length, Patience.at(point, saved))
+
+    def step(self, objective: Objective, state: FISTAState) -> FISTAState | Status:
+        old = state.point
+        if old.optimality == 0.0:
+            return Status.CONVERGED
+        length = state.length.ready(objective, old)
+        if isinstance(length, Status):
+            return length
+        found = self._advance(objective, state, length)
+        if found is None:
+            return Status.LINE_SEARCH_FAILED
+        y, z, t, length = found
+        rises = _rises(old, z)
+        new = old if self.monotone and rises else z
+        patience = state.patience.after(new, waves=self.restart == "none" and not self.monotone)
+        if isinstance(patience, Status):
+            return patience
+        v = combine(t * (z.w - new.w), t - 1.0, combine(new.w, -1.0, old.w))
+        uphill = dot(combine(y, -1.0, z.w), combine(z.w, -1.0, old.w)) > 0
+        if (self.restart == "gradient" and uphill) or (self.restart == "function" and rises):
+            t, v = 0.0, 0.0 * v
+        return FISTAState(new, v, t, length.L, length.longer(), patience)
+
+    def _advance(
+        self, objective: Objective, state: FISTAState, length: StepLength
+    ) -> tuple[Vector, Point, float, StepLength] | None:
+        """(y, the point that a step from it reaches, t, the step's length)."""
+        old, past, v = state.point, state.t, state.v
+        for _ in range(MAX_TRIALS):
+            ratio = length.L / state.L if state.L > 0 else 1.0
+            t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * past * past * ratio))
+            begin = objective.at(combine(old.w, 1.0 / t, v)) if past > 0 else old
+            if begin is not old and not begin.finite:
+                past, v = 0.0, 0.0 * v  # too far: without momentum
+                continue
+            new = forward_backward(objective, begin, length.L)
+            if not length.checked or bound_holds(begin, new, length.L):
+                return begin.w, new, t, length
+            length = length.shorter()
+        return None
+
+
+def _rises(old: Point, new: Point) -> bool:
+    """Whether the objective does or, where it is flat to rounding, its slope."""
+    noise = 4.0 * EPSILON * abs(old.value)
+    return new.value > old.value + noise or (new.value > old.value and new.optimality >= old.optimality)

@@ -1,0 +1,76 @@
+"""ISTA, proximal gradients: w⁺ = prox(w − ∇f(w)/L), step 1/L (Daubechies et al. 2004; Beck & Teboulle 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from crfkit.protocols import Vector
+from crfkit.result import Status
+from crfkit.solvers.lipschitz import MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.loop import IterativeSolver
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.proximal import Patience, check_proximal, forward_backward, start
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+
+@dataclass(frozen=True)
+class ISTAState:
+    point: Point
+    length: StepLength
+    patience: Patience
+
+    def saved(self) -> Mapping[str, Any]:
+        return {**self.length.saved(), **self.patience.saved()}
+
+
+@dataclass(frozen=True)
+class ISTA(IterativeSolver):
+    """Minimises a smooth loss with any penalty that has a prox, slowly: J(w_k) − J* ≤ L·‖w₀ − w*‖²/(2k). J never rises.
+
+    Parameters
+    ----------
+    lipschitz : L, a bound of the curvature of loss + smooth part of the penalty. None: the loss's own, or, if it knows
+        none, found by backtracking, where L shrinks by a tenth after each step and doubles when a step is too long.
+    backtracking : check L at every step though it is known. None: only if it is not.
+    random_start : scale of normal noise that is added to the start.
+    seed : of that noise.
+
+    >>> sorted(ISTA(lipschitz=10.0).handles_rest)
+    ['prox']
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 10_000
+    seed: int = 0
+    lipschitz: float | None = None
+    backtracking: bool | None = None
+    random_start: float = 0.0
+
+    name: ClassVar[str] = "ista"
+    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+
+    def __post_init__(self) -> None:
+        check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ISTAState:
+        point = objective.at(start(w0, self.random_start, self.seed, saved))
+        length = StepLength.at(objective, self.lipschitz, self.backtracking, saved)
+        return ISTAState(point, length, Patience.at(point, saved))
+
+    def step(self, objective: Objective, state: ISTAState) -> ISTAState | Status:
+        point = state.point
+        if point.optimality == 0.0:
+            return Status.CONVERGED
+        length = state.length.ready(objective, point)
+        if isinstance(length, Status):
+            return length
+        for _ in range(MAX_TRIALS):
+            new = forward_backward(objective, point, length.L)
+            if not length.checked or bound_holds(point, new, length.L):
+                patience = state.patience.after(new)
+                return patience if isinstance(patience, Status) else ISTAState(new, length.longer(), patience)
+            length = length.shorter()
+        return Status.LINE_SEARCH_FAILED

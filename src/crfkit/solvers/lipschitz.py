@@ -1,0 +1,123 @@
+"""How long a proximal step may be: 1/L, where L bounds how fast the gradient of the smooth part f changes.
+
+Where L is known at every w it is trusted. Otherwise it is found by backtracking: a step d from x is taken if
+
+    f(x + d) ≤ f(x) + ∇f(x)·d + L/2·‖d‖²
+
+and L is doubled if not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crfkit.arrays import combine, dot, norm
+from crfkit.errors import ParameterError
+from crfkit.result import Status
+from crfkit.solvers.objective import Objective, Point
+
+GROW = 2.0
+SHRINK = 0.9  # of L after every step that was taken; about one trial in seven is then too long
+MAX_TRIALS = 100
+MAX_STEP = 1e20  # weights beyond it have diverged
+EPSILON = 2.0**-52
+
+
+@dataclass(frozen=True)
+class StepLength:
+    """L, and whether steps are checked against it."""
+
+    L: float  # 0: not known yet
+    checked: bool
+
+    @classmethod
+    def at(
+        cls, objective: Objective, lipschitz: float | None, backtracking: bool | None, saved: Mapping[str, Any]
+    ) -> StepLength:
+        """At the start of a run. `lipschitz` None: what the loss and its penalty say, if they do."""
+        known = lipschitz if lipschitz is not None else _known(objective)
+        checked = known is None or known == 0.0 if backtracking is None else backtracking
+        if not checked and known is None:
+            raise ParameterError(
+                f"without backtracking the {objective.loss.name} needs a Lipschitz constant of its gradient: give "
+                "lipschitz"
+            )
+        return cls(float(saved["lipschitz"]) if checked and "lipschitz" in saved else known or 0.0, checked)
+
+    def ready(self, objective: Objective, point: Point) -> StepLength | Status:
+        """With a first guess of L, if there is none: the curvature along the gradient."""
+        if self.L > 0:
+            return self
+        found = _curvature(objective, point)
+        return found if isinstance(found, Status) else replace(self, L=found)
+
+    def longer(self) -> StepLength:
+        """L may be smaller near the optimum than on the way."""
+        return replace(self, L=SHRINK * self.L) if self.checked else self
+
+    def shorter(self) -> StepLength:
+        return replace(self, L=GROW * self.L)
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"lipschitz": self.L} if self.checked else {}
+
+
+def check_constant(lipschitz: float | None, backtracking: bool | None) -> None:
+    if lipschitz is not None and not (math.isfinite(lipschitz) and lipschitz > 0):
+        raise ParameterError(f"lipschitz must be None or a finite number > 0, not {lipschitz!r}")
+    if backtracking not in (None, True, False):
+        raise ParameterError(f"backtracking must be True, False or None, not {backtracking!r}")
+
+
+def bound_holds(x: Any, new: Any, L: float) -> bool:
+    """The quadratic bound at x holds at the new point. Both have w, smooth_value and grad.
+
+    Where the values differ by little more than rounding, the gradients decide: (∇f(new) − ∇f(x))·d ≤ L·‖d‖².
+    """
+    if not (math.isfinite(new.smooth_value) and math.isfinite(norm(new.grad))):
+        return False
+    d = combine(new.w, -1.0, x.w)
+    model = 0.5 * L * dot(d, d)
+    size = max(abs(x.smooth_value), abs(new.smooth_value))
+    if model > 1e5 * EPSILON * size:
+        return bool(new.smooth_value - x.smooth_value - dot(x.grad, d) <= model)
+    change = dot(combine(new.grad, -1.0, x.grad), d)
+    return change <= 2.0 * model or L * norm(d) <= 64.0 * EPSILON * (1.0 + size)
+
+
+def _known(objective: Objective) -> float | None:
+    """L of the loss and of the smooth part of the penalty, where both are known."""
+    smooth: Any = objective.smooth
+    loss: Any = objective.loss
+    if "lipschitz" not in loss.capabilities:
+        return None
+    if smooth is None:
+        return float(loss.lipschitz())
+    if "l2" in smooth.kinds:
+        return float(loss.lipschitz() + smooth.strength)
+    return float(loss.lipschitz() + smooth.lipschitz()) if hasattr(smooth, "lipschitz") else None
+
+
+def _curvature(objective: Objective, point: Point) -> float | Status:
+    """gᵀ∇²f·g/gᵀg by a difference; where that is not positive, further away, and if it never is f has no minimum."""
+    g = point.grad
+    length = norm(g)
+    if length == 0.0:
+        return 1.0
+    step = 1e-3 * max(1.0, norm(point.w)) / length
+    while step * length < MAX_STEP:
+        ahead = objective.at(combine(point.w, -step, g))
+        found = 1.0 - dot(ahead.grad, g) / length**2  # step times the curvature
+        if not math.isfinite(found):
+            break
+        if found > 1e-9:
+            return found / step
+        if objective.rest is not None or not ahead.smooth_value < point.smooth_value:
+            break  # the rest may bound what f does not; and a gradient along which f rises is wrong
+        step *= 4.0
+    else:
+        return Status.DIVERGED
+    return length
