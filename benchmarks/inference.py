@@ -97,6 +97,10 @@ def pgmax(p: Potentials, shape: tuple[int, int], sweeps: int) -> Callable[[], An
         from pgmax import fgraph, fgroup, infer, vgroup
     except ImportError:
         return None
+    if not hasattr(jax.lib, "xla_bridge"):  # where PGMax 0.6 looks for what newer versions of JAX keep elsewhere
+        from jax.extend import backend
+
+        jax.lib.xla_bridge = backend
     variables = vgroup.NDVarArray(num_states=2, shape=shape)
     graph = fgraph.FactorGraph(variable_groups=variables)
     names = [(i // shape[1], i % shape[1]) for i in range(p.graph.n_nodes)]
