@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 
 import numpy as np
@@ -428,6 +429,7 @@ def test_threads_stop_after_an_error():
         begun.append(k)
         if k == 3:
             raise DataError("three")
+        time.sleep(0.001)  # or all have begun before the error is seen
         return k
 
     with pytest.raises(DataError, match="three"):
