@@ -231,6 +231,8 @@ def test_nothing_to_infer(name):
         ("bp", {"max_iterations": 0}),
         ("bp", {"tolerance": float("nan")}),
         ("trw", {"n_trees": 0}),
+        ("trw", {"kernels": "fast"}),
+        ("mean-field", {"kernels": None}),
         ("mean-field", {"damping": -0.1}),
         ("bp", {"speed": 3}),
         ("belief", {}),

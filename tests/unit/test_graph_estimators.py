@@ -433,6 +433,25 @@ def test_graphs_without_edges_features_or_nodes():
     assert len(crf.predict([lone[-2]])[0]) == 1
 
 
+def test_unknown_labels_of_tables():
+    """What is not known is summed out: a label that is not known tells nothing; all of a row tell what they are."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    Y = (X @ rng.normal(size=(2, 3)) + rng.normal(size=(60, 3)) > 0).astype(float)
+    Y[::4, 1] = np.nan
+    Y[5] = np.nan
+    options = {"inference": "enumerate", "tolerance": 1e-9}
+    crf = GraphCRF(**options).fit(X, Y)
+    keep = np.delete(np.arange(60), 5)
+    np.testing.assert_allclose(crf.result_.value, GraphCRF(**options).fit(X[keep], Y[keep]).result_.value, rtol=1e-7)
+    penalty = 0.5 * (crf.result_.w**2).sum()
+    np.testing.assert_allclose(crf.result_.value, penalty - crf.log_likelihood(X, Y).sum(), rtol=1e-9)
+    alone = GraphCRF(**options).fit(None, Y)
+    assert alone.result_.status.converged
+    with pytest.raises(DataError, match="no label at row 0, column y1, and this loss needs all labels"):
+        GraphCRF(loss="pseudo-likelihood").fit(X, Y)
+
+
 def test_unknown_labels_of_graphs():
     X, Y = graphs()
     hidden = [np.where(np.arange(len(y)) == 1, -1, y) for y in Y]
@@ -813,7 +832,6 @@ some_missing[4, 2] = np.nan
         (X0[:, 0], Y0, r"X must be \[samples, features\]"),
         (X0[:5], Y0, "X has 5 rows, Y has 20"),
         (with_nan, Y0, "X: row 3, column 1 is nan"),
-        (X0, some_missing, "no label at row 4, column y2"),
         (X0, Y0 * [1, 0, 1], "column y1 of Y has only the label 0"),
         (X0, np.array([["a", 1, 1], ["b", "c", 0]] * 10, dtype=object), "column y1 of Y holds 1 and 'c'"),
         (X0, [[0, 1], [1]], "rows have different lengths"),

@@ -25,8 +25,9 @@ class GraphCRF(PairwiseEstimator):
     It learns from tables or from graphs; which one, X tells.
 
     Tables (multi-label, multi-output): X [samples, features] is an array, a sparse matrix, a data frame or None (a
-    field without inputs), Y [samples, variables] holds a label each. Every row is a graph of the same variables, with
-    weights for each variable and each edge. Columns may have different labels; ``classes_`` is a list of arrays.
+    field without inputs), Y [samples, variables] holds a label each, or None or NaN where it is not known. Every row is
+    a graph of the same variables, with weights for each variable and each edge. Columns may have different labels;
+    ``classes_`` is a list of arrays.
 
     Graphs: X is a list of samples, Y a list with an array of labels each (or, for networkx, a dict by node). A sample
     is a dict with "edges", "features" [nodes, features], "edge_features" [edges, features] and, where there are no

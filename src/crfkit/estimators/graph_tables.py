@@ -40,10 +40,6 @@ class TableEncoder:
         columns = _read_columns(Y, names)
         if not names or not len(columns[0][0]):
             raise DataError("Y has no columns" if not names else "Y has no rows")
-        for name, (_, known) in zip(names, columns, strict=True):
-            if not known.all():
-                row = int(np.flatnonzero(~known)[0])
-                raise DataError(f"Y has no label at row {row}, column {name}; drop the row or fill it in")
         classes = [
             learn_classes(values, known, f"column {name} of Y", minus_one=True)
             for name, (values, known) in zip(names, columns, strict=True)
@@ -73,7 +69,16 @@ class TableEncoder:
 
     def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
         """`rows`: where there are no inputs, "counts" are the sufficient statistics of all, "distinct" has equal rows
-        once, with their number as a weight, "all" keeps them."""
+        once, with their number as a weight, "all" keeps them. Labels may be unknown where counts would do: the
+        likelihood sums over them."""
+        if (states < 0).any():
+            if rows == "distinct":
+                row, column = np.argwhere(states < 0)[0]
+                raise DataError(
+                    f"Y has no label at row {row}, column {self.variables[column]}, and this loss needs all labels: "
+                    "drop the row, fill it in, or use the likelihood, which sums over labels that are not known"
+                )
+            rows = "distinct"
         if self.features is None and rows == "counts":
             return GraphData.counts(self.structure, states, max(self.n_states), weights)
         if self.features is None and rows == "distinct":

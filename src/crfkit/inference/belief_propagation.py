@@ -92,6 +92,9 @@ def check_iteration(engine: Any, adaptive: bool = False) -> None:
     elif not _is_number(engine.damping) or not 0 <= engine.damping < 1:
         raise ParameterError(f"damping must be a number from 0 to below 1, not {engine.damping!r}")
     check_threads(engine.n_threads)
+    names = ("auto", *_core.available_kernels())
+    if getattr(engine, "kernels", "auto") not in names:
+        raise ParameterError(f"this machine runs the kernels {', '.join(names)}, not {engine.kernels!r}")
 
 
 def _is_number(given: Any) -> bool:
