@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 import stat
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -286,7 +287,8 @@ def test_demo(run):
     assert (outcome.code, outcome.err) == (0, "")
     f1 = float(re.search(r"^overall +\S+ +\S+ +([\d.]+)%", outcome.out, re.MULTILINE)[1])
     assert 80 < f1 < 100
-    assert {path.name for path in Path("kept").iterdir()} == {"train.txt", "test.txt", "template", "model.crf"}
+    names = {path.name for path in Path("kept").iterdir()} - {"images", "masks"}  # those need Pillow
+    assert names == {"train.txt", "test.txt", "template", "model.crf", "segmenter.crf"}
 
 
 def test_demo_shows_what_the_commands_print(call):
@@ -295,6 +297,34 @@ def test_demo_shows_what_the_commands_print(call):
     assert "\n".join(tagged) in shown
     assert call("eval", "kept/model.crf", "kept/test.txt").out in shown
     assert call("inspect", "kept/model.crf", "--top", 3).out in shown
+    assert call("inspect", "kept/segmenter.crf", "--top", 3).out in shown
+
+
+def wrong_pixels(shown):
+    """(each block by itself, the segmenter), in per cent."""
+    return [
+        float(re.search(rf"([\d.]+) % of the pixels wrong: {name}", shown)[1])
+        for name in ("each block by itself", "the segmenter")
+    ]
+
+
+def test_demo_segments_files_as_it_says(call):
+    pytest.importorskip("PIL")
+    outcome = call("demo", "--sentences", 10, "--keep", "kept", "--seed", 3)
+    alone, coupled = wrong_pixels(outcome.out)
+    assert coupled < 0.6 * alone
+    told = json.loads(call("segment", "eval", "kept/segmenter.crf", "kept/images", "kept/masks", "--json").out)
+    assert 100 * told["error"] == pytest.approx(coupled, abs=0.01)
+
+
+def test_demo_without_pillow(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    outcome = call("demo", "--sentences", 10, "--keep", "kept")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "pip install 'crfkit[images]'" in outcome.out
+    alone, coupled = wrong_pixels(outcome.out)
+    assert coupled < 0.6 * alone
+    assert not Path("kept/images").exists()
 
 
 @pytest.mark.parametrize(

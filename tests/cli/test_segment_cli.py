@@ -128,6 +128,44 @@ def test_more_classes(folders, call, fails):
     assert set(np.unique(load("out/a_mask.png"))) <= {0, 128, 255}
 
 
+def test_inspect(folders, call):
+    assert call(*TRAIN, "--colour", "--position", "--size", "24x30", "--l1", "3").code == 0
+    model = SegmenterModel.load("s.crf")
+    out = call("inspect", "s.crf", "--top", 4).out
+    assert out.startswith("2 classes: 0 255\nblocks of 2×2 pixels of images resized to 24×30, 170 features: 128 sift, ")
+    assert f"{model.field.field.size} weights: 171 unary (ising), 171 pairwise (ising)" in out
+    assert "trained: pseudo-likelihood + L1(3) = " in out
+    names = ("intercept", *model.features.names)
+    selected = model.selected()
+    assert 0 < len(selected["unary"]) < 170
+    for (part, used), weights, towards in zip(selected.items(), model.weights(), ("255", "equal"), strict=True):
+        assert f"{part} features used: {len(used)} of 170" in out
+        block = out.partition(f"strongest {part} weights, of standardised features\n")[2].partition("\n\n")[0]
+        order = np.argsort(-np.abs(weights[0]), kind="stable")[:4]
+        assert [line.split(maxsplit=1)[1] for line in block.splitlines()] == [
+            f"{names[k]}  →  {towards}" for k in order if weights[0, k]
+        ]
+        np.testing.assert_allclose(
+            [float(line.split()[0]) for line in block.splitlines()], weights[0, order], atol=1e-4
+        )
+    assert "strongest" not in call("inspect", "s.crf", "--top", 0).out
+
+
+def test_inspect_more_classes(folders, call):
+    three = load("masks/a.png").copy()
+    three[:4, :4] = 128
+    save("masks/a.png", three)
+    Path("masks/b.jpg").unlink()
+    save("masks/b.png", scene(25, 30, 1)[1])
+    assert call(*TRAIN, "--multi-class", "--features", "c1").code == 0
+    out = call("inspect", "s.crf", "--top", 1000).out
+    assert out.startswith("3 classes: 0 128 255\n")
+    nodes, edges = SegmenterModel.load("s.crf").weights()
+    assert out.count("  →  ") == np.count_nonzero(nodes) + np.count_nonzero(edges)
+    assert out.count("intercept  →  ") == 4
+    assert out.count("  →  128") == np.count_nonzero(nodes[1])
+
+
 # --- wrong input
 
 

@@ -21,3 +21,34 @@ def test_one_line_per_result_each_falling():
         assert all(a >= b for a, b in zip(line.get_ydata(), line.get_ydata()[1:], strict=False))
     with pytest.raises(ParameterError, match="against"):
         plot_trace(results, against="hours")
+
+
+def test_errors_a_panel_each_with_what_callbacks_returned():
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    from crfkit.plots import plot_errors
+
+    def seen(it):
+        every = {"test_error": 1 / (1 + it.row.iteration)}
+        return every | ({"train_error": 0.5} if it.row.iteration % 2 == 0 else {})
+
+    results = {s: ChainCRF(solver=s).fit(X, y, callbacks=[seen]).result_ for s in ("lbfgs", "cg")}
+    axes = plot_errors(results, against="iteration")
+    assert [ax.get_ylabel() for ax in axes] == ["objective", "train error", "test error"]
+    for k, trace in enumerate(result.trace for result in results.values()):
+        objective, train, test = (ax.lines[k] for ax in axes)
+        assert objective.get_ydata().tolist() == [row.value for row in trace]
+        assert test.get_ydata().tolist() == [1 / (1 + row.iteration) for row in trace]
+        assert train.get_xdata().tolist() == [row.iteration for row in trace if row.iteration % 2 == 0]
+    (ax, other) = plot_errors({**results, "none": ChainCRF().fit(X, y).result_}, "test_error")
+    assert [line.get_label() for line in other.lines] == [line.get_label() for line in ax.lines] == [*results, "none"]
+    assert len(other.lines[2].get_xdata()) == 0
+    assert plot_errors(results, (), axes=[ax]) == [ax]
+    with pytest.raises(ParameterError, match="no trace has 'dev_error'; callbacks returned test_error, train_error"):
+        plot_errors(results, ["dev_error"])
+    with pytest.raises(ParameterError, match="1 axes for 3 panels"):
+        plot_errors(results, axes=[ax])
+    with pytest.raises(ParameterError, match="against"):
+        plot_errors(results, against="hours")
+    plt.close("all")

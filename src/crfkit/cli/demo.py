@@ -32,7 +32,9 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generator.")] = 0,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the files in this folder.")] = None,
 ) -> None:
-    """Train, tag and score on a corpus that crfkit generates: people, places, firms and dates."""
+    """Train, tag and score on a corpus that crfkit generates (people, places, firms and dates), then on images."""
+    from crfkit.cli import demo_segment
+
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
         try:
@@ -40,6 +42,7 @@ def demo(
         except OSError as error:
             raise DataError(f"cannot make the folder: {error.strerror}", folder) from error
         _run(folder, sentences, seed)
+        demo_segment.show(folder, seed)
     if keep:
         typer.echo(f"\nfiles are in {keep}")
 

@@ -21,12 +21,16 @@ def inspect(
 ) -> None:
     """Show what a model has learned: labels, sizes, the strongest weights and transitions."""
     from crfkit import modelfile
-    from crfkit.cli import inspect_graph
+    from crfkit.cli import inspect_graph, inspect_segmenter
     from crfkit.estimators.chain_model import ChainModel
     from crfkit.estimators.graph_model import GraphModel
+    from crfkit.estimators.segmenter_model import SegmenterModel
 
-    if modelfile.read(model).kind == "graph":
+    kind = modelfile.read(model).kind
+    if kind == "graph":
         typer.echo(inspect_graph.report(GraphModel.load(model), top))
+    elif kind == "segmenter":
+        typer.echo(inspect_segmenter.report(SegmenterModel.load(model), top))
     else:
         typer.echo(report(ChainModel.load(model), top))
 

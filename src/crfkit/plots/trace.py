@@ -1,8 +1,8 @@
-"""Convergence: how far the objective is above the best known value, against seconds."""
+"""Convergence: the objective, its gap to the best known value, and errors on data, against seconds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crfkit.errors import ParameterError
@@ -17,12 +17,7 @@ def plot_trace(
     `optimum` is the value that gaps are measured from, by default the smallest in the results; `against` is any
     column of the trace that grows: "seconds", "iteration" or "evaluations".
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ParameterError("plots need matplotlib: pip install 'crfkit[plots]'") from None
-    if against not in ("seconds", "iteration", "evaluations"):
-        raise ParameterError(f"against must be seconds, iteration or evaluations, not {against!r}")
+    plt = _pyplot(against)
     best = min(result.value for result in results.values()) if optimum is None else optimum
     if ax is None:
         _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
@@ -31,8 +26,62 @@ def plot_trace(
         if gaps:
             ax.plot(*zip(*gaps, strict=True), label=name)
     ax.set_yscale("log")
-    ax.set_xlabel(against if against != "iteration" else "iterations")
-    ax.set_ylabel("objective above the optimum, relative")
-    ax.grid(alpha=0.3)
+    _label(ax, against, "objective above the optimum, relative")
     ax.legend()
     return ax
+
+
+def plot_errors(
+    results: Mapping[str, Result],
+    keys: Sequence[str] = ("train_error", "test_error"),
+    against: str = "seconds",
+    axes: Sequence[Any] | None = None,
+) -> Any:
+    """Draws a panel for the objective and one for each key, a line per result; returns the axes.
+
+    Keys are what callbacks returned: with ``callbacks=[lambda it: {"test_error": error(it.w)}]`` a trace has
+    "test_error". Rows without a key are left out of its panel. Seconds are without the time that callbacks took.
+    """
+    plt = _pyplot(against)
+    if isinstance(keys, str):
+        keys = (keys,)
+    rows = [row for result in results.values() for row in result.trace]
+    for key in keys:
+        if not any(key in row.extra for row in rows):
+            there = ", ".join(sorted({name for row in rows for name in row.extra})) or "nothing"
+            raise ParameterError(f"no trace has {key!r}; callbacks returned {there}")
+    if axes is None:
+        n = 1 + len(keys)
+        _, (axes,) = plt.subplots(1, n, figsize=(4.2 * n, 3.6), squeeze=False, layout="constrained")
+    assert axes is not None
+    if len(axes) != 1 + len(keys):
+        raise ParameterError(f"{len(axes)} axes for {1 + len(keys)} panels")
+    of_panels: list[str | None] = [None, *keys]
+    for ax, panel in zip(axes, of_panels, strict=True):
+        for name, result in results.items():
+            points = [
+                (getattr(row, against), row.value if panel is None else row.extra[panel])
+                for row in result.trace
+                if panel is None or panel in row.extra
+            ]
+            x, y = zip(*points, strict=True) if points else ((), ())
+            ax.plot(x, y, label=name)
+        _label(ax, against, "objective" if panel is None else panel.replace("_", " "))
+    axes[0].legend()
+    return axes
+
+
+def _pyplot(against: str) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ParameterError("plots need matplotlib: pip install 'crfkit[plots]'") from None
+    if against not in ("seconds", "iteration", "evaluations"):
+        raise ParameterError(f"against must be seconds, iteration or evaluations, not {against!r}")
+    return plt
+
+
+def _label(ax: Any, against: str, y: str) -> None:
+    ax.set_xlabel(against if against != "iteration" else "iterations")
+    ax.set_ylabel(y)
+    ax.grid(alpha=0.3)
