@@ -409,9 +409,9 @@ def test_sweeps_bound_the_inference_of_training_only(scenes):
 
     for inference, sweeps, expected in (("trw", 3, 3), ("bp", 7, 7), ("mean-field", None, None), ("junction", 5, None)):
         made = ImageSegmenter(inference=inference, sweeps=sweeps, n_threads=1)
-        engine = made._training_engine((12, 15), 2)
+        engine = made._training_engine((12, 15), 3, 2)
         assert (engine if isinstance(engine, str) else engine.max_iterations) == (expected or inference)
-    assert ImageSegmenter(sweeps=5)._training_engine((3, 40), 2) == "auto"  # narrow: exact
+    assert ImageSegmenter(sweeps=5)._training_engine((3, 40), 3, 2) == "auto"  # narrow: exact
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = ImageSegmenter(inference="trw", sweeps=2, max_iterations=3, n_threads=1, size=(12, 16))

@@ -203,8 +203,13 @@ def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_stat
 
     A table keeps "auto", the most exact there is: its graphs are small and dense, where approximations are far off.
     """
-    if inference != "auto" or isinstance(encoder, TableEncoder) or graph.is_forest:
-        return inference
+    return inference if inference != "auto" or isinstance(encoder, TableEncoder) else cheap_choice(graph, n_states)
+
+
+def cheap_choice(graph: Graph, n_states: int) -> str:
+    """The engine that "auto" is for graphs that bring their own edges."""
+    if graph.is_forest:
+        return "tree"
     entries = min(CHEAP[0], CHEAP[1] // max(1, graph.n_graphs))
     return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "trw"
 

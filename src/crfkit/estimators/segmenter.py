@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.data.sequences import Floats
 from crfkit.errors import DataError, ParameterError
+from crfkit.estimators.graph_model import cheap_choice
 from crfkit.estimators.grid import GridCRF
 from crfkit.estimators.pool import in_threads
 from crfkit.estimators.segmenter_blocks import block_labels, check_memory
@@ -24,7 +25,7 @@ from crfkit.estimators.segmenter_data import Pairs, StrengthPoint
 from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel, grid, learn_scales, with_options
 from crfkit.estimators.solver_options import make_seed
 from crfkit.features.image import Image, ImageFeatures
-from crfkit.inference.engines import choose_engine, make_engine
+from crfkit.inference.engines import make_engine
 from crfkit.penalties import L1
 from crfkit.protocols import Penalty
 from crfkit.readers.images import as_list, read_image
@@ -163,7 +164,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         if missing:
             raise DataError(f"no block has mostly the label {missing.pop()}: take smaller blocks, or a larger size")
         crf = self._field(*(("ising", "ising") if len(classes) == 2 else ("full", "potts")))
-        crf.inference = self._training_engine(max((x.shape[:2] for x in X), key=np.prod), len(classes))
+        crf.inference = self._training_engine(max((x.shape[:2] for x in X), key=np.prod), len(X), len(classes))
         self.path_: tuple[StrengthPoint, ...] = ()
 
         def made() -> SegmenterModel:
@@ -221,11 +222,11 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             warm_start=self.strengths is not None,
         )
 
-    def _training_engine(self, largest: tuple[int, int], n_classes: int) -> Any:
+    def _training_engine(self, largest: tuple[int, int], n_images: int, n_classes: int) -> Any:
         """With at most `sweeps` sweeps, if the engine is an iterative one and named."""
         if self.sweeps is None or not isinstance(self.inference, str):
             return self.inference
-        name = choose_engine(grid(*largest), n_classes) if self.inference == "auto" else self.inference
+        name = cheap_choice(grid(*largest).repeat(n_images), n_classes) if self.inference == "auto" else self.inference
         if name not in ITERATIVE:
             return self.inference
         return with_options(
@@ -239,7 +240,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
                 raise ParameterError("a validation set is for choosing among strengths; there are none")
             return []
         if self.penalty is not None and not hasattr(self.penalty, "at"):
-            raise ParameterError(f"strengths are for L1, L2 and ElasticNet, not {self.penalty!r}")
+            raise ParameterError(f"strengths are for penalties that have one, not {self.penalty!r}")
         strengths = sorted({float(strength) for strength in self.strengths}, reverse=True)
         if not strengths or not all(np.isfinite(s) and s >= 0 for s in strengths):
             raise ParameterError(f"strengths must be finite numbers >= 0, not {strengths!r}")

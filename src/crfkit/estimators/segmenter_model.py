@@ -16,7 +16,7 @@ from crfkit import modelfile
 from crfkit.data.graph import Graph
 from crfkit.data.sequences import Floats
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
-from crfkit.estimators.graph_model import GraphModel, ready_engine
+from crfkit.estimators.graph_model import GraphModel, cheap_engine, ready_engine
 from crfkit.estimators.grid_images import GridEncoder
 from crfkit.estimators.segmenter_blocks import full_size
 from crfkit.features.image import Image, ImageFeatures
@@ -109,10 +109,9 @@ class SegmenterModel:
 
     def marginals(self, potentials: Potentials) -> Marginals:
         """By the engine of the model; iterative ones named without options stop early (QUICK)."""
-        inference = self.field.inference
-        engine: Engine = ready_engine(
-            inference, potentials.graph, self.field.field.max_states, self.n_threads, self.field.seed
-        )
+        graph, K = potentials.graph, self.field.field.max_states
+        inference = cheap_engine(self.field.inference, self.field.encoder, graph, K)
+        engine: Engine = ready_engine(inference, graph, K, self.n_threads, self.field.seed)
         return (with_options(engine, **QUICK) if isinstance(inference, str) else engine).run(potentials)
 
     # --- what was learned
