@@ -13,17 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
-from crfkit.data.checks import Features, whole_numbers
+from crfkit.data.checks import whole_numbers
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.potentials import Potentials
+from crfkit.fields.score_map import coefficients, transposed
 
 NODE_FORMS = ("full", "reference", "ising")
 EDGE_FORMS = ("full", "symmetric", "potts", "ising", "reference", "minimal")
@@ -202,19 +201,19 @@ class GraphField:
     def potentials(self, data: GraphData, w: Floats) -> Potentials:
         """w → (unary, pairwise) log-potentials: linear."""
         node_weights, edge_weights = self.unpack(w)
-        unary = _coefficients(data, "node", node_weights)
+        unary = coefficients(data, "node", node_weights)
         if self.node_form == "ising":
             unary = unary @ self.node_basis
         if (self.n_states < self.max_states).any():
             types = np.zeros(len(unary), dtype=np.int32) if data.node_types is None else data.node_types
             unary[np.arange(self.max_states) >= self.n_states[types][:, None]] = -np.inf
-        return Potentials(data.graph, unary, _coefficients(data, "edge", edge_weights), self.edge_basis)
+        return Potentials(data.graph, unary, coefficients(data, "edge", edge_weights), self.edge_basis)
 
     def adjoint(self, data: GraphData, nodes: Floats, edges: Floats) -> Floats:
         """The transposed map: (node values [n, K], edge values [E, B] along the basis) → a vector of weights."""
         node_values = nodes @ self.node_basis.T if self.node_form == "ising" else nodes
         return self.pack(
-            _transposed(data, "node", node_values, self.n_types), _transposed(data, "edge", edges, self.n_edge_types)
+            transposed(data, "node", node_values, self.n_types), transposed(data, "edge", edges, self.n_edge_types)
         )
 
     def observed(self, data: GraphData) -> tuple[Floats, Floats]:
@@ -278,67 +277,3 @@ def untied_field(
         edge_form,
         ends,
     )
-
-
-def _coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
-    """[n, B] weights[type]·features of each node or edge."""
-    features: Features = getattr(data, f"{kind}_features")
-    T, B, width = weights.shape
-    index = _index(data, kind, T)
-    if index.by_type is not None:
-        out = np.empty((features.shape[0], B))
-        for t, chosen in enumerate(index.by_type):
-            out[chosen] = features[chosen] @ weights[t].T
-        return out
-    W = weights.reshape(T * B, width)
-    # BLAS is faster with few long rows than with few long columns
-    flat = (W @ features.T).T if T * B <= 8 and isinstance(features, np.ndarray) else features @ W.T
-    full: Floats = np.ascontiguousarray(flat).reshape(features.shape[0] * T, B)
-    return full if index.places is None else full[index.places]
-
-
-def _transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
-    """[T, B, d] Σ values·features by type: the transpose of _coefficients."""
-    features: Features = getattr(data, f"{kind}_features")
-    B = values.shape[1]
-    index = _index(data, kind, T)
-    if index.by_type is not None:
-        return np.array([values[chosen].T @ features[chosen] for chosen in index.by_type])
-    if index.gather is not None:
-        values = index.gather @ values
-    flat = values.reshape(features.shape[0], T * B).T @ features  # as rows: the features are read in their order
-    return np.asarray(flat).reshape(T, B, features.shape[1])
-
-
-@dataclass(frozen=True)
-class _Index:
-    """Which row of features, as seen by which type, a node or edge has; all None: its own row."""
-
-    by_type: list[Any] | None = None  # [T] who is of each type, where all have rows of their own
-    places: Any = None  # [n] row · T + type
-    gather: Any = None  # [R · T, n] sums values by place
-
-
-_indices: WeakKeyDictionary[GraphData, dict[tuple[str, int], _Index]] = WeakKeyDictionary()
-
-
-def _index(data: GraphData, kind: str, T: int) -> _Index:
-    """Made once: training asks for it at every step."""
-    known = _indices.setdefault(data, {})
-    if (kind, T) not in known:
-        known[kind, T] = _make_index(data, kind, T)
-    return known[kind, T]
-
-
-def _make_index(data: GraphData, kind: str, T: int) -> _Index:
-    n_rows: int = getattr(data, f"{kind}_features").shape[0]
-    rows: Ids | None = getattr(data, f"{kind}_rows")
-    types: Ids | None = getattr(data, f"{kind}_types")
-    if rows is None:
-        return _Index() if T <= 1 else _Index(by_type=[np.flatnonzero(types == t) for t in range(T)])
-    places = rows if T <= 1 or types is None else rows.astype(np.int64) * T + types
-    n = len(places)
-    if n == n_rows * T and np.array_equal(places, np.arange(n)):
-        return _Index()  # a table with features: rows and types in order
-    columns = csr_array((np.ones(n), places, np.arange(n + 1)), shape=(n, n_rows * T))
-    return _Index(places=places, gather=csr_array(columns.T))
