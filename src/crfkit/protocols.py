@@ -77,6 +77,9 @@ class Penalty(Protocol):
     @property
     def name(self) -> str: ...
     def value(self, w: Vector) -> float: ...
+
+    # A penalty of named blocks may have bound(layout): the same with the blocks of a loss, which the loop asks for.
+
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         """(smooth part, rest): solvers add the smooth part to the loss and treat the rest themselves."""
         ...

@@ -12,11 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from crfkit import ChainCRF
+from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
 from crfkit.errors import CapabilityError, ParameterError
+from crfkit.fields.graph import tied_field
+from crfkit.losses import PseudoLikelihood
 from crfkit.path import regularisation_path
 from crfkit.penalties import L1, L2, Blockwise, ElasticNet, GroupL2, GroupLinf, Groups, HuberL1, NoPenalty
 from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty
-from crfkit.solvers import FISTA, LBFGS, OWLQN, GradientNorm
+from crfkit.solvers import FISTA, LBFGS, OWLQN, GradientNorm, make_solver
 
 N = 12
 UNEQUAL = np.array([0, 3, 3, -1, 0, 7, 0, 3, -1, 7, 2, 0])  # sizes 4, 3, 2, 1; two weights of no group
@@ -418,3 +423,30 @@ def test_the_optimum_with_a_rounded_corner_is_near_the_true_one():
     for mu in (0.1, 0.01):
         found = LBFGS(stopping=GradientNorm(1e-8), max_iterations=5000).minimize(loss, HuberL1(1.0, mu), np.zeros(6))
         assert true.value - 6 * mu / 2 <= found.value <= true.value + 1e-9
+
+
+@pytest.mark.parametrize("solver", ["auto", "fista", "ista", "ogm", "lbfgs"])
+def test_blocks_are_those_of_the_loss(solver):
+    """Without a layout it takes that of the loss it meets."""
+    data = GraphData.make(Graph.grid((3, 4)), np.random.default_rng(0).normal(size=(12, 2)), None, [0, 1] * 6)
+    loss = PseudoLikelihood(data, tied_field(data, 2, "ising", "ising"))
+    kind = L2 if solver == "lbfgs" else L1
+    parts = {"node": kind(0.3), "edge": kind(1.0)}
+    options = {"stopping": GradientNorm(1e-6), "max_iterations": 3000}
+    free, given = (
+        make_solver(solver, **options).minimize(loss, penalty, np.zeros(loss.size))
+        for penalty in (Blockwise(parts), Blockwise(parts, loss.layout))
+    )
+    assert np.array_equal(free.w, given.w)
+    assert free.objective == given.objective
+    with pytest.raises(ParameterError, match="bound"):
+        Blockwise(parts).value(free.w)
+    with pytest.raises(ParameterError, match="no block 'vertex'"):
+        make_solver(solver).minimize(loss, Blockwise({"vertex": L2(1.0)}), np.zeros(loss.size))
+
+
+def test_estimators_take_blocks_without_a_layout():
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]] * 3, [["A", "B"], ["B", "A"]] * 3
+    chain = ChainCRF(penalty=Blockwise({"state": L1(0.1), "transition": L1(5.0)})).fit(X, y)
+    assert chain.result_.objective == "chain likelihood + state L1(0.1), transition L1(5)"
+    assert not chain.transition_features_

@@ -26,7 +26,7 @@ from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, Struc
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback, Iteration
+from crfkit.solvers.loop import Callback, Iteration, bound
 
 LOSSES: Mapping[str, type[ChainLoss]] = {
     "likelihood": ChainLikelihood,
@@ -112,7 +112,7 @@ class ChainTraining:
         if resume is not None:
             w0 = self._resumed(resume, field)
         solver = self.make_solver()
-        penalty = self.options.make_penalty(solver)
+        penalty = bound(self.options.make_penalty(solver), loss)
         with using_threads(count_threads(self.n_threads)):
             result = solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
         if development is not None:

@@ -18,23 +18,25 @@ class Blockwise:
     Parameters
     ----------
     penalties : penalties by names of `layout`; blocks that are not named are not penalised.
-    layout : the blocks, as `loss.layout`.
+    layout : the blocks, as `loss.layout`; None: those of the loss that it is minimised with (`bound`).
 
     >>> from crfkit.penalties import L1, L2
+    >>> Blockwise({"node": L1(0.1), "edge": L1(1.0)}).name
+    'node L1(0.1), edge L1(1)'
     >>> Blockwise({"node": L1(0.1), "edge": L2(1.0)}, {"node": slice(0, 4), "edge": slice(4, 6)}).name
     'node L1(0.1), edge L2(1)'
     """
 
     penalties: Any  # kept as ((name, penalty), …)
-    layout: Any  # kept as ((name, start, stop), …)
+    layout: Any = None  # kept as ((name, start, stop), …)
 
     def __post_init__(self) -> None:
         penalties, layout = dict(self.penalties), self.layout
         if isinstance(layout, Mapping):
             layout = tuple((name, place.start or 0, place.stop) for name, place in layout.items())
-        known = [name for name, _, _ in layout]
+        known = None if layout is None else [name for name, _, _ in layout]
         for name, penalty in penalties.items():
-            if name not in known:
+            if known is not None and name not in known:
                 raise ParameterError(f"there is no block {name!r}; the blocks are {', '.join(known)}")
             if isinstance(penalty, type) or not isinstance(penalty, Penalty):
                 raise ParameterError(f"the penalty of {name!r} must be one such as L1(1.0), not {penalty!r}")
@@ -45,7 +47,13 @@ class Blockwise:
     def name(self) -> str:
         return ", ".join(f"{name} {penalty.name}" for name, penalty in self.penalties) or NoPenalty().name
 
+    def bound(self, layout: Mapping[str, slice]) -> Blockwise:
+        """The same with the blocks of a loss, unless it has its own."""
+        return self if self.layout is not None else Blockwise(dict(self.penalties), layout)
+
     def _parts(self) -> Iterator[Part]:
+        if self.layout is None:
+            raise ParameterError(f"{self.name} does not know its blocks yet: use bound(loss.layout)")
         places = {name: slice(start, stop) for name, start, stop in self.layout}
         return ((name, places[name], penalty) for name, penalty in self.penalties)
 

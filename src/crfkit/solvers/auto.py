@@ -15,6 +15,7 @@ from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
+from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
@@ -28,8 +29,9 @@ POWER = 0.6  # of the diagonal
 
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """Chooses by what the loss and the penalty offer: OWL-QN under an L1 penalty, else L-BFGS, from a start that
-    stochastic epochs have made where the loss has an online form and there is enough data for them to pay.
+    """Chooses by what the loss and the penalty offer: OWL-QN under an L1 penalty, FISTA under others with corners, else
+    L-BFGS, from a start that stochastic epochs have made where the loss has an online form and there is enough data for
+    them to pay.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Auto(IterativeSolver):
 
     name: ClassVar[str] = "auto"
     needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1", "prox"})
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
@@ -59,7 +61,7 @@ class Auto(IterativeSolver):
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
-            return OWLQN()
+            return OWLQN() if "l1" in objective.rest.kinds else FISTA()
         diagonal = warmed and "hess_diag" in objective.loss.capabilities
         return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
 

@@ -82,6 +82,7 @@ def run(
     resume: Mapping[str, Any] | None = None,
 ) -> Result:
     """Minimise loss + penalty from w0."""
+    penalty = bound(penalty, loss)
     check_compatible(solver, loss, penalty)
     if w0.shape != (loss.size,):
         raise ParameterError(f"the start vector has shape {tuple(w0.shape)}, but the loss has {loss.size} weights")
@@ -163,6 +164,11 @@ class IterativeSolver:
     ) -> Result:
         """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
         return run(self, loss, penalty, w0, callbacks, resume)
+
+
+def bound(penalty: Any, loss: Any) -> Any:
+    """A penalty of named blocks with the blocks of the loss; others as they are."""
+    return penalty.bound(loss.layout) if hasattr(penalty, "bound") else penalty
 
 
 def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None:
