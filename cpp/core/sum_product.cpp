@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // At every node the range of its unary potentials and those of its edges' tables add up to kReach at most. A message,
-// whose mean is one (or which is a ratio), is a mixture of a table's rows, so it stays within the range of that table; a
-// belief therefore within exp(±kReach). joint() multiplies two cavities, which lack one edge, with that edge's table:
+// whose mean is one (or which is a ratio), is a mixture of a table's rows, so it stays within the range of that table;
+// a belief therefore within exp(±kReach). joint() multiplies two cavities, which lack one edge, with that edge's table:
 // within exp(±2·kReach), and exp(709) is the largest double.
 constexpr double kReach = 300;
 // The Potts form subtracts, which loses digits where states repel.
