@@ -15,7 +15,8 @@ from crfkit.errors import CrfkitError
 
 app = typer.Typer(
     name="crfkit",
-    help="Conditional random fields: train a sequence tagger from a column file and a template, tag, evaluate.",
+    help="Conditional random fields: taggers of sequences (train, tag, eval), fields on the columns of tables (graph) "
+    "and segmentation of images (segment).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
