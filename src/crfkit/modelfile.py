@@ -11,10 +11,10 @@ import json
 import mmap
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import safetensors
@@ -22,8 +22,10 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit.errors import ModelFileError
+from crfkit.errors import CrfkitError, ModelFileError, ParameterError
 from crfkit.files import make_ordinary
+
+Model = TypeVar("Model")
 
 FORMAT_VERSION = 2
 _MAX_HEADER = 100_000_000
@@ -103,6 +105,17 @@ def read(path: str | Path) -> Contents:
     try:
         return _parse(buffer)
     except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+
+
+def load(path: str | Path, from_parts: Callable[[Contents, int | None], Model], n_threads: int | None) -> Model:
+    """The model in a file, made by `from_parts(contents, n_threads)`; errors name the file."""
+    if n_threads is not None and n_threads < 1:
+        raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
+    contents = read(path)
+    try:
+        return from_parts(contents, n_threads)
+    except CrfkitError as error:
         raise ModelFileError(f"{path}: {error}") from None
 
 

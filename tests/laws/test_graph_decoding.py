@@ -1,7 +1,6 @@
 """Decoding: exact methods find the best labelling, the others a local optimum of their kind, and say which."""
 
 import sys
-from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -20,11 +19,6 @@ from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.icm import icm
 
 SCALES = (1e-3, 1.0, 1e3)
-
-
-def needs(*names):
-    missing = [name for name in names if find_spec(f"crfkit.inference.{name}") is None]
-    return pytest.mark.skipif(bool(missing), reason=f"no {missing}")
 
 
 # --- fields
@@ -128,8 +122,8 @@ def test_potentials_that_differ_by_magnitudes_do_not_distort_a_cut(field, seed):
     "method",
     [
         "enumerate",
-        pytest.param("junction", marks=needs("junction")),
-        pytest.param("tree", marks=needs("tree")),
+        "junction",
+        "tree",
     ],
 )
 def test_exact_methods_agree(method):
@@ -309,7 +303,6 @@ def test_threads_do_not_change_the_labels(method, K, coupling):
     assert_array_equal(one, three)
 
 
-@needs("junction", "tree", "max_product")
 @pytest.mark.parametrize(
     ("make", "arguments", "method"),
     [
@@ -335,7 +328,6 @@ def test_auto_takes_the_strongest(make, arguments, method):
     assert (found.score >= decode(field, method).score - 1e-9).all()
 
 
-@needs("junction", "max_product")
 @pytest.mark.parametrize("K", [2, 3])
 def test_without_pymaxflow(K, monkeypatch):
     monkeypatch.setitem(sys.modules, "maxflow", None)

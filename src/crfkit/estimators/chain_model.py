@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crfkit import _core, modelfile
 from crfkit.data.encode import Vocabulary, feed_columns, sorted_data
 from crfkit.data.sequences import Floats, SequenceData
-from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
+from crfkit.errors import DataError, ModelFileError
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
@@ -200,13 +200,7 @@ class ChainModel:
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> ChainModel:
-        if n_threads is not None and n_threads < 1:
-            raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
-        contents = modelfile.read(path)
-        try:
-            return cls.from_parts(contents, n_threads)
-        except CrfkitError as error:
-            raise ModelFileError(f"{path}: {error}") from None
+        return modelfile.load(path, cls.from_parts, n_threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
         metadata, tensors = self.parts()

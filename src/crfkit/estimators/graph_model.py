@@ -185,13 +185,7 @@ class GraphModel:
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> GraphModel:
-        if n_threads is not None and n_threads < 1:
-            raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
-        contents = modelfile.read(path)
-        try:
-            return cls.from_parts(contents, n_threads)
-        except CrfkitError as error:
-            raise ModelFileError(f"{path}: {error}") from None
+        return modelfile.load(path, cls.from_parts, n_threads)
 
 
 def _repeat(found: Marginals, times: int) -> Floats:

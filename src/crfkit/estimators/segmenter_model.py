@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crfkit import modelfile
 from crfkit.data.graph import Graph
 from crfkit.data.sequences import Floats
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.estimators.graph_model import GraphModel, cheap_engine, ready_engine
 from crfkit.estimators.grid_images import GridEncoder
 from crfkit.estimators.segmenter_blocks import full_size
@@ -165,13 +165,7 @@ class SegmenterModel:
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> SegmenterModel:
-        if n_threads is not None and n_threads < 1:
-            raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
-        contents = modelfile.read(path)
-        try:
-            return cls.from_parts(contents, n_threads)
-        except CrfkitError as error:
-            raise ModelFileError(f"{path}: {error}") from None
+        return modelfile.load(path, cls.from_parts, n_threads)
 
 
 def with_options(engine: Any, **options: Any) -> Engine:

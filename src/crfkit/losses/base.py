@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ class FieldLoss:
         return layout
 
 
-class LazyEvaluation:
+class LazyEvaluation(ABC):
     """A loss at w; value and gradient are computed together when either is first asked for."""
 
     def __init__(self, loss: FieldLoss, w: Floats) -> None:
@@ -34,9 +35,9 @@ class LazyEvaluation:
         self._loss: Any = loss
         self._both: tuple[float, Floats] | None = None
 
+    @abstractmethod
     def _evaluate(self) -> tuple[float, Floats]:
         """(value, gradient)."""
-        raise NotImplementedError
 
     @property
     def value(self) -> float:

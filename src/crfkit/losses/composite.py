@@ -9,19 +9,15 @@ closer to the likelihood than the pseudo-likelihood where neighbours depend stro
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
-
 from crfkit import _core
-from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats
-from crfkit.fields.graph import GraphField
 from crfkit.inference.chain import count_threads
-from crfkit.losses.base import FieldLoss, LazyEvaluation
-from crfkit.losses.pseudo import known_labels
+from crfkit.losses.base import LazyEvaluation
+from crfkit.losses.labelled import LabelledLoss
 from crfkit.protocols import Evaluation
 
 
-class CompositeLikelihood(FieldLoss):
+class CompositeLikelihood(LabelledLoss):
     """The negative log-composite likelihood of the edges of fully labelled graphs.
 
     >>> import numpy as np
@@ -36,18 +32,8 @@ class CompositeLikelihood(FieldLoss):
     name = "composite likelihood"
     capabilities = frozenset({"smooth", "subset"})
 
-    def __init__(self, data: GraphData, field: GraphField, n_threads: int | None = None) -> None:
-        self.labels = known_labels(data, field, self.name)
-        self.data = data
-        self.field = field
-        self.n_threads = n_threads
-
     def at(self, w: Floats, warm: Evaluation | None = None) -> CompositeEvaluation:
         return CompositeEvaluation(self, w)
-
-    def subset(self, ids: ArrayLike) -> CompositeLikelihood:
-        """The loss of some graphs only."""
-        return CompositeLikelihood(self.data.take(ids), self.field, self.n_threads)
 
 
 class CompositeEvaluation(LazyEvaluation):

@@ -10,20 +10,18 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit.data.checks import Features
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Floats, Ids
-from crfkit.errors import DataError
-from crfkit.fields.graph import GraphField
+from crfkit.data.sequences import Floats
 from crfkit.inference.chain import count_threads
-from crfkit.losses.base import FieldLoss, LazyEvaluation
+from crfkit.losses.base import LazyEvaluation
+from crfkit.losses.labelled import LabelledLoss
 from crfkit.protocols import Evaluation
 
 
-class PseudoLikelihood(FieldLoss):
+class PseudoLikelihood(LabelledLoss):
     """The negative log-pseudo-likelihood of fully labelled graphs.
 
     >>> from crfkit.data.graph import Graph
@@ -35,21 +33,10 @@ class PseudoLikelihood(FieldLoss):
     """
 
     name = "pseudo-likelihood"
-    field: GraphField
     capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "lipschitz"})
-
-    def __init__(self, data: GraphData, field: GraphField, n_threads: int | None = None) -> None:
-        self.labels = known_labels(data, field, self.name)
-        self.data = data
-        self.field = field
-        self.n_threads = n_threads
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> PseudoEvaluation:
         return PseudoEvaluation(self, w)
-
-    def subset(self, ids: ArrayLike) -> PseudoLikelihood:
-        """The loss of some graphs only."""
-        return PseudoLikelihood(self.data.take(ids), self.field, self.n_threads)
 
     def lipschitz(self) -> float:
         """A bound of the Hessian's eigenvalues at every w, so of how fast the gradient changes.
@@ -131,25 +118,6 @@ class PseudoEvaluation(LazyEvaluation):
             nodes[:, 1] *= 4.0
         diagonal: Floats = field.adjoint(loss._squared, nodes, edges)
         return diagonal
-
-
-def known_labels(data: GraphData, field: GraphField, what: str) -> Ids:
-    """The labels of data that fit the field and are fully labelled; raises and names the node otherwise."""
-    field.check(data)
-    if data.node_counts is not None:
-        raise DataError(
-            f"the {what} needs the rows themselves: these data are counts; make them with GraphData.table(…, Y=Y)"
-        )
-    if data.labels is None:
-        raise DataError("the data have no labels")
-    if data.graph.n_nodes == 0:
-        raise DataError("there are no nodes to learn from")
-    if (unknown := np.flatnonzero(data.labels < 0)).size:
-        raise DataError(
-            f"node {unknown[0]} has no label; the {what} needs all of them: give it, or use the likelihood, "
-            "which sums over labels that are not known"
-        )
-    return data.labels
 
 
 def _square(features: Features) -> Features:
