@@ -21,7 +21,7 @@ class CompositeLikelihood(LabelledLoss):
     """The negative log-composite likelihood of the edges of fully labelled graphs.
 
     >>> import numpy as np
-    >>> from crfkit.data.graph import Graph
+    >>> from crfkit import Graph, GraphData
     >>> from crfkit.fields.graph import tied_field
     >>> data = GraphData.make(Graph.grid((2, 2)), labels=np.array([0, 0, 1, 1]))
     >>> loss = CompositeLikelihood(data, tied_field(data, 2, "ising", "ising"))

@@ -24,7 +24,7 @@ from crfkit.protocols import Evaluation
 class PseudoLikelihood(LabelledLoss):
     """The negative log-pseudo-likelihood of fully labelled graphs.
 
-    >>> from crfkit.data.graph import Graph
+    >>> from crfkit import Graph, GraphData
     >>> from crfkit.fields.graph import tied_field
     >>> data = GraphData.make(Graph.grid((2, 2)), labels=np.array([0, 0, 1, 1]))
     >>> loss = PseudoLikelihood(data, tied_field(data, 2, "ising", "ising"))
