@@ -20,7 +20,7 @@ def noise(*shape, seed=0):
     return np.random.default_rng(seed).random(shape).astype(np.float32)
 
 
-def sift_by_hand(grey, block, r, c):
+def sift_by_hand(grey, block, r, c, cell=CELL):
     """One descriptor, pixel by pixel."""
     H, W = grey.shape
     around = np.pad(grey.astype(float), 1, mode="edge")
@@ -33,8 +33,8 @@ def sift_by_hand(grey, block, r, c):
             o = np.arctan2(dy, dx) / (2 * np.pi) * ORIENTATIONS % ORIENTATIONS
             for a in range(CELLS):
                 for b in range(CELLS):
-                    wy = 1 - abs(y - (cy + CELL * (a - 1.5))) / CELL
-                    wx = 1 - abs(x - (cx + CELL * (b - 1.5))) / CELL
+                    wy = 1 - abs(y - (cy + cell * (a - 1.5))) / cell
+                    wx = 1 - abs(x - (cx + cell * (b - 1.5))) / cell
                     if wy <= 0 or wx <= 0:
                         continue
                     for k in range(ORIENTATIONS):
@@ -47,13 +47,13 @@ def sift_by_hand(grey, block, r, c):
     return flat / np.linalg.norm(flat)
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 4])
-def test_sift_is_the_histogram_of_its_definition(block):
+@pytest.mark.parametrize(("block", "cell"), [(1, 4), (2, 4), (3, 4), (4, 4), (1, 2), (2, 8), (3, 6)])
+def test_sift_is_the_histogram_of_its_definition(block, cell):
     grey = noise(19, 23)
-    found = dense_sift(grey, block)
+    found = dense_sift(grey, block, cell)
     assert found.shape == (-(-19 // block), -(-23 // block), 128)
     for r, c in ((0, 0), (found.shape[0] // 2, found.shape[1] // 2), (found.shape[0] - 1, found.shape[1] - 2)):
-        np.testing.assert_allclose(found[r, c], sift_by_hand(grey, block, r, c), atol=2e-5)
+        np.testing.assert_allclose(found[r, c], sift_by_hand(grey, block, r, c, cell), atol=2e-5)
 
 
 def test_sift_follows_contrast_shifts_and_mirrors():

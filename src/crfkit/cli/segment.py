@@ -41,13 +41,16 @@ def train(
     block: Annotated[int, typer.Option("--block", metavar="N", help="Side of a block in pixels.")] = 2,
     features: Annotated[str, typer.Option("--features", metavar="NAMES", help="sift, c1 or both.")] = "sift,c1",
     colour: Annotated[bool, typer.Option("--colour", help="Add the mean colour of blocks.")] = False,
+    sift_cell: Annotated[
+        int, typer.Option("--sift-cell", metavar="N", help="Side of a SIFT cell in pixels; a patch is four cells wide.")
+    ] = 4,
     position: Annotated[bool, typer.Option("--position", help="Add row and column of blocks.")] = False,
     multi_class: Annotated[
         bool, typer.Option("--multi-class", help="Masks may have more than two values, one per class.")
     ] = False,
     loss: Annotated[str, typer.Option("--loss", help="likelihood, or pl: pseudo-likelihood.")] = "likelihood",
     inference: Annotated[
-        str, typer.Option("--inference", metavar="NAME", help="auto, junction, bp, trw, mean-field or gibbs.")
+        str, typer.Option("--inference", metavar="NAME", help="auto, junction, bp, trw, mean-field, gibbs; or pl, as --loss.")
     ] = "auto",
     sweeps: Annotated[
         int, typer.Option("--sweeps", metavar="N", help="The most of bp, trw and mean-field at a step of training.")
@@ -92,11 +95,14 @@ def train(
     from crfkit.estimators.segmenter import ImageSegmenter
     from crfkit.readers.images import pair_folders
 
+    if inference == "pl":
+        inference, loss = "auto", "pl"
     segmenter = ImageSegmenter(
         block_size=block,
         features=tuple(name.strip() for name in features.split(",") if name.strip()),
         colour=colour,
         position=position,
+        sift_cell=sift_cell,
         size=segment_files.parse_size(size),
         multiclass=multi_class,
         inference=inference,

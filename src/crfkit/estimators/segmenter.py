@@ -50,6 +50,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
     colour, position : whether to add the mean colour of a block (6 features), and its row and column
     size : (height, width) that images are resized to before their features are computed; predictions have the size of
         the image given
+    sift_cell : side of a SIFT cell in pixels, even; the patch around a block is four times as wide
     multiclass : whether masks may have more than two values
     inference, loss, solver, tolerance, max_iterations, n_threads, random_state, verbose : as for :class:`GridCRF`
     sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does at each step of training, from
@@ -106,6 +107,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         n_threads: int | None = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         verbose: int = 0,
+        sift_cell: int = 4,
     ) -> None:
         self.block_size = block_size
         self.features = features
@@ -129,6 +131,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
+        self.sift_cell = sift_cell
 
     # --- training
 
@@ -199,7 +202,9 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         """(the features, the strengths), where no option is out of range; `fit` asks first of all."""
         if isinstance(self.features, str):
             raise ParameterError(f"features must be a tuple such as ({self.features!r},), not {self.features!r}")
-        features = ImageFeatures(self.block_size, tuple(self.features), self.colour, self.position, self.size)
+        features = ImageFeatures(
+            self.block_size, tuple(self.features), self.colour, self.position, self.size, self.sift_cell
+        )
         if self.sweeps is not None and (not isinstance(self.sweeps, numbers.Integral) or self.sweeps < 1):
             raise ParameterError(f"sweeps must be None or an integer >= 1, not {self.sweeps!r}")
         self._field("ising", "ising")._training()
@@ -305,6 +310,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             colour=blocks.colour,
             position=blocks.position,
             size=blocks.size,
+            sift_cell=blocks.sift_cell,
             multiclass=model.multiclass,
             inference=model.field.inference,
             node_form=model.field.field.node_form,

@@ -183,7 +183,7 @@ def grid(h: int, w: int) -> Graph:
 
 def _read_features(entry: Mapping[str, Any]) -> ImageFeatures:
     known = {item.name for item in dataclasses.fields(ImageFeatures)}
-    if set(entry) != known or not isinstance(entry["kinds"], list):
+    if not known - {"sift_cell"} <= set(entry) <= known or not isinstance(entry["kinds"], list):
         raise ModelFileError(f"the metadata entry 'image_features' is {entry!r}")
     size = entry["size"]
     if size is not None and not isinstance(size, list):

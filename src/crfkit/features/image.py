@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crfkit import modelfile
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.c1 import C1_NAMES, block_means, c1_units
-from crfkit.features.sift import SIFT_NAMES, dense_sift
+from crfkit.features.sift import CELL, SIFT_NAMES, dense_sift
 
 Image = NDArray[np.float32]
 
@@ -37,6 +37,7 @@ class ImageFeatures:
     colour : the mean of R, G, B and of CIE L*, a*, b* (6 features)
     position : row and column of the block, from 0 to 1 (2 features)
     size : (height, width) to resize an image to beforehand; None keeps its size
+    sift_cell : side of a SIFT cell in pixels, even; the patch around a block is four times as wide
 
     Examples
     --------
@@ -52,10 +53,13 @@ class ImageFeatures:
     colour: bool = False
     position: bool = False
     size: tuple[int, int] | None = None
+    sift_cell: int = CELL
 
     def __post_init__(self) -> None:
         if not _whole(self.block_size) or self.block_size < 1:
             raise ParameterError(f"block_size must be an integer >= 1, not {self.block_size!r}")
+        if not _whole(self.sift_cell) or self.sift_cell < 2 or self.sift_cell % 2:
+            raise ParameterError(f"sift_cell must be an even integer >= 2, not {self.sift_cell!r}")
         kinds = self.kinds
         if isinstance(kinds, str) or not all(kind in KINDS for kind in kinds) or len(set(kinds)) < len(tuple(kinds)):
             raise ParameterError(f"features must be a tuple of {', '.join(KINDS)}, not {kinds!r}")
@@ -70,6 +74,7 @@ class ImageFeatures:
                 raise ParameterError(f"size must be None or (height, width), not {size!r}")
             object.__setattr__(self, "size", (int(size[0]), int(size[1])))
         object.__setattr__(self, "block_size", int(self.block_size))
+        object.__setattr__(self, "sift_cell", int(self.sift_cell))
         object.__setattr__(self, "kinds", tuple(kind for kind in KINDS if kind in kinds))
         object.__setattr__(self, "colour", bool(self.colour))
         object.__setattr__(self, "position", bool(self.position))
@@ -101,7 +106,7 @@ class ImageFeatures:
         grey = intensity(image)
         parts = []
         if "sift" in self.kinds:
-            parts.append(dense_sift(grey, self.block_size))
+            parts.append(dense_sift(grey, self.block_size, self.sift_cell))
         if "c1" in self.kinds:
             parts.append(c1_units(image, grey, self.block_size))
         if self.colour:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 
-CELL = 4  # side of a cell in pixels; the patch is 16×16, as Lowe's
+CELL = 4  # usual side of a cell in pixels; the patch is then 16×16, as Lowe's
 CELLS = 4
 ORIENTATIONS = 8
 CLIP = 0.2
@@ -23,9 +23,10 @@ SIFT_NAMES = tuple(
 )
 
 
-def dense_sift(grey: NDArray[np.float32], block: int) -> NDArray[np.float32]:
+def dense_sift(grey: NDArray[np.float32], block: int, cell: int = CELL) -> NDArray[np.float32]:
     """[h, w, 128] descriptors of an image [H, W], h = ⌈H/block⌉: cell by cell in rows, 8 orientations each.
 
+    A cell has `cell`×`cell` pixels.
     Orientation 0° is a gradient to the right, 90° downwards. Weights are linear in orientation, row and column
     (trilinear); the Gaussian window (σ half the patch) is taken at the centre of each cell. A descriptor has norm 1,
     then entries are cut at 0.2 and its norm is 1 again; flat patches stay near zero.
@@ -36,24 +37,24 @@ def dense_sift(grey: NDArray[np.float32], block: int) -> NDArray[np.float32]:
     H, W = grey.shape
     h, w = -(-H // block), -(-W // block)
     maps = _orientation_maps(grey)
-    # Cells lie at the block's centre + CELL·(−1.5, −0.5, 0.5, 1.5); a margin of zeros holds those outside the image.
-    reach = int(CELL * (CELLS - 1) / 2)
-    margin = reach + CELL + block
+    # Cells lie at the block's centre + cell·(−1.5, −0.5, 0.5, 1.5); a margin of zeros holds those outside the image.
+    reach = cell * (CELLS - 1) // 2
+    margin = reach + cell + block
     padded = np.zeros((ORIENTATIONS, H + 2 * margin, W + 2 * margin), dtype=np.float32)
     padded[:, margin : margin + H, margin : margin + W] = maps
     # Of the sums only those at centres of cells are needed: every `step` pixels.
-    first, step = margin + (block - 1) // 2 - reach, math.gcd(block, CELL)
-    sums = _triangle(padded, 1, block)[:, first::step]
-    sums = np.ascontiguousarray(np.moveaxis(_triangle(sums, 2, block)[:, :, first::step], 0, -1))
-    window = np.exp(-0.5 * ((np.arange(CELLS) - 1.5) * CELL / (CELL * CELLS / 2)) ** 2)
+    first, step = margin + (block - 1) // 2 - reach, math.gcd(block, cell)
+    sums = _triangle(padded, 1, block, cell)[:, first::step]
+    sums = np.ascontiguousarray(np.moveaxis(_triangle(sums, 2, block, cell)[:, :, first::step], 0, -1))
+    window = np.exp(-0.5 * ((np.arange(CELLS) - 1.5) / (CELLS / 2)) ** 2)
     out = np.empty((h, w, CELLS, CELLS, ORIENTATIONS), dtype=np.float32)
     stride = block // step
     for a in range(CELLS):
-        top = a * CELL // step
+        top = a * cell // step
         for b in range(CELLS):
-            left = b * CELL // step
-            cell = sums[top : top + stride * h : stride, left : left + stride * w : stride]
-            np.multiply(cell, np.float32(window[a] * window[b]), out=out[:, :, a, b])
+            left = b * cell // step
+            part = sums[top : top + stride * h : stride, left : left + stride * w : stride]
+            np.multiply(part, np.float32(window[a] * window[b]), out=out[:, :, a, b])
     flat = out.reshape(h * w, -1)
     _normalise(flat, _FAINT)
     np.minimum(flat, CLIP, out=flat)
@@ -79,11 +80,11 @@ def _orientation_maps(grey: NDArray[np.float32]) -> NDArray[np.float32]:
     return maps.reshape(ORIENTATIONS, H, W)
 
 
-def _triangle(maps: NDArray[np.float32], axis: int, block: int) -> Any:
-    """Sums with weights 1 − |d|/CELL, d from pixel p, or from p + ½ where the centre of a block is between pixels."""
-    taps = np.arange(-CELL + 1, CELL + 1)
+def _triangle(maps: NDArray[np.float32], axis: int, block: int, cell: int) -> Any:
+    """Sums with weights 1 − |d|/cell, d from pixel p, or from p + ½ where the centre of a block is between pixels."""
+    taps = np.arange(-cell + 1, cell + 1)
     shift = 0.0 if block % 2 else 0.5
-    weights = np.maximum(0.0, 1 - np.abs(taps - shift) / CELL)
+    weights = np.maximum(0.0, 1 - np.abs(taps - shift) / cell)
     return correlate1d(maps, weights, axis, origin=-1, mode="constant")
 
 
