@@ -1,163 +1,190 @@
-"""Robust CRFs on grids: the protocol of Song et al. (2015), Tables I and II, on two folders of images and masks.
+"""Robust CRFs on grids: the protocol of Song et al. (2015) on two folders of images and masks, in one command.
 
-    python experiments/robust_crf/run.py IMAGES MASKS [--trials 0,1,2] [--inference bp,mean-field,pl,trw]
-        [--solvers ista,fista,ogm,owlqn] [--strengths 300,30] [--output DIR]
+    python experiments/robust_crf/run.py IMAGES MASKS [--trials 0-9] [--parts tables,equivalence,noise] [--output DIR]
 
-A trial draws 50 images, resizes them to 80×100, takes blocks of 2×2 and divides them 70/15/15. Node features are
-[1, h], edge features [1, |h_i − h_j|], standardised on the training images. Every cell is trained from 0 with each
-strength of L1, at most 400 iterations or until the objective changes by less than 10⁻⁴; the strength with the fewest
-wrong blocks of the validation images is kept. Beside them: logistic regression, the same field without edges.
-Writes results.json and results.md, which are merged with what is there.
+tables: a trial draws 50 images, resizes them to 80×100, takes blocks of 2×2 and divides them 70/15/15. Node features
+are [1, h], edge features [1, |h_i − h_j|], standardised on the training images; at most 400 iterations, or until the
+objective changes by less than 10⁻⁴. Every choice is made on the validation images of the trial (see README.md).
+equivalence: ISTA, FISTA and OGM on the pseudo-likelihood of five images until nothing changes.
+noise: as many features of noise as real ones; which of them L1 and L2 keep.
+
+Writes results.json and results.md, which are merged with what is there, and figures of the first trial.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import figures
 import numpy as np
+import studies
+from protocol import Trial, logistic_regression, train
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.estimators.segmenter_blocks import block_labels
-from crfkit.features.image import ImageFeatures
-from crfkit.fields.graph import GraphField, tied_field
-from crfkit.inference.engines import make_engine
-from crfkit.losses import GraphLikelihood, PseudoLikelihood
-from crfkit.penalties import L1, L2
-from crfkit.readers.images import pair_folders, read_image, read_mask
-from crfkit.solvers import SuccessiveChanges, make_solver
+from crfkit.penalties import L1, L2, Blockwise, HuberL1
+from crfkit.readers.images import pair_folders
 
 HERE = Path(__file__).resolve().parent
-FEATURES = ImageFeatures(size=(80, 100))
-PARTS = (35, 7, 8)  # training, validation, test
-SWEEPS = {"tolerance": 1e-4, "max_iterations": 50}  # of inference at a step of training, from where it was
+STRENGTHS = (300.0, 100.0, 30.0)  # of L1
+RIDGES = (1000.0, 100.0, 10.0)  # of L2
+SMOOTHING = (0.1, 0.01)  # μ of OGM
+EDGES = (30_000.0, 10_000.0, 3000.0)  # of L1 on the couplings, under pseudo-likelihood
+PROXIMAL = ("ista", "fista", "ogm")
 
 
-class Trial:
-    """Fifty images, divided."""
+def tables(trial: Trial, draw: Path | None) -> dict[str, Any]:
+    """All rows of one trial. With a folder, its figures are drawn there."""
+    rows: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    traces: dict[str, dict[str, Any]] = {}
 
-    def __init__(self, pairs: list[tuple[Path, Path]], seed: int, cache: Path) -> None:
-        chosen = np.random.default_rng(seed).permutation(len(pairs))[: sum(PARTS)]
-        images, labels = [], []
-        for k in chosen:
-            image, mask = (read(path, path.name) for read, path in zip((read_image, _mask), pairs[k], strict=True))
-            images.append(np.asarray(FEATURES.compute_cached(image, cache), dtype=np.float64))
-            labels.append((block_labels(mask, np.unique(mask), FEATURES) != 0).astype(int))
-        rows = np.concatenate([x.reshape(-1, x.shape[-1]) for x in images[: PARTS[0]]])
-        scale = rows.std(axis=0)
-        standard = [(x - rows.mean(axis=0)) / np.where(scale > 0, scale, 1.0) for x in images]
-        bounds = np.cumsum([0, *PARTS])
-        self.sets = [_data(standard[a:b], labels[a:b], True) for a, b in pairwise(bounds)]
-        self.alone = [_data(standard[a:b], labels[a:b], False) for a, b in pairwise(bounds)]
+    def cell(name: str, inference: str, solver: str, penalty: Any, w0: Any, **options: Any) -> None:
+        row, w, result = train(trial, inference, solver, penalty, w0, watch=draw is not None, **options)
+        if name in rows:  # one of several strengths or μ: the first stands unless this is better on validation images
+            row["tries"] = [*rows[name].pop("tries", [_short(rows[name])]), _short(row)]
+            if row["validation"] >= rows[name]["validation"]:
+                rows[name]["tries"] = row["tries"]
+                return
+        rows[name], kept[name] = row, w
+        if draw is not None:
+            traces.setdefault(inference, {})[solver] = result
+        print(f"  {name:28} {100 * row['test']:.2f} %  {row['seconds']:.1f} s", flush=True)
 
-    def cell(self, inference: str, solver: str, strengths: list[float]) -> dict[str, Any]:
-        """The best strength of one cell."""
-        train, validation, test = self.sets
-        field = tied_field(train, 2, "ising", "ising")
-        tries = []
-        for strength in strengths:
-            loss: Any = (
-                PseudoLikelihood(train, field)
-                if inference == "pl"
-                else GraphLikelihood(train, field, make_engine(inference, **SWEEPS))
-            )
-            chosen = make_solver(solver, stopping=SuccessiveChanges(1e-4, 1), max_iterations=400)
-            result = chosen.minimize(loss, L1(strength), np.zeros(field.size))
-            engine = "bp" if inference == "pl" else inference
-            tries.append(
-                {
-                    "strength": strength,
-                    "validation": wrong(field, validation, result.w, engine),
-                    "test": wrong(field, test, result.w, engine),
-                    "train": wrong(field, train, result.w, engine),
-                    "seconds": result.seconds,
-                    "iterations": result.iterations,
-                    "evaluations": result.evaluations,
-                    "objective": result.value,
-                    "status": result.status.name,
-                    "unary": int((result.w[field.layout["node"]] != 0).sum()),
-                    "pairwise": int((result.w[field.layout["edge"]] != 0).sum()),
-                }
-            )
-        best = min(tries, key=lambda row: row["validation"])
-        return {**best, "tries": tries}
+    rows["logistic regression"], start = logistic_regression(trial, [L1(s) for s in (1000.0, *STRENGTHS, 10.0)])
+    kept["logistic regression"] = start
 
-    def logistic_regression(self) -> dict[str, Any]:
-        train, _, test = self.alone
-        field = tied_field(train, 2, "ising", "ising")
-        begin = time.perf_counter()
-        result = make_solver("lbfgs", max_iterations=300).minimize(
-            PseudoLikelihood(train, field), L2(10.0), np.zeros(field.size)
+    # The convex bound: strengths from the largest, each from the weights of the one before.
+    for name, solver, penalties in (
+        ("trw, owlqn", "owlqn", [L1(s) for s in STRENGTHS]),
+        ("trw, L2, lbfgs", "lbfgs", [L2(s) for s in RIDGES]),
+    ):
+        w0 = start
+        for penalty in penalties:
+            cell(name, "trw", solver, penalty, w0)
+            w0 = kept[name]
+    strength = float(rows["trw, owlqn"]["penalty"][3:-1])
+    rows["trw weights, bp marginals"] = {**rows["trw, owlqn"], **trial.errors(kept["trw, owlqn"], "bp")}
+
+    # Belief propagation and mean field have no convex objective: where they start and when they stop matters.
+    for inference in ("bp", "mean-field"):
+        for solver in ("ista", "fista", "owlqn"):
+            cell(f"{inference}, {solver}", inference, solver, L1(strength), start, stop=True)
+        for mu in SMOOTHING:
+            cell(f"{inference}, ogm", inference, "ogm", L1(strength), start, stop=True, mu=mu)
+        cell(f"{inference}, lbfgs on Huber", inference, "lbfgs", HuberL1(strength, SMOOTHING[-1]), start, stop=True)
+        cell(f"{inference}, ista from trw", inference, "ista", L1(strength), kept["trw, owlqn"], stop=True)
+
+    w0 = start
+    for edge in EDGES:
+        cell("pl, fista", "pl", "fista", Blockwise({"node": L1(30.0), "edge": L1(edge)}), w0)
+        w0 = kept["pl, fista"]
+    edge = float(rows["pl, fista"]["penalty"].split("edge L1(")[1][:-1])
+    both = Blockwise({"node": L1(30.0), "edge": L1(edge)})
+    cell("pl, ista", "pl", "ista", both, start)
+    for mu in SMOOTHING:
+        cell("pl, ogm", "pl", "ogm", both, start, mu=mu)
+    huber = Blockwise({"node": HuberL1(30.0, SMOOTHING[-1]), "edge": HuberL1(edge, SMOOTHING[-1])})
+    cell("pl, lbfgs on Huber", "pl", "lbfgs", huber, start)
+    cell("pl, one strength, owlqn", "pl", "owlqn", L1(strength), start)
+    for ridge in RIDGES:
+        cell("pl, L2, tron", "pl", "tron", L2(ridge), start)
+    if draw is not None:
+        figures.draw(trial, traces, kept, draw)
+    return rows
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: row[key] for key in ("penalty", "mu", "validation", "test", "seconds") if key in row}
+
+
+def report(results: dict[str, Any]) -> str:
+    trials = sorted(results["tables"], key=int)
+    rows = {seed: results["tables"][seed] for seed in trials}
+    plain = [100 * rows[seed]["logistic regression"]["test"] for seed in trials]
+    lines = [
+        f"Test error (%) and training time of {len(trials)} trials; all background: "
+        f"{100 * np.mean([rows[seed]['logistic regression']['background'] for seed in trials]):.2f} %.",
+        "",
+        "| | test error (± s.d.) | less than logistic regression (± s.e.) | seconds (at most) | iterations | weights |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in rows[trials[0]]:
+        those = [rows[seed][name] for seed in trials]
+        error = np.array([100 * row["test"] for row in those])
+        gain = np.array(plain) - error
+        seconds = [row["seconds"] for row in those]
+        weights = iterations = ""
+        if "unary" in those[0]:
+            weights = f"{np.mean([r['unary'] for r in those]):.0f} + {np.mean([r['pairwise'] for r in those]):.0f}"
+            iterations = f"{np.mean([r['kept'] for r in those]):.0f} of {np.mean([r['iterations'] for r in those]):.0f}"
+        se = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else 0.0
+        lines.append(
+            f"| {name} | {error.mean():.2f} (± {error.std():.2f}) | {gain.mean():+.2f} (± {se:.2f}) "
+            f"| {np.mean(seconds):.1f} ({max(seconds):.1f}) | {iterations} | {weights} |"
         )
-        taken = time.perf_counter() - begin
-        return {"test": wrong(field, test, result.w, "tree"), "seconds": taken, "background": float(test.labels.mean())}
-
-
-def _mask(path: Path, name: str) -> Any:
-    return read_mask(path, name, False)
-
-
-def _data(images: list[Any], labels: list[Any], edges: bool) -> GraphData:
-    parts = []
-    for x, y in zip(images, labels, strict=True):
-        h = x.reshape(-1, x.shape[-1])
-        graph = Graph.grid(x.shape[:2]) if edges else Graph(len(h), [])
-        i, j = graph.edges.T
-        parts.append(GraphData.make(graph, h, np.abs(h[i] - h[j]), y.ravel()))
-    return GraphData.join(parts)
-
-
-def wrong(field: GraphField, data: GraphData, w: Any, engine: str) -> float:
-    """The share of blocks whose most probable label is not theirs."""
-    options = {"tolerance": 1e-4, "max_iterations": 200} if engine != "tree" else {}
-    nodes = make_engine(engine, **options).run(field.potentials(data, w)).nodes
-    return float(((nodes[:, 1] > 0.5) != data.labels).mean())
-
-
-def table(results: dict[str, Any]) -> str:
-    trials = sorted(results, key=int)
-    cells = sorted({cell for trial in trials for cell in results[trial]})
-    lines = ["| | trials | test error, % | seconds | chosen strengths |", "|---|---|---|---|---|"]
-    for cell in cells:
-        rows = [results[trial][cell] for trial in trials if cell in results[trial]]
-        errors, seconds = np.array([100 * row["test"] for row in rows]), [row["seconds"] for row in rows]
-        strengths = " ".join(f"{row['strength']:g}" for row in rows if "strength" in row)
-        line = f"| {cell} | {len(rows)} | {errors.mean():.2f} (± {errors.std():.2f}) | {np.mean(seconds):.1f} "
-        lines.append(line + f"(at most {max(seconds):.1f}) | {strengths} |")
+    nine = [f"{i}, {s}" for i in ("bp", "mean-field", "pl") for s in PROXIMAL]
+    spent = sum(rows[seed][name]["seconds"] for seed in trials[:3] for name in nine)
+    lines += [
+        "",
+        f"The nine cells {{ISTA, FISTA, OGM}} × {{bp, mean-field, pl}} of the first three trials: {spent:.0f} s.",
+    ]
+    if "peak_gb" in results:
+        lines.append(f"Peak memory: {results['peak_gb']:.2f} GB.")
+    for part in ("equivalence", "noise"):
+        if part in results:
+            lines += ["", *getattr(studies, f"report_{part}")(results[part])]
     return "\n".join(lines) + "\n"
+
+
+def numbers(text: str) -> list[int]:
+    first, _, last = text.partition("-")
+    return list(range(int(first), int(last) + 1)) if last else [int(n) for n in text.split(",")]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("images", type=Path)
     parser.add_argument("masks", type=Path)
-    parser.add_argument("--trials", default="0,1,2")
-    parser.add_argument("--inference", default="bp,mean-field,pl,trw")
-    parser.add_argument("--solvers", default="ista,fista,ogm,owlqn")
-    parser.add_argument("--strengths", default="300,30")
+    parser.add_argument("--trials", default="0-9")
+    parser.add_argument("--parts", default="tables,equivalence,noise")
     parser.add_argument("--output", type=Path, default=HERE)
     parser.add_argument("--cache", type=Path, default=HERE / "cache")
     options = parser.parse_args()
     pairs = pair_folders(options.images, options.masks)
+    options.output.mkdir(parents=True, exist_ok=True)
     file = options.output / "results.json"
     results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    strengths = [float(s) for s in options.strengths.split(",")]
-    for seed in options.trials.split(","):
-        trial = Trial(pairs, int(seed), options.cache)
-        rows = results.setdefault(seed, {})
-        rows["logistic regression"] = trial.logistic_regression()
-        for inference in options.inference.split(","):
-            for solver in options.solvers.split(","):
-                rows[f"{inference}, {solver}"] = trial.cell(inference, solver, strengths)
-                print(seed, inference, solver, f"{rows[f'{inference}, {solver}']['test']:.4f}", flush=True)
-                file.write_text(json.dumps(results, indent=1) + "\n")
-    (options.output / "results.md").write_text(table(results))
-    print(table(results))
+    results.setdefault("tables", {})
+    parts, trials = options.parts.split(","), numbers(options.trials)
+
+    def save() -> None:
+        file.write_text(json.dumps(results, indent=1) + "\n")
+        (options.output / "results.md").write_text(report(results))
+
+    if "tables" in parts:
+        for seed in trials:
+            print(f"trial {seed}", flush=True)
+            begin = time.perf_counter()
+            trial = Trial(pairs, seed, options.cache)
+            results["tables"][str(seed)] = tables(trial, options.output if seed == trials[0] else None)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+            results["peak_gb"] = max(peak, results.get("peak_gb", 0.0))
+            save()
+            print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
+    if "equivalence" in parts:
+        results["equivalence"] = studies.equivalence(Trial(pairs, trials[0], options.cache, parts=(5, 1, 1)))
+        save()
+    if "noise" in parts:
+        results["noise"] = {}
+        for seed in trials[:3]:
+            pair = [Trial(pairs, seed, options.cache, noise) for noise in (0, studies.REAL)]
+            results["noise"][str(seed)] = studies.noise(*pair, STRENGTHS, RIDGES)
+            save()
+    print(report(results))
 
 
 if __name__ == "__main__":
