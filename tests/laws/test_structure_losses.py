@@ -63,6 +63,7 @@ def test_same_as_the_loss_of_a_known_graph(kind, case):
     if kind == "pl":
         v = np.random.default_rng(2).normal(size=loss.size)
         np.testing.assert_allclose(a.hessp(v), b.hessp(v), atol=1e-8)
+        np.testing.assert_allclose(a.hessian() @ v, a.hessp(v), atol=1e-8)
         h = 1e-5
         numeric = [(loss.at(w + h * e).grad - loss.at(w - h * e).grad) @ e / (2 * h) for e in np.eye(loss.size)]
         np.testing.assert_allclose(a.hess_diag(), numeric, atol=1e-4)

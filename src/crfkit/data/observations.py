@@ -56,7 +56,7 @@ class Observations:
         w = np.ones(len(y)) if weights is None else weights_of(weights, "row", len(y))
         if features is None:
             y, which = np.unique(y, axis=0, return_inverse=True)
-            w = np.bincount(which.ravel(), weights=w, minlength=len(y))
+            w = np.bincount(which.ravel(), weights=w, minlength=len(y)).astype(np.float64)
         else:
             features = np.asarray(features, dtype=np.float64)
             if features.ndim != 2 or len(features) != len(y):
@@ -119,7 +119,7 @@ class Observations:
     @cached_property
     def indicators(self) -> Floats:
         """[m, S] what couplings multiply: ±1 in the Ising form, else ``one_hot``."""
-        return 2.0 * self.states - 1.0 if self.ising else self.one_hot
+        return 2.0 * self.states.astype(np.float64) - 1.0 if self.ising else self.one_hot
 
     @cached_property
     def pair_counts(self) -> Floats:

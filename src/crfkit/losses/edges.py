@@ -94,6 +94,20 @@ class EdgeLoss(FieldLoss):
         """The same loss with more edges [M, 2] that could be switched on."""
         return self._like(self._allowed | _mask(pairs, self.table.n_variables), self.active_ids)
 
+    def on(self: Self, table: Observations) -> Self:
+        """The loss of other rows of the same variables, with the same edges."""
+        return type(self)(table, np.argwhere(self._allowed), self.active_ids, **self._options())
+
+    def keep(self: Self, ids: ArrayLike, w: Floats) -> tuple[Self, Floats]:
+        """(the loss with those of its edges that are among `ids`, the weights of them)."""
+        kept = np.isin(self.block_index, ids) | (self.block_index < 0)
+        return self.with_active(self.active_ids[np.isin(self.active_ids, ids)]), w[kept]
+
+    def nonzero_ids(self, w: Floats) -> Ints:
+        """The edges with a weight that is not zero, ascending."""
+        found = np.unique(self.block_index[w != 0])
+        return found[found >= 0]
+
     def _like(self: Self, allowed: NDArray[np.bool_], active: ArrayLike) -> Self:
         return type(self)(self.table, np.argwhere(allowed), active, **self._options())
 
@@ -112,7 +126,8 @@ class EdgeLoss(FieldLoss):
         if not self.table.ising:
             starts = self.table.starts
             reduced = add.reduceat(add.reduceat(reduced, starts, axis=0), starts, axis=1)
-        return np.sqrt(reduced) if norm == "l2" else reduced
+        found: Floats = np.sqrt(reduced) if norm == "l2" else reduced
+        return found
 
     @property
     def graph(self) -> Graph:

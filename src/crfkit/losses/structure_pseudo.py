@@ -42,6 +42,10 @@ class StructurePseudoLikelihood(EdgeLoss):
 
     def lipschitz(self) -> float:
         """A bound of the Hessian's eigenvalues at every w (Böhning 1992), as of the pseudo-likelihood of graphs."""
+        return self._lipschitz
+
+    @cached_property
+    def _lipschitz(self) -> float:
         table = self.table
         sizes = np.repeat(table.n_states, 1 if table.ising else table.n_states).astype(float)
         rows = (len(table.states), len(sizes))
@@ -79,7 +83,7 @@ class StructurePseudoLikelihood(EdgeLoss):
     def node_gradient(self, R: Floats, X: Floats) -> Floats:
         """Rᵀ X, flat."""
         if not self.table.has_inputs:
-            return R.sum(axis=0) * X[0, 0]
+            return np.asarray(R.sum(axis=0) * X[0, 0])
         return (R.T @ X).ravel()
 
     def pair_sums(self, R: Floats, D: Floats, X: Floats) -> Floats:
@@ -89,6 +93,28 @@ class StructurePseudoLikelihood(EdgeLoss):
             G = D.T @ (R * X[:, f : f + 1] if self.table.has_inputs else R)
             np.add(G, G.T, out=out[f])
         return out
+
+    def neighbourhood(self, i: int) -> tuple[Floats, Any]:
+        """(Z_i [m, q], [states of i, q] the weight of each of its columns)."""
+        table, field = self.table, self.field
+        S, X, D = (1 if table.ising else int(table.n_states[i])), table.features, table.indicators
+        F, G = field.n_node_features, field.n_edge_features
+        states = np.arange(S)[:, None]
+        columns = [np.broadcast_to(X, (len(D), F))]
+        index = [(int(table.starts[i]) + states) * F + np.arange(F)]
+        begin = field.n_node_weights
+        for k, m in self.edges.tolist():
+            rows, width = (1, 1) if table.ising else (int(table.n_states[k]), int(table.n_states[m]))
+            if i in (k, m):
+                j, other = (m, width) if i == k else (k, rows)
+                start = int(table.starts[j])
+                seen = D[:, start : start + other, None] * X[:, None, :G]
+                columns.append(seen.reshape(len(D), -1))
+                b = np.arange(other)
+                pair = states * width + b if i == k else b * width + states  # [S, other]
+                index.append((begin + pair[:, :, None] * G + np.arange(G)).reshape(S, -1))
+            begin += rows * width * G
+        return np.hstack(columns), np.hstack(index)
 
     def packed(self, nodes: Floats, pairs: Floats) -> Floats:
         rows, columns = self._places
@@ -171,6 +197,25 @@ class StructureEvaluation:
         X = np.square(table.features)
         R = (4.0 if table.ising else 1.0) * table.weights[:, None] * p * (1.0 - p)
         return loss.packed(loss.node_gradient(R, X), loss.pair_sums(R, np.square(table.indicators), X))
+
+    def hessian(self) -> Floats:
+        """[size, size], dense. Variable i sees Z_i = X ⊗ [1, indicators of its neighbours]:
+        Σ_n c_n (p_a δ_ab − p_a p_b) Z_i Z_iᵀ for its states a, b."""
+        loss, (_, p) = self._loss, self._both
+        table, size = loss.table, loss.size
+        H = np.zeros((size, size))
+        for i in range(table.n_variables):
+            Z, index = loss.neighbourhood(i)
+            first = int(table.starts[i])
+            P = p[:, first : first + len(index)]
+            for a in range(len(index)):
+                for b in range(a, len(index)):
+                    curvature = 4.0 * P[:, 0] * (1.0 - P[:, 0]) if table.ising else P[:, a] * ((a == b) - P[:, b])
+                    block = Z.T @ (Z * (table.weights * curvature)[:, None])
+                    H[np.ix_(index[a], index[b])] += block
+                    if a != b:
+                        H[np.ix_(index[b], index[a])] += block.T
+        return H
 
     @property
     def conditionals(self) -> list[Floats]:
