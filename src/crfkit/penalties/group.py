@@ -98,7 +98,8 @@ class GroupL2(_Group):
 
     def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
         """The nearest (w, α) with ‖w_G‖₂ ≤ α_G."""
-        return self.groups.map_with(l2_cone, w, alpha)
+        near: tuple[Vector, Vector] = self.groups.map_with(l2_cone, w, alpha)
+        return near
 
     def dual_norm(self, gradient: Vector) -> float:
         """max_G ‖g_G‖₂"""
@@ -155,7 +156,8 @@ class GroupLinf(_Group):
         if is_native(w, alpha):
             self.groups.check(w)
             return _core.project_epigraph_linf(w, alpha, self.groups.members, self.groups.offsets)
-        return self.groups.map_with(linf_cone, w, alpha)
+        near: tuple[Vector, Vector] = self.groups.map_with(linf_cone, w, alpha)
+        return near
 
     def dual_norm(self, gradient: Vector) -> float:
         """max_G ‖g_G‖₁"""
@@ -190,7 +192,8 @@ class GroupL1(_Group):
 
     def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
         """The nearest (w, α) with ‖w_G‖₁ ≤ α_G."""
-        return self.groups.map_with(l1_cone, w, alpha)
+        near: tuple[Vector, Vector] = self.groups.map_with(l1_cone, w, alpha)
+        return near
 
     def dual_norm(self, gradient: Vector) -> float:
         """max_G ‖g_G‖_∞"""
