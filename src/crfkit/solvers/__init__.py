@@ -21,6 +21,7 @@ from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, Passiv
 from crfkit.solvers.newton import Newton
 from crfkit.solvers.ogm import OGM
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.projected import AGPM, SPG, Zhou
 from crfkit.solvers.rda import RDA
 from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
@@ -43,6 +44,9 @@ SOLVERS: dict[str, Any] = {
         ISTA,
         FISTA,
         OGM,
+        AGPM,
+        SPG,
+        Zhou,
         RDA,
         SGD,
         ASGD,
@@ -75,6 +79,7 @@ def make_solver(solver: Any, **options: Any) -> Any:
 
 
 __all__ = [
+    "AGPM",
     "AROW",
     "ASGD",
     "BFGS",
@@ -90,6 +95,7 @@ __all__ = [
     "SGD",
     "SMD",
     "SOLVERS",
+    "SPG",
     "Adam",
     "AnyOf",
     "Armijo",
@@ -110,5 +116,6 @@ __all__ = [
     "SuccessiveChanges",
     "Tron",
     "UnitStep",
+    "Zhou",
     "make_solver",
 ]
