@@ -13,7 +13,7 @@ definite. OWL-QN on all candidates from the start is the papers' Full-Opt-L1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from crfkit.errors import ParameterError
@@ -72,17 +72,16 @@ class GraftingLight(IterativeSolver):
         return start if saved else select(objective, inner, self.select_unit, start.batches)
 
     def step(self, objective: Objective, state: Grown) -> Grown | Status:
-        solver, inner = inner_solver(objective, self.memory), state.inner
-        for k in range(self.inner_steps):
-            outcome = solver.step(objective, inner)
-            if isinstance(outcome, Status):
-                if outcome in FAILURES or (k == 0 and state.settled):
-                    return outcome
-                break  # nothing is left to gain but from candidates
-            inner = outcome
-            if not inner.point.finite:
-                return Status.DIVERGED
-        return select(objective, inner, self.select_unit, state.batches)
+        outcome = inner_solver(objective, self.memory).step(objective, state.inner)
+        if isinstance(outcome, Status):
+            if outcome in FAILURES or state.settled:
+                return outcome
+            return select(objective, state.inner, self.select_unit, state.batches)  # all else is done
+        if not outcome.point.finite:
+            return Status.DIVERGED
+        if state.steps + 1 < self.inner_steps:
+            return replace(state, inner=outcome, steps=state.steps + 1)
+        return select(objective, outcome, self.select_unit, state.batches)
 
     def finished(self, trace: Sequence[TraceRow], state: Grown) -> bool:
         return ends(trace, state, self.stopping)

@@ -76,6 +76,7 @@ class Grown:
     violations: Violations
     passes: int
     batches: Iterator[Any]  # of candidates that come later
+    steps: int = 0  # since the candidates were looked at
     solved: bool = False  # whether the working set is optimal
 
     @property
@@ -89,12 +90,12 @@ class Grown:
 
     @property
     def settled(self) -> bool:
-        """Whether no candidate violates."""
-        return self.violations.excess <= SLACK * strength(self.inner.point.rest)
+        """Whether no candidate violates at this point."""
+        return self.steps == 0 and self.violations.excess <= SLACK * strength(self.inner.point.rest)
 
     def saved(self) -> Mapping[str, Any]:
         state = {name: getattr(self.violations, name) for name in Violations.__dataclass_fields__}
-        return {**self.inner.saved(), **state, "active": np.asarray(self.loss.active_ids)}
+        return {**self.inner.saved(), **state, "since": self.steps, "active": np.asarray(self.loss.active_ids)}
 
 
 def strength(rest: Any) -> float:
@@ -114,10 +115,11 @@ def inner_solver(objective: Objective, memory: int) -> Any:
 
 def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: Any) -> Grown:
     """Before the first selection, or as it was saved."""
-    violations = Violations()
+    violations, steps = Violations(), 0
     if "excess" in saved:
         violations = Violations(int(saved["count"]), float(saved["excess"]), float(saved["waiting"]))
-    return Grown(inner, objective.loss, violations, objective.passes, iter(batches))
+        steps = int(saved["since"])
+    return Grown(inner, objective.loss, violations, objective.passes, iter(batches), steps)
 
 
 def find(objective: Objective, point: Point, batches: Iterator[Any]) -> tuple[Any, Any]:
@@ -142,7 +144,7 @@ def select(objective: Objective, inner: Any, unit: int, batches: Iterator[Any], 
         loss: Any = objective.loss
         larger, place = loss.activate(ids[:unit])
         inner = _extended(inner, objective.grow(larger, inner.point, place), place)
-    return Grown(inner, objective.loss, violations, objective.passes, batches, solved)
+    return Grown(inner, objective.loss, violations, objective.passes, batches, 0, solved)
 
 
 def _extended(inner: Any, point: Point, place: Any) -> Any:
