@@ -11,7 +11,9 @@ from crfkit.solvers.auto import Auto
 from crfkit.solvers.conjugate_gradient import ConjugateGradient
 from crfkit.solvers.dense_quasi_newton import BFGS, DFP
 from crfkit.solvers.fista import FISTA
+from crfkit.solvers.gauss_seidel import GaussSeidel
 from crfkit.solvers.gradient_descent import GradientDescent
+from crfkit.solvers.grafting import Grafting, GraftingLight
 from crfkit.solvers.iis import IIS
 from crfkit.solvers.ista import ISTA
 from crfkit.solvers.lbfgs import LBFGS
@@ -56,6 +58,9 @@ SOLVERS: dict[str, Any] = {
         MIRA,
         SMD,
         Adam,
+        GraftingLight,
+        Grafting,
+        GaussSeidel,
     )
 }  # fmt: skip
 
@@ -103,9 +108,12 @@ __all__ = [
     "AveragedPerceptron",
     "ConjugateGradient",
     "ExactLineSearch",
+    "GaussSeidel",
     "Goldstein",
     "GradientDescent",
     "GradientNorm",
+    "Grafting",
+    "GraftingLight",
     "Iteration",
     "MoreThuente",
     "Newton",
