@@ -31,6 +31,7 @@ _HOME = {
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
     "PathPoint": "crfkit.path",
+    "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.graph_samples import GraphSample as GraphSample
     from crfkit.estimators.grid import GridCRF as GridCRF
     from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
+    from crfkit.estimators.structure import StructureLearner as StructureLearner
     from crfkit.features import Template as Template
     from crfkit.metrics import evaluate as evaluate
     from crfkit.path import PathPoint as PathPoint

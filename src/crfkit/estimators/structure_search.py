@@ -15,7 +15,7 @@ from crfkit.errors import ParameterError
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
-from crfkit.penalties import L1, L2, Blockwise, GroupL2, GroupLinf
+from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
 
@@ -82,6 +82,10 @@ class Search:
     # --- one strength
 
     def penalty(self, loss: EdgeLoss, strength: float) -> Penalty:
+        if self.method.startswith("grafting"):
+            kind = {"inf": GroupLinf, "2": GroupL2, "1": L1}[self.group_norm]
+            single = loss.table.ising and loss.table.widths[1] == 1
+            return ByBlock(L1 if single else kind, strength, L2(self.node_strength))
         groups = loss.block_index[loss.layout["edge"]]
         edges: Any
         if self.group_norm == "1" or len(np.unique(groups)) == len(groups):  # groups of one weight
@@ -95,10 +99,12 @@ class Search:
         if self.method in ("agpm", "full"):
             start = _all_on(start)
         result = self._solver().minimize(start.loss, self.penalty(start.loss, strength), start.w)
-        return _checked(Solution(start.loss, result.w, result))
+        return _checked(Solution(result.loss or start.loss, result.w, result))
 
     def _solver(self) -> Any:
-        return replace(self.options, solver="fista").make_solver()
+        if self.method.startswith("grafting"):
+            return replace(self.options, solver=self.method).make_solver(select_unit=self.select_unit)
+        return replace(self.options, solver="fista" if self.method == "full" else self.method).make_solver()
 
     def empty(self, loss: EdgeLoss) -> Solution:
         """The optimum without edges."""
@@ -109,44 +115,53 @@ class Search:
         """The edges of a solution, without the edge penalty (a trace of L2 keeps weights finite).
 
         A penalty that keeps weak edges also lets in some that only stand in for the shrinkage of others. `prune` drops
-        edges that the extended BIC finds not worth their price, at most half of these at a time.
+        edges that the extended BIC finds not worth their price.
         """
         refitted = self._smooth(solution.reduced(), REFIT)
         while prune and len(refitted.loss.edges):
-            worth = self._worth(refitted)
-            poor = np.flatnonzero(worth < 0)
-            if not len(poor):
+            worth, w = self._worth(refitted)
+            if (worth >= 0).all():
                 break
-            drop = poor[np.argsort(worth[poor])[: (len(poor) + 1) // 2]]
-            kept = np.delete(refitted.loss.active_ids, drop)
-            refitted = self._smooth(Solution(*refitted.loss.keep(kept, refitted.w)), REFIT)
+            kept = refitted.loss.active_ids[worth >= 0]
+            refitted = self._smooth(Solution(*refitted.loss.keep(kept, w)), REFIT)
         return refitted
 
-    def _worth(self, refitted: Solution) -> Floats:
-        """[E] by how much the extended BIC rises without each edge, to second order: wᵀ[(H⁻¹)_ee]⁻¹w − price.
+    def _worth(self, refitted: Solution) -> tuple[Floats, Floats]:
+        """([E] by how much the extended BIC would rise without each edge, the weights without those that are < 0).
 
-        H is that of the pseudo-likelihood, whatever the loss.
+        To second order, wᵀ[(H⁻¹)_ee]⁻¹w − price, with the H of the pseudo-likelihood whatever the loss. The poorest
+        edge is dropped and all else adapts to that, until no edge is poor.
         """
-        loss = refitted.loss
-        H = StructurePseudoLikelihood(loss.table, loss.edges, loss.active_ids).at(refitted.w).hessian()
-        nodes = loss.field.n_node_weights
+        loss, w = refitted.loss, refitted.w.copy()
+        H = StructurePseudoLikelihood(loss.table, loss.edges, loss.active_ids).at(w).hessian()
         ridge = np.full(loss.size, REFIT)
-        ridge[:nodes] = max(self.node_strength, 1e-8 * H.max(initial=1.0))
-        inverse = np.linalg.inv(H + np.diag(ridge))
-        prices = self._prices(loss)
-        worth = np.empty(len(prices))
-        for e, edge in enumerate(loss.active_ids):
-            place = np.flatnonzero(loss.block_index == edge)
-            w = refitted.w[place]
-            worth[e] = w @ np.linalg.solve(inverse[np.ix_(place, place)], w) - 2.0 * prices[e]
-        return worth
+        ridge[: loss.field.n_node_weights] = max(self.node_strength, 1e-8 * float(H.max(initial=1.0)))
+        A = np.linalg.inv(H + np.diag(ridge))
+        places = [np.flatnonzero(loss.block_index == edge) for edge in loss.active_ids]
+        prices = 2.0 * self._prices(loss)
+        worth = np.full(len(places), np.inf)
+        alive = list(range(len(places)))
+        while alive:
+            for e in alive:
+                block = w[places[e]]
+                worth[e] = block @ np.linalg.solve(A[np.ix_(places[e], places[e])], block) - prices[e]
+            poorest = min(alive, key=lambda e: float(worth[e]))
+            if worth[poorest] >= 0:
+                break
+            place = places[poorest]
+            gain = np.linalg.solve(A[np.ix_(place, place)], A[place]).T  # [size, weights of the edge]
+            w -= gain @ w[place]
+            A -= gain @ A[place]
+            alive.remove(poorest)
+        return worth, w
 
     def _prices(self, loss: EdgeLoss) -> Floats:
         """[E] (K_i − 1)(K_j − 1)·features·log n + 4γ·log p."""
         table = loss.table
         K = table.n_states.astype(float)
         df = (K[loss.edges[:, 0]] - 1) * (K[loss.edges[:, 1]] - 1) * table.widths[1]
-        return df * math.log(max(table.total, 2.0)) + 4.0 * self.gamma * math.log(table.n_variables)
+        prices: Floats = df * math.log(max(table.total, 2.0)) + 4.0 * self.gamma * math.log(table.n_variables)
+        return prices
 
     def _smooth(self, start: Solution, strength: float) -> Solution:
         penalties = {"node": L2(self.node_strength), "edge": L2(strength)}
@@ -191,13 +206,15 @@ class Search:
     def by_ebic(self, loss: EdgeLoss) -> tuple[list[PathStep], int]:
         """(the path, the step of the least extended BIC)."""
         steps: list[PathStep] = []
+        best = -1
         for step in self.path(loss, self.strengths(self.empty(loss))):
-            refitted = self.refit(step.solution)
+            same = bool(steps) and np.array_equal(steps[-1].support, step.support)
+            refitted = steps[-1].refitted if same and steps[-1].refitted else self.refit(step.solution)
             steps.append(replace(step, refitted=refitted, score=self.ebic(refitted)))
-            best = min(range(len(steps)), key=lambda k: steps[k].score or 0.0)
+            best = _best(steps)
             if len(steps) - 1 - best >= PATIENCE:
                 break
-        return steps, best if steps else -1
+        return steps, best
 
     def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> tuple[list[PathStep], int]:
         """(the path, the step with the fewest edges within a standard error of the least held-out loss).
@@ -217,7 +234,7 @@ class Search:
                 scores.append(test.with_active(refitted.loss.active_ids).at(refitted.w).value / test.table.total)
             error = float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
             steps.append(replace(step, score=float(np.mean(scores)), error=error))
-            best = min(range(len(steps)), key=lambda k: steps[k].score or 0.0)
+            best = _best(steps)
             if len(steps) - 1 - best >= PATIENCE:
                 break
         if not steps:
@@ -244,6 +261,13 @@ class Search:
             for edge in self.solve(self.empty(half), 0.5 * strength).support.tolist():
                 counts[edge] = counts.get(edge, 0) + 1
         return {edge: count / self.n_subsamples for edge, count in sorted(counts.items())}
+
+
+def _best(steps: Sequence[PathStep]) -> int:
+    """The step of the least score; of scores that are equal to rounding, the one with the largest strength."""
+    scores = np.array([step.score for step in steps])
+    least = scores.min()
+    return int(np.flatnonzero(scores <= least + 1e-6 * abs(least))[0])
 
 
 def _all_on(start: Solution) -> Solution:

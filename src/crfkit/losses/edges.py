@@ -115,6 +115,9 @@ class EdgeLoss(FieldLoss):
         return {}
 
     @abstractmethod
+    def at(self, w: Floats, warm: Evaluation | None = None) -> Evaluation: ...
+
+    @abstractmethod
     def _pair_gradient(self, evaluation: Any) -> Floats:
         """[F, S, S] the gradient by all couplings, of active edges or not; right above the diagonal."""
 

@@ -152,10 +152,16 @@ class StructureEvaluation:
         """(value, [m, S] probabilities: of states, or in the Ising form of the state that is not the row's)"""
         table, L = self._loss.table, self._loss.logits(self.w)
         if table.ising:
-            u = -2.0 * table.indicators * L
-            e = np.exp(-np.abs(u))
-            value = float(table.weights @ (np.maximum(u, 0.0) + np.log1p(e)).sum(axis=1))
-            return value, np.where(u > 0, 1.0, e) / (1.0 + e)
+            L *= table.indicators
+            L *= -2.0
+            e = np.exp(-np.abs(L))
+            total = np.maximum(L, 0.0).sum(axis=1)
+            q = 1.0 + e
+            e /= q
+            for first in range(0, q.shape[1], 512):  # Σ log(1 + e) as one logarithm: products of numbers up to 2
+                total += np.log(q[:, first : first + 512].prod(axis=1))
+            np.subtract(1.0, e, out=e, where=L > 0)
+            return float(table.weights @ total), e
         K = table.n_states
         L -= np.repeat(np.maximum.reduceat(L, table.starts, axis=1), K, axis=1)
         scores = np.einsum("ms,ms->m", L, table.indicators)
