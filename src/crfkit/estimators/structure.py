@@ -52,8 +52,9 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    method : "agpm" (projected gradients on all candidates), "full" (FISTA on all candidates), "grafting-light",
-        "grafting" (edges are switched on as needed: for many variables). All have the same optimum.
+    method : "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole minimisation, between
+        selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all candidates). All have the same
+        optimum.
     loss : "pl", pseudo-likelihood, or "likelihood", as `inference` computes it
     inference : for the likelihood, and for prediction, as in :class:`GraphCRF`; "auto" is exact if the graph of all
         candidates allows that, else "trw"
@@ -101,7 +102,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "agpm",
+        method: str = "grafting-light",
         loss: str = "pl",
         inference: Any = "auto",
         group_norm: str = "inf",
@@ -175,7 +176,8 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
             )
         pairs = candidate_pairs(self.candidates, encoder.variables)
         threads = count_threads(self.n_threads)
-        with using_threads(threads), threadpool_limits(threads, "blas"):
+        # One thread for products of matrices this small: BLAS waits for others actively, which a busy machine does not bear.
+        with using_threads(threads), threadpool_limits(1, "blas"):
             learned = training.run(encoder, X, states, pairs)
         model = training.model(encoder, learned)
         self._set_model(model)

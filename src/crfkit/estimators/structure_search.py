@@ -22,6 +22,9 @@ from crfkit.result import Result, Status
 METHODS = ("agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
 REFIT = 1e-2  # strength of L2 on edges that are refitted: finite weights where variables determine each other
+CERTAIN = (
+    2.0  # weights as large as this say that variables determine each other, where this test fails (Hauck & Donner)
+)
 PATIENCE = 4  # strengths without a better score before a path ends
 
 
@@ -60,7 +63,7 @@ class PathStep:
 
     @property
     def n_edges(self) -> int:
-        return len(self.support)
+        return len(self.support if self.refitted is None else self.refitted.support)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,10 @@ class Search:
     def _solver(self) -> Any:
         if self.method.startswith("grafting"):
             return replace(self.options, solver=self.method).make_solver(select_unit=self.select_unit)
-        return replace(self.options, solver="fista" if self.method == "full" else self.method).make_solver()
+        options = replace(self.options, solver="fista" if self.method == "full" else self.method)
+        if self.method == "agpm" and isinstance(options.tolerance, float):  # not monotone: it may rest for some steps
+            options = replace(options, tolerance=0.1 * options.tolerance)
+        return options.make_solver()
 
     def empty(self, loss: EdgeLoss) -> Solution:
         """The optimum without edges."""
@@ -140,7 +146,7 @@ class Search:
         places = [np.flatnonzero(loss.block_index == edge) for edge in loss.active_ids]
         prices = 2.0 * self._prices(loss)
         worth = np.full(len(places), np.inf)
-        alive = list(range(len(places)))
+        alive = [e for e, place in enumerate(places) if np.abs(w[place]).max() < CERTAIN]
         while alive:
             for e in alive:
                 block = w[places[e]]
