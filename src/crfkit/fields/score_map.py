@@ -82,7 +82,11 @@ def _make_index(data: GraphData, kind: str, T: int) -> _Index:
             return _Index()
         features = getattr(data, f"{kind}_features")
         n_samples = n_rows // T
-        if isinstance(features, np.ndarray) and np.array_equal(types, np.tile(np.arange(T), n_samples)):
+        if (
+            isinstance(features, np.ndarray)
+            and types is not None
+            and np.array_equal(types, np.tile(np.arange(T), n_samples))
+        ):
             return _Index(tiled=features.reshape(n_samples, T, features.shape[1]).transpose(1, 0, 2))
         return _Index(by_type=[np.flatnonzero(types == t) for t in range(T)])
     places = rows if T <= 1 or types is None else rows.astype(np.int64) * T + types
