@@ -140,15 +140,15 @@ class PairwiseTable:
 
     def data(self, structure: Graph | None = None) -> GraphData:
         """Encoded for an untied field: a copy of the structure (None: all pairs of nodes) for every sample."""
-        n_samples, n, _ = self.X.shape
+        n_samples, n, d = self.X.shape
         structure = Graph.complete(n) if structure is None else structure
         i, j = structure.edges.T
         ones = np.ones((n_samples, n, 1))
         edges = np.concatenate([ones[:, i], self.X[:, i], self.X[:, j]], axis=2)
         return GraphData(
             structure.repeat(n_samples),
-            np.concatenate([ones, self.X], axis=2).reshape(n_samples * n, -1),
-            edges.reshape(n_samples * structure.n_edges, -1),
+            np.concatenate([ones, self.X], axis=2).reshape(n_samples * n, 1 + d),
+            edges.reshape(n_samples * structure.n_edges, 1 + 2 * d),
             node_types=np.tile(np.arange(n, dtype=np.int32), n_samples),
             edge_types=np.tile(np.arange(structure.n_edges, dtype=np.int32), n_samples),
             labels=self.Y.ravel(),

@@ -80,7 +80,7 @@ class SPG(IterativeSolver):
     [True, False, False]
     """
 
-    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(period=30))  # longer than the waves
     max_iterations: int = 10_000
     step_rule: str = "bb1"
     search: str = "gll"
