@@ -207,6 +207,11 @@ def project_epigraph_linf(w: Annotated[NDArray[numpy.float64], dict(shape=(None,
     The nearest (w, alpha) with |w_k| ≤ alpha_s for the members k of every group s.
     """
 
+def least_subgradient_linf(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], strength: float, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+    """
+    The shortest of gradient + strength · the sub-differential of Σ_s max_k |w_k|.
+    """
+
 class Graph:
     """
     The structure of one or many graphs; reads the arrays it is given in place.

@@ -1,5 +1,6 @@
 """Penalties: functions of the weights that are added to the loss. See :mod:`crfkit.protocols`."""
 
+from crfkit.penalties.ball import GroupL2Ball, L1Ball
 from crfkit.penalties.blocks import Blockwise
 from crfkit.penalties.by_block import ByBlock
 from crfkit.penalties.elastic_net import ElasticNet
@@ -18,8 +19,10 @@ __all__ = [
     "ElasticNet",
     "GroupL1",
     "GroupL2",
+    "GroupL2Ball",
     "GroupLinf",
     "Groups",
     "HuberL1",
+    "L1Ball",
     "NoPenalty",
 ]

@@ -127,6 +127,9 @@ class GroupLinf(_Group):
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
         """The sub-differential of a group is the L1 ball of radius s at zero; elsewhere s times the convex hull of
         sgn(w_j)·e_j over the largest weights j: the sub-gradient is −g less its projection onto it."""
+        if is_native(w, gradient):
+            self.groups.check(w)
+            return _core.least_subgradient_linf(w, gradient, self.strength, self.groups.members, self.groups.offsets)
 
         def least(x: Vector, g: Vector) -> Vector:
             xp = array_namespace(x)

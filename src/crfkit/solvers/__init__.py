@@ -7,6 +7,7 @@ from typing import Any
 
 from crfkit.errors import ParameterError
 from crfkit.solvers.adam import Adam
+from crfkit.solvers.admm import ADMM
 from crfkit.solvers.auto import Auto
 from crfkit.solvers.conjugate_gradient import ConjugateGradient
 from crfkit.solvers.dense_quasi_newton import BFGS, DFP
@@ -23,6 +24,7 @@ from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, Passiv
 from crfkit.solvers.newton import Newton
 from crfkit.solvers.ogm import OGM
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.pqn import PQN
 from crfkit.solvers.projected import AGPM, SPG, Zhou
 from crfkit.solvers.rda import RDA
 from crfkit.solvers.sgd import ASGD, SGD
@@ -49,6 +51,8 @@ SOLVERS: dict[str, Any] = {
         AGPM,
         SPG,
         Zhou,
+        PQN,
+        ADMM,
         RDA,
         SGD,
         ASGD,
@@ -84,6 +88,7 @@ def make_solver(solver: Any, **options: Any) -> Any:
 
 
 __all__ = [
+    "ADMM",
     "AGPM",
     "AROW",
     "ASGD",
@@ -96,6 +101,7 @@ __all__ = [
     "MIRA",
     "OGM",
     "OWLQN",
+    "PQN",
     "RDA",
     "SGD",
     "SMD",

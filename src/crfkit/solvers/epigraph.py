@@ -9,7 +9,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from crfkit.arrays import combine, dot, norm
-from crfkit.protocols import Evaluation, Vector
+from crfkit.protocols import Vector
 from crfkit.solvers.descent import saved_vector
 from crfkit.solvers.objective import Objective, Point
 
@@ -42,8 +42,9 @@ class EpigraphForm:
         alpha = saved_vector(saved, "alpha", self._alpha) if "alpha" in saved else self._alpha
         return self.at(self.project(array_namespace(w0).concat([w0, alpha])))
 
-    def at(self, x: Vector, warm: Evaluation | None = None) -> Lifted:
-        point = self.objective.at(x[: self.n], warm)
+    def at(self, x: Vector, near: Lifted | None = None) -> Lifted:
+        """The objective at x; `near` is the iterate that it is tried from."""
+        point = self.objective.at(x[: self.n], None if near is None else near.point.evaluation)
         if self.rest is None:
             return Lifted(x, point.smooth_value, point.grad, point)
         value = point.smooth_value + (dot(self._cost, x[self.n :]) if x.shape[0] > self.n else 0.0)

@@ -80,7 +80,7 @@ class SPG(IterativeSolver):
     [True, False, False]
     """
 
-    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(period=30))  # longer than the waves
     max_iterations: int = 10_000
     step_rule: str = "bb1"
     search: str = "gll"
@@ -151,7 +151,13 @@ def projected_step(
     form: EpigraphForm, old: Lifted, beta: float, reference: Reference, kept: Sequence[float]
 ) -> Lifted | Status:
     """From `old` along P(x − β·∇f) − x."""
-    target = form.project(combine(old.x, -beta, old.grad))
+    return search_along(form, old, form.project(combine(old.x, -beta, old.grad)), reference, kept)
+
+
+def search_along(
+    form: EpigraphForm, old: Lifted, target: Vector, reference: Reference, kept: Sequence[float]
+) -> Lifted | Status:
+    """From `old` towards `target`, which is tried first."""
     d = combine(target, -1.0, old.x)
     slope = dot(d, old.grad)
     if not slope < 0:
@@ -160,7 +166,7 @@ def projected_step(
 
     def phi(t: float) -> Trial:
         # the whole step is the projection itself, with its zeros
-        new = found[t] = form.at(target if t == 1.0 else combine(old.x, t, d), old.point.evaluation)
+        new = found[t] = form.at(target if t == 1.0 else combine(old.x, t, d), old)
         return Trial(t, new.value, dot(new.grad, d), new.point)
 
     trial = reference.search(kept, Trial(0.0, old.value, slope, old.point), phi)
