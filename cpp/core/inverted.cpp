@@ -48,13 +48,25 @@ Transposed gather_attributes(const InvertedView& index, const std::vector<int64_
 
 namespace {
 
-// sum[c] += Σ value·residual[t − t0][c] over the entries e of an attribute.
-void sum_entries(const InvertedView& index, int64_t begin, int64_t end, const double* residual, int64_t t0,
-                 int64_t width, double* sum) {
+// sum[c] += Σ value·residual[t − t0][c] over the entries e of an attribute; W: the width, 0 if it is not known here.
+template <int W>
+void sum_entries(const InvertedView& index, int64_t begin, int64_t end, const double* residual, int64_t t0, int64_t n,
+                 double* sum) {
+    const int64_t width = W > 0 ? W : n;
     for (int64_t e = begin; e < end; ++e) {
         const double* row = residual + (index.positions[e] - t0) * width;
         const double value = index.values ? index.values[e] : 1.0;
         for (int64_t c = 0; c < width; ++c) sum[c] += value * row[c];
+    }
+}
+
+auto summing(int64_t width) {
+    switch (width) {
+        case 2: return sum_entries<2>;
+        case 3: return sum_entries<3>;
+        case 4: return sum_entries<4>;
+        case 9: return sum_entries<9>;
+        default: return sum_entries<0>;
     }
 }
 
@@ -66,6 +78,7 @@ void add_gradients(const InvertedView& index, const CodesView& codes, int64_t fi
         return static_cast<double>(index.offsets[first + k] - index.offsets[first] + 4 * k);
     });
     const int64_t base = codes.begin(first);
+    const auto sum_up = summing(codes.width);
     run_threads(n_threads, [&](int thread) {
         std::vector<double> sum(static_cast<size_t>(codes.width));  // [width]
         const auto part = static_cast<size_t>(thread);
@@ -76,7 +89,7 @@ void add_gradients(const InvertedView& index, const CodesView& codes, int64_t fi
             end = std::lower_bound(positions + begin, positions + end, t0 + n) - positions;
             if (begin == end) continue;
             std::fill(sum.begin(), sum.end(), 0.0);
-            sum_entries(index, begin, end, residual, t0, codes.width, sum.data());
+            sum_up(index, begin, end, residual, t0, codes.width, sum.data());
             double* g = out + (codes.begin(a) - base);
             const int64_t weights = codes.begin(a + 1) - codes.begin(a);
             for (int64_t k = 0; k < weights; ++k)

@@ -254,6 +254,14 @@ class CandidateChain(ChainLikelihood):
         full[self.full_places] = w
         return full
 
+    def used_ids(self, full: Floats) -> Ints:
+        """Ids of the attributes that have a weight other than zero in a vector of the field of all attributes."""
+        used = []
+        for kind in KINDS:
+            size = block_norms(full[self.pool.field.layout[kind]], self.pool.indices[kind].weight_offsets, "max")
+            used.append(self.pool.ids[kind][size > 0])
+        return np.concatenate(used)
+
 
 class CandidateEvaluation(ChainEvaluation):
     """A chain loss at w; its residuals are kept where they fit."""
