@@ -8,40 +8,23 @@ computed in passes over an index of those positions. Weights, curvature and kern
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit import _core
 from crfkit.data.attribute_index import AttributeIndex, block_norms
-from crfkit.data.sequences import Floats, Ids, Ints, SequenceData
-from crfkit.errors import DataError, ParameterError
+from crfkit.data.sequences import Floats, Ints, SequenceData
+from crfkit.errors import ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference, count_threads
 from crfkit.losses.chain import ChainEvaluation, ChainLikelihood
+from crfkit.losses.chain_pool import KINDS, Pool
 from crfkit.protocols import Evaluation
 
 MEMORY_LIMIT = 1 << 30
 CHUNK = 1 << 16  # weights whose gradients are computed at once, unless the limit allows less: they stay in the cache
-KINDS = ("state", "pair")
-
-
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """All attributes of a training set: what losses of one family share."""
-
-    frame: SequenceData  # the sequences with labels and weights, without attributes
-    field: ChainField  # of the weights that are always on
-    indices: Mapping[str, AttributeIndex]  # of KINDS
-    ids: Mapping[str, Ints]  # the candidates' names, ascending; of KINDS
-    memory_limit: int
-
-    @property
-    def n_ids(self) -> int:
-        return sum(len(index) for index in self.indices.values())
 
 
 class CandidateChain(ChainLikelihood):
@@ -82,33 +65,26 @@ class CandidateChain(ChainLikelihood):
         kernels: str = "auto",
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
-        if field.label_classes is not None:
-            raise ParameterError("attributes that score classes of labels cannot be selected: leave label_classes out")
-        if data.labels is None:
-            raise DataError("the data have no labels")
         if not memory_limit > 0:
             raise ParameterError(f"memory_limit must be > 0, not {memory_limit!r}")
-        indices = _indices(data, field)
-        frame = replace(data, offsets=0 * data.offsets, attributes=np.zeros(0, np.int32), values=None)
-        frame = replace(frame, pair_offsets=None, pair_attributes=None)
-        pair_ids = len(indices["state"]) + np.arange(len(indices["pair"]))
-        ids = {"state": np.arange(len(indices["state"])), "pair": pair_ids}
-        self._start(Pool(frame, field, indices, ids, int(memory_limit)), {k: np.zeros(0, np.int64) for k in KINDS})
-        self._open(n_threads, kernels)
+        self._set(Pool.of(data, field), {kind: np.zeros(0, np.int64) for kind in KINDS}, n_threads, kernels)
+        self.memory_limit = memory_limit
 
-    def _start(self, pool: Pool, active: Mapping[str, Ints]) -> None:
+    def _set(self, pool: Pool, active: Mapping[str, Ints], n_threads: int | None, kernels: str) -> None:
         self.pool = pool
         self.active = active  # attributes that are switched on, ascending; of KINDS
-
-    def _open(self, n_threads: int | None, kernels: str) -> None:
-        data, field = _restricted(self.pool, self.active)
-        super().__init__(data, field, n_threads, kernels)
+        super().__init__(*pool.restricted(active), n_threads, kernels)
 
     def _like(self, pool: Pool, active: Mapping[str, Ints]) -> CandidateChain:
         other = object.__new__(CandidateChain)
-        other._start(pool, active)
-        other._open(self.n_threads, self.kernels)
+        other._set(pool, active, self.n_threads, self.kernels)
+        other.memory_limit = self.memory_limit
         return other
+
+    @property
+    def _numbers(self) -> int:
+        """In half of the limit."""
+        return max(int(self.memory_limit) // 16, 1)
 
     # --- what is on
 
@@ -152,24 +128,7 @@ class CandidateChain(ChainLikelihood):
 
     def add_candidates(self, data: SequenceData, n_attributes: int | None = None) -> CandidateChain:
         """With more attributes: `data` are the same sequences with the new attributes (numbered 0, 1, …) only."""
-        pool = self.pool
-        if not np.array_equal(data.starts, pool.frame.starts):
-            raise DataError("the new attributes are of other sequences: their lengths differ")
-        if data.pair_attributes is not None:
-            raise DataError("pair attributes cannot be added later")
-        n = int(data.attributes.max(initial=-1)) + 1 if n_attributes is None else n_attributes
-        assert pool.frame.labels is not None
-        lists: tuple[Ints, Ids] | tuple[None, None] = (None, None)
-        if pool.field.state_offsets is not None:
-            lists = _core.observed_pairs(data.offsets, data.attributes, pool.frame.labels, n, pool.field.n_labels)
-        more = AttributeIndex.of(data.offsets, data.attributes, data.values, n, pool.field.n_labels, *lists)
-        ids = np.concatenate([pool.ids["state"], pool.n_ids + np.arange(n)])
-        grown = replace(
-            pool,
-            indices={**pool.indices, "state": pool.indices["state"].joined(more)},
-            ids={**pool.ids, "state": ids},
-        )
-        return self._like(grown, self.active)
+        return self._like(self.pool.joined(data, n_attributes), self.active)
 
     # --- gradients of candidates
 
@@ -196,22 +155,24 @@ class CandidateChain(ChainLikelihood):
         norms = np.zeros(len(index))
         if len(index) == 0:
             return norms
-        half = self.pool.memory_limit // 16  # numbers in half of the limit
-        whole = index.n_positions * index.width <= half
-        for first, last in index.chunks(min(half, CHUNK) if whole else half):
+        limit = self._chunk(index)
+        for first, last in index.chunks(min(self._numbers, CHUNK) if limit is None else self._numbers):
             begin, end = index.weight_offsets[first], index.weight_offsets[last]
             gradient = np.zeros(end - begin)
-            for t0, residual in evaluation.residuals(kind, None if whole else half):
+            for t0, residual in evaluation.residuals(kind, limit):
                 index.add_gradients(first, last, residual, t0, gradient, count_threads(self.n_threads))
             norms[first:last] = block_norms(gradient, index.weight_offsets[first : last + 1] - begin, norm)
         return norms
+
+    def _chunk(self, index: AttributeIndex) -> int | None:
+        """How many residuals to compute at a time; None: all."""
+        return None if index.n_positions * index.width <= self._numbers else self._numbers
 
     def carry(self, evaluation: CandidateEvaluation, place: Ints) -> CandidateEvaluation:
         """This loss at the zero-extended weights of a smaller one's evaluation, from its residuals."""
         w, gradient = np.zeros(self.size), np.zeros(self.size)
         w[place] = evaluation.w
         gradient[place] = evaluation.grad
-        half = self.pool.memory_limit // 16
         smaller: CandidateChain = evaluation._loss
         for kind in KINDS:
             index, start = self.pool.indices[kind], self.layout[kind].start
@@ -220,8 +181,7 @@ class CandidateChain(ChainLikelihood):
                 continue
             first = np.searchsorted(self.active[kind], new)
             ends = np.concatenate([[0], np.cumsum(np.diff(index.weight_offsets)[self.active[kind]])])
-            whole = index.n_positions * index.width <= half
-            for t0, residual in evaluation.residuals(kind, None if whole else half):
+            for t0, residual in evaluation.residuals(kind, self._chunk(index)):
                 for a, k in zip(new.tolist(), first.tolist(), strict=True):
                     out = gradient[start + ends[k] : start + ends[k + 1]]
                     index.add_gradients(a, a + 1, residual, t0, out, 1)
@@ -305,35 +265,3 @@ class CandidateEvaluation(ChainEvaluation):
         if data.weights is not None:
             residual *= np.repeat(data.weights, data.lengths)[:, None]
         return residual
-
-
-def _indices(data: SequenceData, field: ChainField) -> dict[str, AttributeIndex]:
-    L = field.n_labels
-    state = AttributeIndex.of(
-        data.offsets, data.attributes, data.values, field.n_attributes, L, field.state_offsets, field.state_labels
-    )
-    offsets, ids = data.pair_offsets, data.pair_attributes
-    if offsets is None or ids is None:
-        offsets, ids = 0 * data.offsets, np.zeros(0, np.int32)
-    lists = field.pair_offsets, field.pair_codes
-    return {"state": state, "pair": AttributeIndex.of(offsets, ids, None, field.n_pair_attributes, L * L, *lists)}
-
-
-def _restricted(pool: Pool, active: Mapping[str, Ints]) -> tuple[SequenceData, ChainField]:
-    """The sequences and the field of the active attributes."""
-    offsets, ids, values = pool.indices["state"].gather(active["state"])
-    data = replace(pool.frame, offsets=offsets, attributes=ids, values=values)
-    if len(pool.indices["pair"]):
-        pair_offsets, pair_ids, _ = pool.indices["pair"].gather(active["pair"])
-        data = replace(data, pair_offsets=pair_offsets, pair_attributes=pair_ids)
-    state, pair = (pool.indices[kind].lists(active[kind]) for kind in KINDS)
-    field = replace(
-        pool.field,
-        n_attributes=len(active["state"]),
-        n_pair_attributes=len(active["pair"]),
-        state_offsets=state[0],
-        state_labels=state[1],
-        pair_offsets=pair[0],
-        pair_codes=pair[1],
-    )
-    return data, field
