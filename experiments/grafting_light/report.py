@@ -51,11 +51,21 @@ def figure(records: list[dict[str, Any]], quality: tuple[str, str], path: Path, 
         axis.set_xlabel("select unit M")
         if log:
             axis.set_yscale("log")
+        else:
+            _widened(axis)
     handles, labels = axes.flat[0].get_legend_handles_labels()
     chart.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=9)
     chart.suptitle(title)
     chart.savefig(path, dpi=110)
     plt.close(chart)
+
+
+def _widened(axis: Any, share: float = 0.02) -> None:
+    """At least so large a share of the values, so that rounding does not look like a difference."""
+    low, high = axis.get_ylim()
+    room = max(0.0, share * abs(low + high) / 2 - (high - low)) / 2
+    axis.set_ylim(low - room, high + room)
+    axis.ticklabel_format(axis="y", useOffset=False)
 
 
 def table(records: list[dict[str, Any]], quality: tuple[str, str]) -> str:
