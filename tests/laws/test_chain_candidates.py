@@ -1,5 +1,8 @@
 """Chains that grow: at every stage the likelihood of the selected attributes, with the gradients of all others."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -164,6 +167,25 @@ def test_attributes_that_come_later(name):
     assert result.loss.n_candidates + len(result.loss.active_ids) == 25
     with pytest.raises(DataError, match="other sequences"):
         loss.add_candidates(only(8, 9).take([0]))
+
+
+def test_losses_of_earlier_stages_are_let_go(monkeypatch):
+    alive = weakref.WeakSet()
+    make = CandidateChain._set
+
+    def counted(self, *arguments):
+        make(self, *arguments)
+        alive.add(self)
+
+    monkeypatch.setattr(CandidateChain, "_set", counted)
+    gc.disable()
+    try:
+        loss = CandidateChain(*string_problem(), 1)
+        result = GraftingLight(select_unit=1).minimize(loss, L1(1.0), np.zeros(loss.size))
+    finally:
+        gc.enable()
+    assert result.trace[-1].extra["selected"] > 5
+    assert len(alive) == 2
 
 
 def test_a_strength_that_selects_nothing():

@@ -228,6 +228,12 @@ class CandidateEvaluation(ChainEvaluation):
 
     _whole: dict[str, Floats] | None = None
 
+    def _evaluate(self) -> tuple[float, Floats]:
+        both = super()._evaluate()
+        if not self._loss._curved:
+            self._loss._held = None  # a cycle would keep the losses of all stages in memory
+        return both
+
     def residuals(self, kind: str, numbers: int | None) -> Iterator[tuple[int, Floats]]:
         """(first position, residuals [n, width]) of all sequences, or, with `numbers`, of so many numbers at most."""
         if numbers is None:
