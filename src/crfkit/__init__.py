@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 # Loaded when first asked for: the command line and tagging do not need scikit-learn.
 _HOME = {
     "Blockwise": "crfkit.penalties",
+    "ByBlock": "crfkit.penalties",
     "ChainCRF": "crfkit.estimators.chain",
     "ChainModel": "crfkit.estimators.chain_model",
     "ElasticNet": "crfkit.penalties",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from crfkit.penalties import L1 as L1
     from crfkit.penalties import L2 as L2
     from crfkit.penalties import Blockwise as Blockwise
+    from crfkit.penalties import ByBlock as ByBlock
     from crfkit.penalties import ElasticNet as ElasticNet
     from crfkit.penalties import GroupL2 as GroupL2
     from crfkit.penalties import GroupLinf as GroupLinf

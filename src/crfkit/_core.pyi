@@ -435,3 +435,21 @@ def iterate_modes(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(sh
     """
     (labels, sweeps): coordinate ascent from `start` until no change of one node raises the score.
     """
+
+def transpose(offsets: NDArray[numpy.int64], ids: NDArray[numpy.int32], values: NDArray[numpy.float64] | None, n_ids: int) -> tuple[Any, ...]:
+    """Rows of entries to (offsets, rows, values) by id."""
+
+class Inverted:
+    """The positions of every attribute."""
+
+    def __init__(self, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], positions: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_positions: int) -> None: ...
+
+    def gather(self, attributes: NDArray[numpy.int64]) -> tuple[Any, ...]:
+        """
+        (offsets, ids, values) by position of these attributes, renumbered in this order.
+        """
+
+    def add_gradients(self, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, first: int, last: int, residual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], t0: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None:
+        """
+        Adds, for the weights of the attributes from first to last, the sums of residual rows t0, … over the positions of each attribute.
+        """

@@ -189,3 +189,39 @@ def random_pairwise(
     w = np.concatenate([nodes.ravel(), weights.ravel()])
     Y = Junction().sample(field.potentials(data, w), 1, seed=seed)[0].reshape(n_samples, n_nodes)
     return PairwiseTable(X, Y, edges, nodes, weights)
+
+
+def gaussian_chains(
+    n: int = 5000,
+    n_inputs: int = 1000,
+    n_relevant: int = 100,
+    length: int = 8,
+    scale: float = 1.0,
+    seed: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
+    """(inputs [n, length, n_inputs], labels 0 or 1 [n, length], the inputs that matter): the data of Zhu, Lao & Xing
+    (2010, section 6.1.1).
+
+    Inputs are independent normal numbers. Labels are drawn exactly from a chain whose weights (one for each label and
+    relevant input, and for each pair of labels) are normal with this standard deviation.
+
+    >>> X, y, relevant = gaussian_chains(3, n_inputs=20, n_relevant=2)
+    >>> X.shape, y.shape, len(relevant)
+    ((3, 8, 20), (3, 8), 2)
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, length, n_inputs))
+    relevant = np.sort(rng.choice(n_inputs, n_relevant, replace=False))
+    node = scale * rng.standard_normal((n_relevant, 2))
+    edge = scale * rng.standard_normal((2, 2))  # [from, to]
+    scores = X[:, :, relevant] @ node  # [n, length, 2]
+    onward = np.zeros((n, length, 2))  # log of the sum over later labels
+    for t in range(length - 2, -1, -1):
+        later = (scores[:, t + 1] + onward[:, t + 1])[:, None, :] + edge  # [n, label, next]
+        onward[:, t] = np.logaddexp(later[..., 0], later[..., 1])
+    uniform = rng.random((n, length))
+    y = np.zeros((n, length), dtype=np.int32)
+    for t in range(length):
+        here = scores[:, t] + onward[:, t] + (edge[y[:, t - 1]] if t else 0.0)
+        y[:, t] = uniform[:, t] * (1.0 + np.exp(np.minimum(here[:, 0] - here[:, 1], 700.0))) < 1.0
+    return X, y, relevant

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from crfkit.errors import CapabilityError, ParameterError
+from crfkit.path import regularisation_path
 from crfkit.penalties import L1, L2, ByBlock, ElasticNet, GroupL2, GroupLinf, NoPenalty
 from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
@@ -242,6 +243,19 @@ def test_options_are_checked(kind):
         GraftingLight(inner_steps=0)
     with pytest.raises(ParameterError, match="restart"):
         Grafting(restart="nowhere")
+
+
+@pytest.mark.parametrize("penalty", [L1(1.0), ByBlock(GroupL2, 1.0, L2(0.2))], ids=lambda penalty: penalty.name)
+def test_a_path_goes_on_with_what_was_selected(penalty):
+    loss = growing_regression(11, rest=1)
+    solver = GraftingLight(select_unit=2, stopping=GradientNorm(1e-6))
+    points = regularisation_path(loss, penalty, n=5, ratio=0.1, solver=solver)
+    selected = [point.result.trace[-1].extra["selected"] for point in points]
+    assert selected[0] == 0
+    assert selected == sorted(selected)
+    assert selected[-1] > 3
+    for point in points:
+        assert_allclose(point.value, best(loss, penalty.at(point.strength)).value, rtol=1e-7)
 
 
 # --- penalties by block

@@ -18,6 +18,7 @@ from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
+from crfkit.solvers import GradientNorm
 
 METHODS = ("agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
@@ -101,16 +102,20 @@ class Search:
         """The optimum at one strength, over all candidates."""
         if self.method in ("agpm", "full"):
             start = _all_on(start)
-        result = self._solver().minimize(start.loss, self.penalty(start.loss, strength), start.w)
+        result = self._solver(strength).minimize(start.loss, self.penalty(start.loss, strength), start.w)
         return _checked(Solution(result.loss or start.loss, result.w, result))
 
-    def _solver(self) -> Any:
+    def _solver(self, strength: float) -> Any:
         if self.method.startswith("grafting"):
             return replace(self.options, solver=self.method).make_solver(select_unit=self.select_unit)
-        options = replace(self.options, solver="fista" if self.method == "full" else self.method)
-        if self.method == "agpm" and isinstance(options.tolerance, float):  # not monotone: it may rest for some steps
-            options = replace(options, tolerance=0.1 * options.tolerance)
-        return options.make_solver()
+        if self.method == "full":
+            return replace(self.options, solver="fista").make_solver()
+        options, given = replace(self.options, solver="agpm"), self.options.tolerance
+        if not isinstance(given, (int, float)):
+            return options.make_solver()
+        # AGPM is not monotone: ten steps without a decrease say nothing. It ends by its projected gradient.
+        eps = 100.0 * given * max(strength, 1.0)
+        return options.make_solver(stopping=GradientNorm(given), eps=eps)
 
     def empty(self, loss: EdgeLoss) -> Solution:
         """The optimum without edges."""

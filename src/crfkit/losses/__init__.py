@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 # Loaded when first asked for: taggers need nothing of graphs.
 _HOME = {
+    "CandidateChain": "chain_candidates",
     "ChainLikelihood": "chain",
     "CompositeLikelihood": "composite",
     "ContrastiveDivergence": "contrastive",
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from crfkit.losses.chain import ChainLikelihood as ChainLikelihood
     from crfkit.losses.chain import SoftmaxMargin as SoftmaxMargin
     from crfkit.losses.chain import StructuredHinge as StructuredHinge
+    from crfkit.losses.chain_candidates import CandidateChain as CandidateChain
     from crfkit.losses.composite import CompositeLikelihood as CompositeLikelihood
     from crfkit.losses.contrastive import ContrastiveDivergence as ContrastiveDivergence
     from crfkit.losses.graph import GraphLikelihood as GraphLikelihood

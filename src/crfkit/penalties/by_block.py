@@ -155,8 +155,8 @@ class _Rest:
         return ", ".join(part.name for _, part in self.parts)
 
     @property
-    def dual_norm(self) -> str:
-        """That candidates are chosen by."""
+    def block_norm(self) -> str:
+        """The dual norm that candidates are chosen by."""
         return DUAL_NORMS[type(self.parts[0][1])]
 
     @property

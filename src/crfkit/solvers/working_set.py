@@ -125,7 +125,7 @@ def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: A
 def find(objective: Objective, point: Point, batches: Iterator[Any]) -> tuple[Any, Any]:
     """(ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
     loss: Any = objective.loss
-    norm = getattr(objective.rest, "dual_norm", "max")
+    norm = getattr(objective.rest, "block_norm", "max")
     while True:
         ids, scores = loss.candidates(point.evaluation, norm, strength(objective.rest))
         objective.passes += 1
