@@ -114,7 +114,7 @@ class Search:
         if not isinstance(given, (int, float)):
             return options.make_solver()
         # AGPM is not monotone: ten steps without a decrease say nothing. It ends by its projected gradient.
-        eps = 100.0 * given * max(strength, 1.0)
+        eps = 1000.0 * given * max(strength, 1.0)
         return options.make_solver(stopping=GradientNorm(given), eps=eps)
 
     def empty(self, loss: EdgeLoss) -> Solution:
