@@ -32,8 +32,8 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generator.")] = 0,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the files in this folder.")] = None,
 ) -> None:
-    """Train, tag and score on a corpus that crfkit generates (people, places, firms and dates); then images: segment some,
-    and find out which pixels of digits depend on each other."""
+    """Train, tag and score on a corpus that crfkit generates (people, places, firms and dates); segment images; and
+    find out which pixels of digits depend on each other."""
     from crfkit.cli import demo_segment, demo_structure
 
     with tempfile.TemporaryDirectory() as temporary:

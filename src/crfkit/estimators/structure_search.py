@@ -152,11 +152,15 @@ class Search:
         prices = 2.0 * self._prices(loss)
         worth = np.full(len(places), np.inf)
         alive = [e for e, place in enumerate(places) if np.abs(w[place]).max() < CERTAIN]
+        single = np.concatenate(places) if all(len(place) == 1 for place in places) else None
         while alive:
-            for e in alive:
+            if single is not None:
+                some = single[alive]
+                worth[alive] = np.square(w[some]) / A[some, some] - prices[alive]
+            for e in alive if single is None else ():
                 block = w[places[e]]
                 worth[e] = block @ np.linalg.solve(A[np.ix_(places[e], places[e])], block) - prices[e]
-            poorest = min(alive, key=lambda e: float(worth[e]))
+            poorest = alive[int(worth[alive].argmin())]
             if worth[poorest] >= 0:
                 break
             place = places[poorest]

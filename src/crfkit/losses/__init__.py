@@ -14,6 +14,8 @@ _HOME = {
     "GraphLikelihood": "graph",
     "PseudoLikelihood": "pseudo",
     "SoftmaxMargin": "chain",
+    "StructureLikelihood": "structure_likelihood",
+    "StructurePseudoLikelihood": "structure_pseudo",
     "StructuredHinge": "chain",
 }
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from crfkit.losses.contrastive import ContrastiveDivergence as ContrastiveDivergence
     from crfkit.losses.graph import GraphLikelihood as GraphLikelihood
     from crfkit.losses.pseudo import PseudoLikelihood as PseudoLikelihood
+    from crfkit.losses.structure_likelihood import StructureLikelihood as StructureLikelihood
+    from crfkit.losses.structure_pseudo import StructurePseudoLikelihood as StructurePseudoLikelihood
 
 
 def __getattr__(name: str) -> Any:

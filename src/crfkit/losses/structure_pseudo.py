@@ -102,18 +102,17 @@ class StructurePseudoLikelihood(EdgeLoss):
         states = np.arange(S)[:, None]
         columns = [np.broadcast_to(X, (len(D), F))]
         index = [(int(table.starts[i]) + states) * F + np.arange(F)]
-        begin = field.n_node_weights
-        for k, m in self.edges.tolist():
-            rows, width = (1, 1) if table.ising else (int(table.n_states[k]), int(table.n_states[m]))
-            if i in (k, m):
-                j, other = (m, width) if i == k else (k, rows)
-                start = int(table.starts[j])
-                seen = D[:, start : start + other, None] * X[:, None, :G]
-                columns.append(seen.reshape(len(D), -1))
-                b = np.arange(other)
-                pair = states * width + b if i == k else b * width + states  # [S, other]
-                index.append((begin + pair[:, :, None] * G + np.arange(G)).reshape(S, -1))
-            begin += rows * width * G
+        sizes = np.full((len(self.edges), 2), 1) if table.ising else table.n_states[self.edges]
+        begins = field.n_node_weights + np.concatenate([[0], np.cumsum(sizes.prod(axis=1) * G)])
+        for e in np.flatnonzero((self.edges == i).any(axis=1)).tolist():
+            (k, m), (rows, width) = self.edges[e].tolist(), sizes[e].tolist()
+            j, other = (m, width) if i == k else (k, rows)
+            start = int(table.starts[j])
+            seen = D[:, start : start + other, None] * X[:, None, :G]
+            columns.append(seen.reshape(len(D), -1))
+            b = np.arange(other)
+            pair = states * width + b if i == k else b * width + states  # [S, other]
+            index.append((begins[e] + pair[:, :, None] * G + np.arange(G)).reshape(S, -1))
         return np.hstack(columns), np.hstack(index)
 
     def packed(self, nodes: Floats, pairs: Floats) -> Floats:
