@@ -176,7 +176,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
             )
         pairs = candidate_pairs(self.candidates, encoder.variables)
         threads = count_threads(self.n_threads)
-        # One thread for products of matrices this small: BLAS waits for others actively, which slows a busy machine down.
+        # One thread for products of matrices this small: BLAS waits for others actively, to the harm of all.
         with using_threads(threads), threadpool_limits(1, "blas"):
             learned = training.run(encoder, X, states, pairs)
         model = training.model(encoder, learned)
