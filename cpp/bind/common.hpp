@@ -82,11 +82,13 @@ void bind_encoder(nb::module_& m);
 void bind_chain(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_vectors(nb::module_& m);
+void bind_group_linf(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_graph_messages(nb::module_& m);
 void bind_graph_exact(nb::module_& m);
 void bind_graph_gibbs(nb::module_& m);
 void bind_graph_pseudo(nb::module_& m);
 void bind_graph_icm(nb::module_& m);
+void bind_inverted(nb::module_& m);
 
 }  // namespace crfkit

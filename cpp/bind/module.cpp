@@ -7,10 +7,12 @@ NB_MODULE(_core, m) {
     crfkit::bind_chain(m);
     crfkit::bind_online(m);
     crfkit::bind_vectors(m);
+    crfkit::bind_group_linf(m);
     crfkit::bind_graph(m);
     crfkit::bind_graph_messages(m);
     crfkit::bind_graph_exact(m);
     crfkit::bind_graph_gibbs(m);
     crfkit::bind_graph_pseudo(m);
     crfkit::bind_graph_icm(m);
+    crfkit::bind_inverted(m);
 }

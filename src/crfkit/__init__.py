@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 # Loaded when first asked for: the command line and tagging do not need scikit-learn.
 _HOME = {
     "Blockwise": "crfkit.penalties",
+    "ByBlock": "crfkit.penalties",
     "ChainCRF": "crfkit.estimators.chain",
     "ChainModel": "crfkit.estimators.chain_model",
     "ElasticNet": "crfkit.penalties",
@@ -31,6 +32,7 @@ _HOME = {
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
     "PathPoint": "crfkit.path",
+    "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.graph_samples import GraphSample as GraphSample
     from crfkit.estimators.grid import GridCRF as GridCRF
     from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
+    from crfkit.estimators.structure import StructureLearner as StructureLearner
     from crfkit.features import Template as Template
     from crfkit.metrics import evaluate as evaluate
     from crfkit.path import PathPoint as PathPoint
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from crfkit.penalties import L1 as L1
     from crfkit.penalties import L2 as L2
     from crfkit.penalties import Blockwise as Blockwise
+    from crfkit.penalties import ByBlock as ByBlock
     from crfkit.penalties import ElasticNet as ElasticNet
     from crfkit.penalties import GroupL2 as GroupL2
     from crfkit.penalties import GroupLinf as GroupLinf

@@ -202,6 +202,16 @@ def curvature_pair(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
 def curvature_pair(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], x_new: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], g_new: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, s: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], y: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> tuple[float, float]:
     """s = (x_new − x)/scale, y = (g_new − g)·scale; returns (s·y, y·y)."""
 
+def project_epigraph_linf(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+    """
+    The nearest (w, alpha) with |w_k| ≤ alpha_s for the members k of every group s.
+    """
+
+def least_subgradient_linf(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], strength: float, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+    """
+    The shortest of gradient + strength · the sub-differential of Σ_s max_k |w_k|.
+    """
+
 class Graph:
     """
     The structure of one or many graphs; reads the arrays it is given in place.
@@ -425,3 +435,21 @@ def iterate_modes(graph: Graph, unary: Annotated[NDArray[numpy.float64], dict(sh
     """
     (labels, sweeps): coordinate ascent from `start` until no change of one node raises the score.
     """
+
+def transpose(offsets: NDArray[numpy.int64], ids: NDArray[numpy.int32], values: NDArray[numpy.float64] | None, n_ids: int) -> tuple[Any, ...]:
+    """Rows of entries to (offsets, rows, values) by id."""
+
+class Inverted:
+    """The positions of every attribute."""
+
+    def __init__(self, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], positions: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_positions: int) -> None: ...
+
+    def gather(self, attributes: NDArray[numpy.int64]) -> tuple[Any, ...]:
+        """
+        (offsets, ids, values) by position of these attributes, renumbered in this order.
+        """
+
+    def add_gradients(self, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, first: int, last: int, residual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], t0: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None:
+        """
+        Adds, for the weights of the attributes from first to last, the sums of residual rows t0, … over the positions of each attribute.
+        """

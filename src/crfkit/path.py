@@ -13,6 +13,7 @@ from crfkit.errors import ParameterError, StopTraining
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status
 from crfkit.solvers import make_solver
+from crfkit.solvers.loop import bound
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ def regularisation_path(
     score : a number to keep with each solution, such as F1 on a development set.
     callback : called after each solution; raises StopTraining to end the path there.
 
+    A loss that can grow goes on as it was grown at the last strength.
+
     A path that is interrupted by Ctrl-C ends with the point it was interrupted at (`result.status` says so).
 
     Examples
@@ -76,12 +79,12 @@ def regularisation_path(
     w = np.zeros(loss.size)
     grid = _grid(loss, penalty, w, n, ratio) if strengths is None else _descending(strengths)
     if solver is None:
-        solver = "lbfgs" if penalty.split()[1] is None else "owlqn"
+        solver = "lbfgs" if bound(penalty, loss).split()[1] is None else "owlqn"
     solver = make_solver(solver)
     points: list[PathPoint] = []
     for strength in grid:
         result = solver.minimize(loss, penalty.at(strength), w)
-        w = result.w
+        w, loss = result.w, loss if result.loss is None else result.loss
         found = None if score is None else float(score(w))
         points.append(PathPoint(strength, result.value, int((w != 0).sum()), found, result))
         try:
@@ -95,13 +98,19 @@ def regularisation_path(
 
 
 def _grid(loss: Loss, penalty: Any, zeros: Vector, n: int, ratio: float) -> list[float]:
+    penalty = bound(penalty, loss)
     if not hasattr(penalty, "critical_strength"):
         raise ParameterError(f"no strength of {penalty.name} makes all weights zero: give the strengths of the path")
     if n < 1:
         raise ParameterError(f"n must be >= 1, not {n!r}")
     if not 0 < ratio < 1:
         raise ParameterError(f"ratio must be between 0 and 1, not {ratio!r}")
-    largest = penalty.critical_strength(loss.at(zeros).grad)
+    start = loss.at(zeros)
+    largest = penalty.critical_strength(start.grad) if len(zeros) else 0.0
+    if "candidates" in loss.capabilities:
+        rest = penalty.split()[1]
+        growing: Any = loss
+        largest = max([largest, *growing.candidates(start, getattr(rest, "block_norm", "max"))[1][:1]])
     if not (math.isfinite(largest) and largest > 0):
         raise ParameterError(
             f"the largest slope of the loss at zero weights is {largest}: no strength is the first at which all "

@@ -62,11 +62,57 @@ class Loss(Protocol):
         with "mistakes" those that look at the best labelling alone, which would ignore the cost of a margin),
         "expectations" (`expectations()`: what improved iterative scaling needs), "lipschitz" (`lipschitz()`: a bound of
         the Hessian's eigenvalues at every w). "warm": an evaluation is quicker when it starts from the last one.
+        "candidates": the loss can grow, see :class:`GrowingLoss`.
         """
         ...
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Evaluation:
         """The loss at w; `warm` is the last evaluation, for losses that can start from it."""
+        ...
+
+
+@runtime_checkable
+class GrowingLoss(Loss, Protocol):
+    """A loss with the capability "candidates": it has weights for its *active* blocks only and knows of others.
+
+    A block is what is switched on as a whole: in chains an attribute with the weights of all its labels, in graphs an
+    edge with all its weights. A candidate has an id, which is the same in every loss that has grown from one. Losses
+    do not change; those of a family share what does not depend on the active blocks. A loss may have
+    ``carry(evaluation, place)``: its evaluation where an evaluation of a smaller one of the family was, with the new
+    weights at zero, without inference (of its gradient the new weights are read); losses without it are evaluated
+    again, with the smaller one's evaluation as `warm`.
+    """
+
+    @property
+    def n_candidates(self) -> int:
+        """How many blocks can still be switched on."""
+        ...
+
+    @property
+    def active_ids(self) -> Vector:
+        """Ids of the blocks that were, ascending."""
+        ...
+
+    @property
+    def block_index(self) -> Vector:
+        """For every weight the id of its block, or −1 where it is always on (biases, transitions); [size]."""
+        ...
+
+    def candidates(self, evaluation: Evaluation, norm: str = "max", above: float = 0.0) -> tuple[Vector, Vector]:
+        """(ids, scores) of candidates whose gradient has a larger norm than `above`, the highest score first.
+
+        `norm` is the dual of the penalty's norm of a block: "max" for L1, "l1" for L∞ and "l2" for L2 groups. Of equal
+        scores the lowest id comes first. The evaluation may be of a loss with the same active blocks and other
+        candidates.
+        """
+        ...
+
+    def activate(self, ids: Vector) -> tuple[GrowingLoss, Vector]:
+        """(the loss with these blocks switched on as well, the place of each old weight in its vector)."""
+        ...
+
+    def add_candidates(self, *more: Any) -> GrowingLoss:
+        """The same active blocks with more candidates; what they are depends on the shape."""
         ...
 
 
@@ -78,7 +124,8 @@ class Penalty(Protocol):
     def name(self) -> str: ...
     def value(self, w: Vector) -> float: ...
 
-    # A penalty of named blocks may have bound(layout): the same with the blocks of a loss, which the loop asks for.
+    # A penalty of named blocks may have bound(layout): the same with the blocks of a loss, which the loop asks for;
+    # one of a loss's candidates over(loss), which is asked for whenever the loss grows.
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         """(smooth part, rest): solvers add the smooth part to the loss and treat the rest themselves."""
@@ -111,7 +158,8 @@ class RestPenalty(Penalty, Protocol):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "prox"."""
+        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "prox", "epigraph" (see :class:`EpigraphPenalty`), "by
+        block" (it grows with the loss)."""
         ...
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
@@ -120,6 +168,25 @@ class RestPenalty(Penalty, Protocol):
 
     def prox(self, w: Vector, step: float) -> Vector:
         """argmin_x ‖x − w‖²/2 + step·penalty(x)."""
+        ...
+
+
+class EpigraphPenalty(RestPenalty, Protocol):
+    """A rest that is min_α cost·α over a set of (w, α) that can be projected onto: kind "epigraph".
+
+    Of Σ_G strength·‖w_G‖ the set is {‖w_G‖ ≤ α_G}; a constraint has no α.
+    """
+
+    def epigraph_size(self, n_weights: int) -> int:
+        """How many α there are for so many weights."""
+        ...
+
+    def epigraph_start(self, w: Vector) -> tuple[Vector, Vector]:
+        """(the least α of w, the cost of each α)."""
+        ...
+
+    def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """The nearest (w, α) of the set, as new vectors."""
         ...
 
 

@@ -69,6 +69,8 @@ class Result:
     evaluations: int  # of value and gradient, those of a last step that failed included
     seconds: float  # without the time spent in callbacks
     products: int = 0  # Hessian-vector products
+    passes: int = 0  # over the candidates of a loss that can grow
+    loss: Any = None  # that `w` belongs to, if the solver has grown it
 
     @property
     def iterations(self) -> int:

@@ -32,8 +32,9 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generator.")] = 0,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the files in this folder.")] = None,
 ) -> None:
-    """Train, tag and score on a corpus that crfkit generates (people, places, firms and dates), then on images."""
-    from crfkit.cli import demo_segment
+    """Train, tag and score on a corpus that crfkit generates (people, places, firms and dates); segment images; and
+    find out which pixels of digits depend on each other."""
+    from crfkit.cli import demo_segment, demo_structure
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
@@ -43,6 +44,7 @@ def demo(
             raise DataError(f"cannot make the folder: {error.strerror}", folder) from error
         _run(folder, sentences, seed)
         demo_segment.show(folder, seed)
+        demo_structure.show(folder)
     if keep:
         typer.echo(f"\nfiles are in {keep}")
 

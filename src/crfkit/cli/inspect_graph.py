@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from crfkit.estimators.graph_model import GraphModel
@@ -32,6 +33,8 @@ def report(model: GraphModel, top: int) -> str:
             f"trained: {training.get('objective')}{'' if value is None else f' = {value}'} "
             f"({training.get('status')}, {training.get('iterations')} iterations)"
         )
+    if isinstance(structure := training.get("structure"), dict):
+        lines += describe_structure(structure)
     for kind, weights in (("node", model.node_weights()), ("edge", model.edge_weights())):
         for title, sign in (("largest", -1), ("smallest", 1)):
             strongest = sorted(weights.items(), key=lambda item, sign=sign: sign * item[1])[:top]  # type: ignore[misc]
@@ -39,6 +42,21 @@ def report(model: GraphModel, top: int) -> str:
                 lines.append(f"\n{title} {kind} weights")
             lines += [f"  {value:10.4f}  {_show(name)}" for name, value in strongest]
     return "\n".join(lines)
+
+
+def describe_structure(record: Mapping[str, Any]) -> list[str]:
+    """How the edges of a model were learnt."""
+    lines = [
+        f"structure by {record.get('method')}, loss {record.get('loss')}: edge strength {record.get('strength'):.6g}"
+        + (f", chosen by {record['rule']}" if record.get("rule") else "")
+        + f" (no edges from {record.get('critical_strength'):.6g} on)"
+    ]
+    path = record.get("path") or []
+    for k, (strength, n_edges, score, error) in enumerate(path):
+        scored = "" if score is None else f"  score {score:.6g}" + ("" if error is None else f" ± {error:.2g}")
+        mark = "  ←" if k == record.get("chosen") else ""
+        lines.append(f"  strength {strength:10.4g}  {n_edges:5d} edges{scored}{mark}")
+    return lines
 
 
 def _show(name: tuple[Any, ...]) -> str:

@@ -89,7 +89,8 @@ def train(
 
     Ctrl-C stops early and still writes the model.
 
-    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, ista, fista, ogm; from sequence to
+    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, ista, fista, ogm; with --l1, to
+    select attributes as they are needed, grafting-light, grafting, gauss-seidel; from sequence to
     sequence sgd, asgd, smd, rda, averaged-perceptron, passive-aggressive, arow, mira.
     """
     from crfkit import modelfile

@@ -16,13 +16,14 @@ from crfkit.data.encode import TaggedCorpus, Vocabulary
 from crfkit.data.sequences import Floats, Ids, SequenceData
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_model import ChainModel
-from crfkit.estimators.development import Development
+from crfkit.estimators.development import Development, all_weights
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.estimators.transfer import pruned, transfer
 from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import make_constraints
 from crfkit.inference.chain import ChainInference, count_threads
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
+from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers import StoppingRule
@@ -101,17 +102,19 @@ class ChainTraining:
         field, names = self.make_field(data, vocabulary, classes)
         if field.size == 0:
             raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
-        loss = self.make_loss(data, field)
+        solver = self.make_solver()
+        loss = self.make_loss(data, field, "candidates" in solver.needs)
         development = None
         if training_error:
-            callbacks = [TrainingError(loss, self.n_threads), *callbacks]
+            callbacks = [TrainingError(data, field, self.n_threads), *callbacks]
         if dev is not None:
             development = Development(dev.data, dev.gold, classes, field, dev.patience, self.n_threads)
             callbacks = [development, *callbacks, development.stop]
         w0 = np.zeros(field.size) if start is None else transfer(start, vocabulary, classes, field, names)
+        if isinstance(loss, CandidateChain):
+            loss, w0 = _selected(loss, w0, resume)
         if resume is not None:
-            w0 = self._resumed(resume, field)
-        solver = self.make_solver()
+            w0 = self._resumed(resume, loss.size)
         penalty = bound(self.options.make_penalty(solver), loss)
         with using_threads(count_threads(self.n_threads)):
             result = solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
@@ -125,15 +128,18 @@ class ChainTraining:
             "min_frequency": int(self.min_frequency),
             "solver": solver.name,
         }
+        if isinstance(loss, CandidateChain):
+            last: CandidateChain = result.loss if result.loss is not None else loss
+            vocabulary, field = _vocabulary_of(last, vocabulary), last.field
         model = ChainModel(vocabulary, corpus.classes, field, result.w, record, self.n_threads, names)
         return (model if penalty.split()[1] is None else pruned(model)), result
 
-    def _resumed(self, checkpoint: Checkpoint, field: ChainField) -> Floats:
+    def _resumed(self, checkpoint: Checkpoint, size: int) -> Floats:
         if not isinstance(checkpoint, Checkpoint):
             raise ParameterError(f"resume must be a Checkpoint, not {checkpoint!r}")
-        if checkpoint.w.shape != (field.size,):
+        if checkpoint.w.shape != (size,):
             raise ParameterError(
-                f"the checkpoint has {len(checkpoint.w)} weights, but this training has {field.size}: it is of other "
+                f"the checkpoint has {len(checkpoint.w)} weights, but this training has {size}: it is of other "
                 "data or of other options"
             )
         return np.array(checkpoint.w)
@@ -160,8 +166,11 @@ class ChainTraining:
         )
         return field, names
 
-    def make_loss(self, data: SequenceData, field: ChainField) -> ChainLoss:
+    def make_loss(self, data: SequenceData, field: ChainField, candidates: bool = False) -> ChainLoss:
+        """With `candidates`, one that selects attributes as it is trained."""
         kind: Any = LOSSES[self.loss]
+        if candidates and self.loss == "likelihood":
+            return CandidateChain(data, field, self.n_threads)
         if self.loss == "likelihood":
             return ChainLikelihood(data, field, self.n_threads)
         loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
@@ -189,17 +198,39 @@ def _best_of(result: Result, development: Development) -> Result:
         return replace(result, status=status)
     row = max(result.trace, key=lambda row: row.extra.get(development.name, -1.0))
     state = {**result.state, LAST_WEIGHTS: result.w}  # to which the state belongs
-    return replace(result, w=w, value=row.value, optimality=row.optimality, status=status, state=state)
+    loss = development.best_loss if result.loss is not None else None
+    return replace(result, w=w, value=row.value, optimality=row.optimality, status=status, state=state, loss=loss)
+
+
+def _selected(loss: CandidateChain, w0: Floats, resume: Checkpoint | None) -> tuple[CandidateChain, Floats]:
+    """The loss with the attributes that a start has weights for or that a checkpoint had selected, and its start."""
+    if isinstance(resume, Checkpoint) and "active" in resume.state:
+        try:
+            return loss.activate(resume.state["active"])[0], w0
+        except ParameterError:
+            raise ParameterError("the checkpoint selects attributes that these data do not have") from None
+    used = loss.used_ids(w0)
+    loss = loss.activate(used)[0] if len(used) else loss
+    return loss, w0[loss.full_places]
+
+
+def _vocabulary_of(loss: CandidateChain, vocabulary: Vocabulary) -> Vocabulary:
+    """The selected attributes only."""
+    return replace(
+        vocabulary,
+        attributes=vocabulary.attributes.take(loss.active["state"]),
+        pair_attributes=vocabulary.pair_attributes.take(loss.active["pair"]),
+    )
 
 
 class TrainingError:
     """Callback: adds the share of positions and of sequences that decoding gets wrong, as CRF++ prints them."""
 
-    def __init__(self, loss: ChainLoss, n_threads: int | None = None) -> None:
-        self._loss = loss
+    def __init__(self, data: SequenceData, field: ChainField, n_threads: int | None = None) -> None:
+        self._data, self._field = data, field
         self._n_threads = n_threads
 
     def __call__(self, iteration: Iteration) -> Mapping[str, float]:
-        inference = ChainInference(self._loss.field, iteration.w, self._n_threads)
-        tokens, sequences = inference.errors(self._loss.data)
+        inference = ChainInference(self._field, all_weights(iteration), self._n_threads)
+        tokens, sequences = inference.errors(self._data)
         return {"token_error": tokens, "sequence_error": sequences}

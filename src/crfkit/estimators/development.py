@@ -33,6 +33,7 @@ class Development:
         if len(data) == 0 or data.n_positions == 0:
             raise DataError("the development set has no sequences" if len(data) == 0 else "all its sequences are empty")
         self.best_w: Floats | None = None
+        self.best_loss: Any = None  # that best_w belongs to
         self.stopped = False
         self._data, self._field, self._threads = data, field, n_threads
         self._gold = [[str(label) for label in row] for row in gold]
@@ -49,9 +50,10 @@ class Development:
         return found.overall.f1 if self.name == "dev_f1" else found.accuracy
 
     def __call__(self, iteration: Iteration) -> Mapping[str, float]:
-        score = self.score(iteration.w)
+        score = self.score(all_weights(iteration))
         if score > self._best:
             self._best, self._since, self.best_w = score, 0, iteration.w.copy()
+            self.best_loss = iteration.loss
         else:
             self._since += 1
         return {self.name: score}
@@ -60,3 +62,9 @@ class Development:
         if self._since >= self._patience:
             self.stopped = True
             raise StopTraining
+
+
+def all_weights(iteration: Iteration) -> Floats:
+    """The weights of the whole field, where the loss has those of selected attributes."""
+    w: Floats = iteration.loss.in_full(iteration.w) if hasattr(iteration.loss, "in_full") else iteration.w
+    return w

@@ -36,8 +36,8 @@ class TableEncoder:
     @classmethod
     def learn(cls, graph: Any, X: Any, Y: Any, intercept: bool, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
         """(the encoder for a training set, the states [samples, variables] of its labels)."""
-        names = _columns(Y, "y")
-        columns = _read_columns(Y, names)
+        names = column_names(Y, "y")
+        columns = read_columns(Y, names)
         if not names or not len(columns[0][0]):
             raise DataError("Y has no columns" if not names else "Y has no rows")
         classes = [
@@ -46,7 +46,7 @@ class TableEncoder:
         ]
         features = None
         if X is not None:
-            features = _columns(X, "x")
+            features = column_names(X, "x")
             if len(features) == 0:
                 raise DataError("X has no columns; give X=None for a field without inputs")
             if (rows := X.shape[0] if hasattr(X, "shape") else len(X)) != len(columns[0][0]):
@@ -55,6 +55,11 @@ class TableEncoder:
         return made, made.states(Y)
 
     # --- what the estimators need
+
+    @property
+    def named(self) -> bool:
+        """Whether the variables had names in the training set; else they are known by their order."""
+        return _named(self.variables, "y")
 
     @property
     def n_states(self) -> list[int]:
@@ -85,11 +90,11 @@ class TableEncoder:
             each = np.ones(len(states)) if weights is None else weights_of(weights, "row", len(states))
             states, which = np.unique(states, axis=0, return_inverse=True)
             weights = np.bincount(which.ravel(), weights=each)
-        return self._data(self._inputs(X), len(states), states, weights)
+        return self._data(self.inputs(X), len(states), states, weights)
 
     def encode(self, X: Any, observed: Any = None) -> GraphData:
         """Rows to graphs. Without inputs X is None, and there are as many rows as in `observed`, or one."""
-        inputs = self._inputs(X)
+        inputs = self.inputs(X)
         if inputs is not None:
             return self._data(inputs, inputs.shape[0])
         return self._data(None, 1 if observed is None else len(observed))
@@ -103,14 +108,14 @@ class TableEncoder:
 
     def states(self, Y: Any) -> Ids:
         """[samples, variables]"""
-        names = _columns(Y, "y")
+        names = column_names(Y, "y")
         if hasattr(Y, "columns") and _named(self.variables, "y"):
             if missing := [name for name in self.variables if name not in names]:
                 raise DataError(f"the labels have no column {missing[0]!r}, which the model was trained on")
             Y = Y.to_numpy()[:, [names.index(name) for name in self.variables]]
         elif len(names) != len(self.classes):
             raise DataError(f"{len(names)} columns of labels; the model has {len(self.classes)} variables")
-        columns = _read_columns(Y, self.variables)
+        columns = read_columns(Y, self.variables)
         parts = [
             to_states(values, known, classes, f"column {name} of Y")
             for (values, known), classes, name in zip(columns, self.classes, self.variables, strict=True)
@@ -191,7 +196,7 @@ class TableEncoder:
 
     # --- inputs
 
-    def _inputs(self, X: Any) -> Any:
+    def inputs(self, X: Any) -> Any:
         """The matrix of the model's features, or None."""
         if self.features is None:
             if X is not None:
@@ -199,7 +204,7 @@ class TableEncoder:
             return None
         if X is None:
             raise DataError(f"the model has {len(self.features)} features; X is None")
-        names = _columns(X, "x")
+        names = column_names(X, "x")
         named = hasattr(X, "columns") and _named(self.features, "x")
         if named and (missing := [name for name in self.features if name not in names]):
             raise DataError(f"X has no column {missing[0]!r}, which the model was trained on")
@@ -256,7 +261,7 @@ def _place(node: Any, names: list[str]) -> int:
     return int(node)
 
 
-def _read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
+def read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
     """(labels, which are known) of every column; columns may be of different kinds."""
     if hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()
@@ -267,7 +272,7 @@ def _read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.boo
     return [read_labels(Y[:, i], f"column {name} of Y") for i, name in enumerate(names)]
 
 
-def _columns(table: Any, letter: str) -> list[str]:
+def column_names(table: Any, letter: str) -> list[str]:
     """Names of the columns: a data frame's, else x0, x1, …"""
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.errors import ParameterError
-from crfkit.penalties import L2, NoPenalty
+from crfkit.penalties import L1, L2, NoPenalty
 from crfkit.protocols import Penalty
 from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
 
@@ -55,7 +55,9 @@ class SolverOptions:
 
 
 def default_penalty(solver: Any) -> Penalty:
-    """L2(1), or none for solvers that take none."""
+    """L2(1); L1(1) for solvers that select; none for solvers that take none."""
+    if "candidates" in getattr(solver, "needs", ()):
+        return L1(1.0)
     takes = getattr(solver, "handles_smooth", None)
     return NoPenalty() if takes is not None and not takes else L2(1.0)
 

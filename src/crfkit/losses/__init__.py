@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 # Loaded when first asked for: taggers need nothing of graphs.
 _HOME = {
+    "CandidateChain": "chain_candidates",
     "ChainLikelihood": "chain",
     "CompositeLikelihood": "composite",
     "ContrastiveDivergence": "contrastive",
     "GraphLikelihood": "graph",
     "PseudoLikelihood": "pseudo",
     "SoftmaxMargin": "chain",
+    "StructureLikelihood": "structure_likelihood",
+    "StructurePseudoLikelihood": "structure_pseudo",
     "StructuredHinge": "chain",
 }
 
@@ -20,10 +23,13 @@ if TYPE_CHECKING:
     from crfkit.losses.chain import ChainLikelihood as ChainLikelihood
     from crfkit.losses.chain import SoftmaxMargin as SoftmaxMargin
     from crfkit.losses.chain import StructuredHinge as StructuredHinge
+    from crfkit.losses.chain_candidates import CandidateChain as CandidateChain
     from crfkit.losses.composite import CompositeLikelihood as CompositeLikelihood
     from crfkit.losses.contrastive import ContrastiveDivergence as ContrastiveDivergence
     from crfkit.losses.graph import GraphLikelihood as GraphLikelihood
     from crfkit.losses.pseudo import PseudoLikelihood as PseudoLikelihood
+    from crfkit.losses.structure_likelihood import StructureLikelihood as StructureLikelihood
+    from crfkit.losses.structure_pseudo import StructurePseudoLikelihood as StructurePseudoLikelihood
 
 
 def __getattr__(name: str) -> Any:

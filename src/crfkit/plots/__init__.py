@@ -1,5 +1,6 @@
 """Plots; they need the extra `plots` (matplotlib)."""
 
+from crfkit.plots.graph import plot_graph
 from crfkit.plots.trace import plot_errors, plot_trace
 
-__all__ = ["plot_errors", "plot_trace"]
+__all__ = ["plot_errors", "plot_graph", "plot_trace"]

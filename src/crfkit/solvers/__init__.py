@@ -7,11 +7,14 @@ from typing import Any
 
 from crfkit.errors import ParameterError
 from crfkit.solvers.adam import Adam
+from crfkit.solvers.admm import ADMM
 from crfkit.solvers.auto import Auto
 from crfkit.solvers.conjugate_gradient import ConjugateGradient
 from crfkit.solvers.dense_quasi_newton import BFGS, DFP
 from crfkit.solvers.fista import FISTA
+from crfkit.solvers.gauss_seidel import GaussSeidel
 from crfkit.solvers.gradient_descent import GradientDescent
+from crfkit.solvers.grafting import Grafting, GraftingLight
 from crfkit.solvers.iis import IIS
 from crfkit.solvers.ista import ISTA
 from crfkit.solvers.lbfgs import LBFGS
@@ -21,6 +24,8 @@ from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, Passiv
 from crfkit.solvers.newton import Newton
 from crfkit.solvers.ogm import OGM
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.pqn import PQN
+from crfkit.solvers.projected import AGPM, SPG, Zhou
 from crfkit.solvers.rda import RDA
 from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
@@ -43,6 +48,11 @@ SOLVERS: dict[str, Any] = {
         ISTA,
         FISTA,
         OGM,
+        AGPM,
+        SPG,
+        Zhou,
+        PQN,
+        ADMM,
         RDA,
         SGD,
         ASGD,
@@ -52,6 +62,9 @@ SOLVERS: dict[str, Any] = {
         MIRA,
         SMD,
         Adam,
+        GraftingLight,
+        Grafting,
+        GaussSeidel,
     )
 }  # fmt: skip
 
@@ -75,6 +88,8 @@ def make_solver(solver: Any, **options: Any) -> Any:
 
 
 __all__ = [
+    "ADMM",
+    "AGPM",
     "AROW",
     "ASGD",
     "BFGS",
@@ -86,10 +101,12 @@ __all__ = [
     "MIRA",
     "OGM",
     "OWLQN",
+    "PQN",
     "RDA",
     "SGD",
     "SMD",
     "SOLVERS",
+    "SPG",
     "Adam",
     "AnyOf",
     "Armijo",
@@ -97,9 +114,12 @@ __all__ = [
     "AveragedPerceptron",
     "ConjugateGradient",
     "ExactLineSearch",
+    "GaussSeidel",
     "Goldstein",
     "GradientDescent",
     "GradientNorm",
+    "Grafting",
+    "GraftingLight",
     "Iteration",
     "MoreThuente",
     "Newton",
@@ -110,5 +130,6 @@ __all__ = [
     "SuccessiveChanges",
     "Tron",
     "UnitStep",
+    "Zhou",
     "make_solver",
 ]

@@ -22,7 +22,7 @@ from array_api_compat import array_namespace, device
 from crfkit.arrays import dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
-from crfkit.solvers.objective import Point
+from crfkit.solvers.objective import Point, extended
 
 POWER = 0.6  # 1 would be Jacobi's: features overlap, so that the Hessian is far from its diagonal
 DELTA = 1e-3
@@ -67,6 +67,15 @@ class FreeCurvature:
     def forgotten(self) -> FreeCurvature:
         """Without the pairs."""
         return FreeCurvature(self.index, self.s[:0, :], self.y[:0, :], self.met, self.moved, self.steps)
+
+    def extended(self, place: Any, size: int) -> FreeCurvature:
+        """The same in a larger space, where weight i stands at place[i] and the new ones are zero."""
+        xp = array_namespace(self.met)
+        index = xp.take(xp.asarray(place, device=device(self.met)), self.index)
+        order = xp.argsort(index)
+        s, y = (xp.take(rows, order, axis=1) for rows in (self.s, self.y))
+        met, moved = (extended(vector, place, size) for vector in (self.met, self.moved))
+        return FreeCurvature(xp.take(index, order), s, y, met, moved, self.steps)
 
     def direction(self, p: Vector, entering: Any) -> tuple[Vector, Vector, bool]:
         """(H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""

@@ -49,6 +49,7 @@ class Iteration:
 
     row: TraceRow
     w: Vector
+    loss: Any = None  # that w belongs to
 
 
 # Returns numbers to add to the trace row, or None; raises StopTraining to end.
@@ -71,6 +72,9 @@ class Stepper(Protocol[S]):
         ...
 
     def step(self, objective: Objective, state: S) -> S | Status: ...
+    def finished(self, trace: Sequence[TraceRow], state: S) -> bool:
+        """Whether to stop at this state, that of the last row."""
+        ...
 
 
 def run(
@@ -92,11 +96,13 @@ def run(
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
     objective = Objective(loss, penalty)
     named = getattr(solver, "objective_name", None)
+    may_rise = named is not None or getattr(solver, "nonmonotone", False)
+    given = loss
     clock = _Clock()
     trace: list[TraceRow] = []
 
     def finish(state: S, status: Status) -> Result:
-        if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and named is None and _has_risen(trace):
+        if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and _has_risen(trace):
             status = Status.DIVERGED
         return Result(
             state.point.w,
@@ -109,6 +115,8 @@ def run(
             objective.evaluations,
             clock.seconds(),
             objective.products,
+            objective.passes,
+            None if (grown := getattr(state, "loss", given)) is given else grown,
         )
 
     try:
@@ -136,13 +144,14 @@ def run(
                 point.optimality,
                 objective.evaluations,
                 clock.seconds(),
-                loss.size if objective.rest is None else int((point.w != 0).sum()),
+                objective.loss.size if objective.rest is None else int((point.w != 0).sum()),
                 objective.products,
+                getattr(state, "columns", {}),
             )
             trace.append(row)
             with clock.paused():
-                _call_back(callbacks, trace, point.w)
-            if solver.stopping.satisfied(trace, point.w):
+                _call_back(callbacks, trace, point.w, objective.loss)
+            if solver.finished(trace, state):
                 return finish(state, Status.CONVERGED)
         return finish(state, Status.MAX_ITERATIONS)
     except StopTraining:
@@ -165,9 +174,19 @@ class IterativeSolver:
         """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
         return run(self, loss, penalty, w0, callbacks, resume)
 
+    def finished(self: Stepper[Any], trace: Sequence[TraceRow], state: Any) -> bool:
+        """Whether the stopping rule is satisfied."""
+        return self.stopping.satisfied(trace, state.point.w)
+
 
 def bound(penalty: Any, loss: Any) -> Any:
-    """A penalty of named blocks with the blocks of the loss; others as they are."""
+    """A penalty of named blocks with the blocks of the loss, one of candidates with its weights; others as they are."""
+    if hasattr(penalty, "over"):
+        if "candidates" not in loss.capabilities:
+            raise CapabilityError(
+                f"{penalty.name} is of blocks that can be switched on, which the {loss.name} does not have"
+            )
+        return penalty.over(loss)
     return penalty.bound(loss.layout) if hasattr(penalty, "bound") else penalty
 
 
@@ -212,10 +231,10 @@ def _has_risen(trace: Sequence[TraceRow]) -> bool:
     return len(trace) > 1 and trace[-1].value > 2.0 * abs(trace[0].value) + 1.0
 
 
-def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector) -> None:
+def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector, loss: Any) -> None:
     """Adds to the last row what each callback returns; the next ones see it."""
     for callback in callbacks:
-        extra = callback(Iteration(trace[-1], w))
+        extra = callback(Iteration(trace[-1], w, loss))
         if extra:
             trace[-1] = replace(trace[-1], extra={**trace[-1].extra, **extra})
 

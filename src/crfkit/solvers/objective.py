@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from array_api_compat import array_namespace, device
+
 from crfkit.arrays import norm
 from crfkit.protocols import Evaluation, Loss, Penalty, RestPenalty, Vector
+
+
+def extended(vector: Vector, place: Any, size: int) -> Vector:
+    """The vector in a larger space: its numbers at these places, zero elsewhere."""
+    xp = array_namespace(vector)
+    larger = xp.zeros(size, dtype=vector.dtype, device=device(vector))
+    larger[xp.asarray(place, device=device(vector))] = vector
+    return larger
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,11 @@ class Point:
         return self.grad_norm if self.rest is None else norm(self.subgradient)
 
     @property
+    def smooth_finite(self) -> bool:
+        """Of the smooth part, where a constraint need not hold."""
+        return math.isfinite(self.smooth_value) and math.isfinite(self.grad_norm)
+
+    @property
     def finite(self) -> bool:
         return math.isfinite(self.value) and math.isfinite(self.optimality)
 
@@ -48,12 +63,16 @@ class Objective:
     """``J = loss + penalty``; the smooth part is evaluated here, the rest is the solver's."""
 
     def __init__(self, loss: Loss, penalty: Penalty) -> None:
+        self._bind(loss, penalty)
+        self.evaluations = 0
+        self.products = 0
+        self.passes = 0  # over candidates
+        self._accepted: Evaluation | None = None  # where losses that can start from another evaluation begin
+
+    def _bind(self, loss: Loss, penalty: Penalty) -> None:
         self.loss = loss
         self.penalty = penalty
         self.smooth, self.rest = penalty.split()
-        self.evaluations = 0
-        self.products = 0
-        self._accepted: Evaluation | None = None  # where losses that can start from another evaluation begin
 
     @property
     def name(self) -> str:
@@ -62,12 +81,32 @@ class Objective:
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
         """Value and gradient of the smooth part at w. The gradient array belongs to the point."""
         evaluation = self.loss.at(w, warm if warm is not None else self._accepted)
-        value, grad = evaluation.value, evaluation.grad
         self.evaluations += 1
+        return self.point(w, evaluation)
+
+    def point(self, w: Vector, evaluation: Evaluation) -> Point:
+        """The point of an evaluation of the loss that was made elsewhere."""
+        value, grad = evaluation.value, evaluation.grad
         if self.smooth is not None:
             value += self.smooth.value(w)
             self.smooth.add_gradient(w, grad)
         return Point(w, value, grad, evaluation, self.rest)
+
+    def grow(self, loss: Any, point: Point, place: Any) -> Point:
+        """Goes on with a loss that has grown; returns the point in its space, with the new weights at zero."""
+        penalty: Any = self.penalty
+        self._bind(loss, penalty.over(loss) if hasattr(penalty, "over") else penalty)
+        self._accepted = None
+        w = extended(point.w, place, loss.size)
+        if not hasattr(loss, "carry"):
+            return self.at(w, point.evaluation)
+        evaluation = loss.carry(point.evaluation, place)
+        grad = 0.0 * w
+        if self.smooth is not None:
+            self.smooth.add_gradient(w, grad)
+        grad += evaluation.grad
+        grad[place] = point.grad
+        return Point(w, point.smooth_value, grad, evaluation, self.rest)
 
     def accept(self, point: Any) -> None:
         """The iterate that evaluations start from; with the last trial a line search would see several functions."""

@@ -201,7 +201,7 @@ def _fista_state(state: OGMState) -> FISTAState:
     return FISTAState(point, 0.0 * point.w, 0.0, 0.0, state.length, Patience.at(point, {}))
 
 
-class _Run:
+class _Run(IterativeSolver):
     """A run of the solver whose stopping rule ends each phase in turn."""
 
     def __init__(self, solver: OGM) -> None:

@@ -1,0 +1,195 @@
+"""`crfkit structure learn | show`: which columns of a table depend on each other."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.graph import COLUMNS, Data, Header, Threads
+from crfkit.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.estimators.structure import StructureLearner
+
+app = typer.Typer(help="Which columns of a table depend on each other.", no_args_is_help=True)
+
+RULES = "A number, or how to choose it: path, cv, ebic or stability."
+Top = Annotated[int, typer.Option("--top", "-n", metavar="N", min=0, help="How many of the strongest edges.")]
+GraphFile = Annotated[
+    Path | None, typer.Option("--graph", metavar="FILE", help="Write the graph: .graphml (needs networkx) or .csv.")
+]
+PlotFile = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw the graph: .png, .svg, .pdf (needs matplotlib).")
+]
+
+
+@app.command(epilog=COLUMNS)
+def learn(
+    data: Data,
+    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model (.crf).")],
+    features: Annotated[
+        str | None,
+        typer.Option("--features", metavar="COLS", help="Columns that are inputs; the graph is of all others."),
+    ] = None,
+    strength: Annotated[str, typer.Option("--strength", "-s", metavar="S|RULE", help=RULES)] = "ebic",
+    method: Annotated[
+        str, typer.Option("--method", help="grafting-light, grafting, agpm or full: the same optimum.")
+    ] = "grafting-light",
+    loss: Annotated[str, typer.Option("--loss", help="pl (pseudo-likelihood) or likelihood.")] = "pl",
+    inference: Annotated[
+        str,
+        typer.Option("--inference", metavar="NAME", help="auto, junction, bp, trw or mean-field, for the likelihood."),
+    ] = "auto",
+    node_strength: Annotated[float, typer.Option("--node-strength", metavar="S", help="L2 on node weights.")] = 1.0,
+    candidates: Annotated[
+        Path | None, typer.Option("--candidates", metavar="FILE", help="Two columns per line that may be joined.")
+    ] = None,
+    header: Header = None,
+    graph: GraphFile = None,
+    plot: PlotFile = None,
+    top: Top = 10,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of folds and random halves.")] = 0,
+    threads: Threads = None,
+) -> None:
+    """Learn the graph of the columns of a table: an edge where two depend on each other given all others."""
+    from crfkit import modelfile
+    from crfkit.cli.graph_columns import read_edges
+    from crfkit.cli.options import check_distinct
+    from crfkit.estimators.structure import StructureLearner
+    from crfkit.readers.tables import read_table
+
+    check_distinct({"DATA": data, "--candidates": candidates, "--model": model, "--graph": graph, "--plot": plot})
+    _check_outputs(graph, plot)
+    modelfile.check_writable(model)
+    table = read_table(data, header)
+    ids = table.select(features) if features is not None else []
+    Y = table.take([i for i in range(len(table.columns)) if i not in ids])
+    if not Y.columns:
+        raise ParameterError("all columns are features: nothing is left to join")
+    X: Any = None
+    if ids:
+        X = table.take(ids)
+        X.check_numbers()
+    for name, column in zip(Y.columns, Y.values, strict=True):
+        missing = [row for row, value in enumerate(column.tolist()) if value is None or value != value]
+        if missing:
+            raise DataError(f"column {name!r} has no value; fill it in, or drop it", Y.path, int(Y.lines[missing[0]]))
+    learner = StructureLearner(
+        method,
+        loss,
+        inference,
+        node_strength=node_strength,
+        edge_strength=_strength(strength),
+        candidates=None if candidates is None else read_edges(candidates, Y),
+        n_threads=threads,
+        random_state=seed,
+    )
+    begin = time.perf_counter()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            learner.fit(Y, X)
+        except DataError as error:
+            raise DataError(str(error), data) from None
+    for line in dict.fromkeys(str(w.message) for w in said):
+        typer.echo(f"crfkit: warning: {line}", err=True)
+    learner.save(model)
+    typer.echo(report(learner, top))
+    typer.echo(f"learnt in {time.perf_counter() - begin:.2f} s, model written to {model}")
+    _write(learner, graph, plot)
+
+
+@app.command()
+def show(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of `crfkit structure learn`.")],
+    graph: GraphFile = None,
+    plot: PlotFile = None,
+    top: Top = 20,
+) -> None:
+    """Show the graph of a model: the strongest edges, how they were chosen; write or draw it."""
+    from crfkit.cli.options import check_distinct
+    from crfkit.estimators.structure import StructureLearner
+
+    check_distinct({"MODEL": model, "--graph": graph, "--plot": plot})
+    _check_outputs(graph, plot)
+    learner = StructureLearner.load(model)
+    typer.echo(report(learner, top))
+    _write(learner, graph, plot)
+
+
+def report(learner: StructureLearner, top: int) -> str:
+    from crfkit.cli.inspect_graph import describe_structure
+
+    encoder: Any = learner.model_.encoder
+    lines = [
+        f"{len(encoder.variables)} variables, {len(learner.edges_)} edges, {len(encoder.features or [])} features",
+        *describe_structure(learner.model_.training["structure"]),
+    ]
+    for a, b, weight in learner.edges_[:top]:
+        share = learner.stability_.get((a, b))
+        lines.append(f"  {weight:10.4f}  {a} – {b}" + ("" if share is None else f"  in {100 * share:.0f} % of halves"))
+    if len(learner.edges_) > top:
+        lines.append(f"  … and {len(learner.edges_) - top} more")
+    return "\n".join(lines)
+
+
+def _strength(given: str) -> float | str:
+    try:
+        return float(given)
+    except ValueError:
+        return given
+
+
+def _check_outputs(graph: Path | None, plot: Path | None) -> None:
+    if graph is not None and graph.suffix.lower() not in (".graphml", ".csv"):
+        raise ParameterError(f"--graph {graph}: the name must end in .graphml or .csv")
+    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ParameterError(f"--plot {plot}: the name must end in .png, .svg or .pdf")
+    from importlib.util import find_spec
+
+    if graph is not None and graph.suffix.lower() == ".graphml" and find_spec("networkx") is None:
+        raise ParameterError("--graph FILE.graphml needs networkx: pip install 'crfkit[graphs]'; or give FILE.csv")
+    if plot is not None and find_spec("matplotlib") is None:
+        raise ParameterError("--plot needs matplotlib: pip install 'crfkit[plots]'")
+
+
+def _write(learner: StructureLearner, graph: Path | None, plot: Path | None) -> None:
+    from crfkit.cli.output import open_output
+
+    if graph is not None:
+        with open_output(graph) as out:
+            out.write(_graph_bytes(learner, graph.suffix.lower()))
+        typer.echo(f"graph written to {graph}")
+    if plot is not None:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        from crfkit.plots.graph import plot_graph
+
+        encoder: Any = learner.model_.encoder
+        nodes = encoder.variables if encoder.named else range(len(encoder.variables))
+        ax = plot_graph(learner.edges_, nodes)
+        with open_output(plot) as out:
+            ax.figure.savefig(out, format=plot.suffix.lower()[1:], dpi=150)
+        typer.echo(f"drawn to {plot}")
+
+
+def _graph_bytes(learner: StructureLearner, suffix: str) -> bytes:
+    import csv
+    import io
+
+    if suffix == ".graphml":
+        import networkx  # type: ignore[import-untyped]
+
+        buffer = io.BytesIO()
+        networkx.write_graphml(learner.graph_, buffer)
+        return buffer.getvalue()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["first", "second", "weight"])
+    writer.writerows(learner.edges_)
+    return text.getvalue().encode("utf-8")

@@ -1,0 +1,140 @@
+"""A table of discrete variables, as the indicator matrices that structure learning multiplies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.data.checks import weights_of, whole_numbers
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Rows of states of p variables, with features or without.
+
+    Make it with :meth:`of`, which keeps equal rows once where there are no features. Binary variables may be coded as
+    ±1 (`ising`: one column of ``indicators`` each), others have a column for each of their states.
+
+    >>> table = Observations.of([[0, 1], [0, 1], [1, 2]], [2, 3])
+    >>> table.weights.tolist(), table.indicators.tolist()
+    ([2.0, 1.0], [[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]])
+    """
+
+    states: Ids  # [m, p]
+    n_states: Ids  # [p]
+    inputs: Floats | None  # [m, F]
+    weights: Floats  # [m]
+    ising: bool = False
+    edge_inputs: bool = True  # whether edges see the features; else they have the first, the intercept
+
+    @classmethod
+    def of(
+        cls,
+        states: ArrayLike,
+        n_states: ArrayLike,
+        features: Any = None,
+        weights: ArrayLike | None = None,
+        ising: bool = False,
+        edge_inputs: bool = True,
+    ) -> Observations:
+        """From states [rows, p]; features [rows, F] should begin with a column of ones."""
+        y = whole_numbers(states, "states")
+        if y.ndim != 2:
+            raise DataError(f"states must be a table [rows, variables]; got shape {y.shape}")
+        K = np.broadcast_to(np.asarray(n_states, dtype=np.int32), (y.shape[1],))
+        if (bad := np.argwhere((y < 0) | (y >= K))).size:
+            row, i = bad[0].tolist()
+            raise DataError(f"row {row} has state {y[row, i]} of variable {i}; its states are 0 … {K[i] - 1}")
+        if ising and (K != 2).any():
+            raise ParameterError(f"the Ising form is for two states; variable {int((K != 2).argmax())} has {K.max()}")
+        w = np.ones(len(y)) if weights is None else weights_of(weights, "row", len(y))
+        if features is None:
+            y, which = np.unique(y, axis=0, return_inverse=True)
+            w = np.bincount(which.ravel(), weights=w, minlength=len(y)).astype(np.float64)
+        else:
+            features = np.asarray(features, dtype=np.float64)
+            if features.ndim != 2 or len(features) != len(y):
+                raise DataError(f"features of shape {features.shape} for {len(y)} rows of states")
+        return cls(y, K, features, w, ising, edge_inputs)
+
+    def take(self, rows: ArrayLike) -> Observations:
+        """Some of the rows (those of `states`)."""
+        ids = np.asarray(rows)
+        inputs = None if self.inputs is None else self.inputs[ids]
+        return replace(self, states=self.states[ids], inputs=inputs, weights=self.weights[ids])
+
+    def reweighted(self, weights: Floats) -> Observations:
+        """The same rows with other weights; those of weight 0 are left out."""
+        kept = np.flatnonzero(weights)
+        return replace(self.take(kept), weights=weights[kept])
+
+    @property
+    def n_variables(self) -> int:
+        return len(self.n_states)
+
+    @property
+    def has_inputs(self) -> bool:
+        return self.inputs is not None
+
+    @cached_property
+    def features(self) -> Floats:
+        """[m, F]; [1, 1], a one for all rows, where there are no inputs."""
+        return np.ones((1, 1)) if self.inputs is None else self.inputs
+
+    @cached_property
+    def total(self) -> float:
+        """The number of rows, each as often as its weight says."""
+        return float(self.weights.sum())
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """(features of a node, features of an edge)"""
+        F = self.features.shape[1]
+        return F, F if self.edge_inputs else 1
+
+    @cached_property
+    def starts(self) -> Ids:
+        """[p] the first column of each variable in ``indicators``."""
+        return self.state_starts if not self.ising else np.arange(self.n_variables, dtype=np.int32)
+
+    @cached_property
+    def state_starts(self) -> Ids:
+        """[p] the first column of each variable in ``one_hot``."""
+        return np.concatenate([[0], np.cumsum(self.n_states)[:-1]]).astype(np.int32)
+
+    @cached_property
+    def one_hot(self) -> Floats:
+        """[m, ΣK]"""
+        m = len(self.states)
+        out = np.zeros((m, int(self.n_states.sum())))
+        out[np.arange(m)[:, None], self.state_starts + self.states] = 1.0
+        return out
+
+    @cached_property
+    def indicators(self) -> Floats:
+        """[m, S] what couplings multiply: ±1 in the Ising form, else ``one_hot``."""
+        return 2.0 * self.states.astype(np.float64) - 1.0 if self.ising else self.one_hot
+
+    @cached_property
+    def pair_counts(self) -> Floats:
+        """[F, ΣK, ΣK] Σ_rows weight · feature · (indicator of a state) · (indicator of another), of edge features."""
+        D, c = self.one_hot, self.weights[:, None]
+        F = self.widths[1]
+        return np.stack([D.T @ (D * (c * self.features[:, f : f + 1])) for f in range(F)])
+
+    def positions(self, pairs: Ids) -> tuple[Ids, Ids]:
+        """(rows, columns) in a matrix [S, S] of the couplings of pairs [E, 2] of variables: K_i·K_j each, row-major."""
+        if self.ising:
+            return pairs[:, 0], pairs[:, 1]
+        first, second = self.n_states[pairs[:, 0]], self.n_states[pairs[:, 1]]
+        sizes = first * second
+        edge = np.repeat(np.arange(len(pairs)), sizes)
+        place = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        a, b = place // second[edge], place % second[edge]
+        return self.starts[pairs[edge, 0]] + a, self.starts[pairs[edge, 1]] + b

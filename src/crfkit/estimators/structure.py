@@ -1,0 +1,363 @@
+"""StructureLearner: which variables depend on each other, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from crfkit.arrays import using_threads
+from crfkit.data.observations import Observations
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.estimators.graph_model import GraphModel
+from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.solver_options import SolverOptions, make_seed
+from crfkit.estimators.structure_data import candidate_pairs, learn_table
+from crfkit.estimators.structure_search import Search
+from crfkit.estimators.structure_training import StructureTraining, edge_sizes
+from crfkit.inference.chain import count_threads
+from crfkit.inference.engines import choose_engine
+from crfkit.inference.marginals import InferenceStatus
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.result import Result, Status
+
+Edge = tuple[Any, Any, float]
+
+
+@dataclass(frozen=True)
+class StructurePoint:
+    """One strength of the path: how many edges it keeps, and the score of the rule (lower is better)."""
+
+    strength: float
+    n_edges: int
+    score: float | None = None
+    error: float | None = None  # standard error of the score, of "cv"
+
+
+class StructureLearner(BaseEstimator):  # type: ignore[misc]
+    """Learns which variables of a table depend on each other, given all others.
+
+    The variables are the columns of Y; with inputs X the field is conditional, p(Y | X). The objective is
+    ``loss + node_strength/2·‖node weights‖² + edge_strength·Σ_edges ‖weights of the edge‖``: whole edges become zero.
+    Binary variables have one coupling per edge and one bias each in ±1 coding (Ising); variables of more labels a table
+    of K_i × K_j weights per edge, of which the penalty settles what biases could say as well.
+
+    Parameters
+    ----------
+    method : "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole minimisation, between
+        selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all candidates). All have the same
+        optimum.
+    loss : "pl", pseudo-likelihood, or "likelihood", as `inference` computes it
+    inference : for the likelihood, and for prediction, as in :class:`GraphCRF`; "auto" is exact if the graph of all
+        candidates allows that, else "trw"
+    group_norm : of the weights of an edge: "inf", "2" or "1"
+    node_strength : of L2 on the weights of nodes
+    edge_strength : a number, or how to choose it. "path": solutions for `n_strengths` strengths, the weakest last,
+        which is kept. "cv": the edges at each strength, refitted without the edge penalty, are scored on `n_folds`
+        held-out folds; the fewest edges within one standard error of the best. "ebic": the least extended BIC of
+        refitted edges. "stability": of the edges at the strength of "ebic", those that at least `threshold` of
+        `n_subsamples` random halves of the rows select. With these three the model is the refitted one, without
+        shrinkage and, but for "stability", without edges that the extended BIC finds not worth their price.
+    select_unit : how many edges Grafting switches on at a time
+    candidates : pairs of columns (numbers or names) that may become edges; None: all
+    form : "ising", "full" tables, or "auto": Ising where all variables are binary
+    edge_features : whether edges have weights on the features of X, too
+    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above
+    tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
+    n_threads : None for all cores
+    random_state : the seed of folds and random halves; None is 0
+
+    Attributes
+    ----------
+    edges_ : (column, column, weight) of every edge, the strongest first: the coupling with its sign for Ising, else the
+        length of the edge's weights. Columns have names where Y has, else numbers.
+    graph_ : the same as a weighted networkx graph
+    strength_ : the edge strength
+    strength_path_ : strengths, edges and scores along the path (:class:`StructurePoint`)
+    stability_ : (column, column) → share of random halves that select the edge
+    classes_ : the labels of each variable
+    model_ : a :class:`GraphModel`
+    result_ : how the last minimisation went
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crfkit import StructureLearner
+    >>> rng = np.random.default_rng(0)
+    >>> rain = rng.random(500) < 0.3
+    >>> wet = rain ^ (rng.random(500) < 0.1)
+    >>> late = wet ^ (rng.random(500) < 0.2)  # depends on the weather by way of the streets
+    >>> learner = StructureLearner().fit(np.stack([rain, wet, late], axis=1))
+    >>> [(i, j) for i, j, weight in learner.edges_]
+    [(0, 1), (1, 2)]
+    """
+
+    def __init__(
+        self,
+        method: str = "grafting-light",
+        loss: str = "pl",
+        inference: Any = "auto",
+        group_norm: str = "inf",
+        node_strength: float = 1.0,
+        edge_strength: Any = "ebic",
+        select_unit: int = 50,
+        candidates: Any = None,
+        form: str = "auto",
+        edge_features: bool = True,
+        n_strengths: int = 30,
+        ebic_gamma: float = 0.5,
+        n_folds: int = 5,
+        n_subsamples: int = 50,
+        threshold: float = 0.75,
+        tolerance: Any = 1e-5,
+        max_iterations: int | None = None,
+        n_threads: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.loss = loss
+        self.inference = inference
+        self.group_norm = group_norm
+        self.node_strength = node_strength
+        self.edge_strength = edge_strength
+        self.select_unit = select_unit
+        self.candidates = candidates
+        self.form = form
+        self.edge_features = edge_features
+        self.n_strengths = n_strengths
+        self.ebic_gamma = ebic_gamma
+        self.n_folds = n_folds
+        self.n_subsamples = n_subsamples
+        self.threshold = threshold
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    # --- training
+
+    def _training(self) -> StructureTraining:
+        seed = make_seed(self.random_state)
+        options = SolverOptions(None, "auto", self.tolerance, self.max_iterations, self.n_threads, seed)
+        search = Search(
+            self.method,
+            str(self.group_norm),
+            self.node_strength,
+            self.select_unit,
+            options,
+            n_strengths=self.n_strengths,
+            gamma=self.ebic_gamma,
+            n_folds=self.n_folds,
+            n_subsamples=self.n_subsamples,
+        )
+        training = StructureTraining(
+            search, self.loss, self.inference, self.edge_strength, self.form, self.threshold
+        )  # fmt: skip
+        training.check()
+        return training
+
+    def fit(self, Y: Any, X: Any = None) -> StructureLearner:
+        """Learns from a table Y [samples, variables] of labels, and inputs X [samples, features] if there are any."""
+        training = self._training()
+        encoder, states = learn_table(Y, X, bool(self.edge_features))
+        constant = np.flatnonzero((states == states[0]).all(axis=0))
+        if len(constant) and self.node_strength == 0:
+            name = encoder.variables[int(constant[0])]
+            raise ParameterError(
+                f"column {name} is constant: its bias is infinite without a penalty; node_strength > 0"
+            )
+        pairs = candidate_pairs(self.candidates, encoder.variables)
+        threads = count_threads(self.n_threads)
+        # One thread for products of matrices this small: BLAS waits for others actively, to the harm of all.
+        with using_threads(threads), threadpool_limits(1, "blas"):
+            learned = training.run(encoder, X, states, pairs)
+        model = training.model(encoder, learned)
+        self._set_model(model)
+        self.result_: Result | None = learned.solution.result
+        self.inference_status_: InferenceStatus | None = None
+        if not len(self.edges_):
+            warnings.warn(
+                f"no edge was selected: the edge strength is {learned.strength:g}, and from {learned.critical:g} on "
+                "all edges are zero; the graph is empty",
+                UserWarning,
+                stacklevel=2,
+            )
+        result = self.result_
+        if result is not None and result.status not in (Status.CONVERGED, Status.LINE_SEARCH_FAILED):
+            warnings.warn(str(result.status), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _set_model(self, model: GraphModel) -> None:
+        record: Any = model.training["structure"]
+        self.model_ = model
+        self.classes_ = model.encoder.classes
+        self.strength_ = record["strength"]
+        self.strength_path_ = [StructurePoint(*row) for row in record["path"]]
+        p = len(model.encoder.classes)
+        self.stability_ = {self._pair(edge // p, edge % p): share for edge, share in record["stability"]}
+        sizes = edge_sizes(model).tolist()
+        ends = self._encoder().structure.edges.tolist()
+        edges = [(*self._pair(i, j), size) for (i, j), size in zip(ends, sizes, strict=True)]
+        self.edges_: list[Edge] = sorted(edges, key=lambda edge: -abs(edge[2]))
+
+    def _pair(self, i: int, j: int) -> tuple[Any, Any]:
+        return self._name(i), self._name(j)
+
+    def _name(self, i: int) -> Any:
+        encoder = self._encoder()
+        return encoder.variables[i] if encoder.named else i
+
+    @property
+    def graph_(self) -> Any:
+        """The edges as a networkx graph with the attribute "weight"."""
+        try:
+            import networkx  # type: ignore[import-untyped]
+        except ImportError:
+            raise ParameterError("graph_ needs networkx: pip install 'crfkit[graphs]'; edges_ does not") from None
+        self._fitted()
+        graph = networkx.Graph()
+        graph.add_nodes_from(self._name(i) for i in range(len(self.classes_)))
+        graph.add_weighted_edges_from(self.edges_)
+        return graph
+
+    # --- prediction
+
+    def predict(self, X: Any = None) -> Any:
+        """Labels [samples, variables]. With inputs: the most probable labelling given X. Without: X is a table like Y,
+        and each variable is predicted from the others of its row."""
+        model, encoder = self._fitted(), self._encoder()
+        if encoder.features is not None:
+            data = encoder.encode(X)
+            return encoder.labels(model.best(data).labels, data, X)
+        states = np.stack([p.argmax(axis=1) for p in self._conditionals(X)], axis=1).astype(np.int32)
+        return encoder.labels(states.ravel(), encoder.encode(None, states), None)
+
+    def predict_marginals(self, X: Any = None) -> list[Floats]:
+        """[samples, labels] for each variable. With inputs: p(y_i | x). Without: p(y_i | the others of the row) for a
+        table like Y; p(y_i), a single row, for None."""
+        model, encoder = self._fitted(), self._encoder()
+        if encoder.features is None and X is not None:
+            return self._conditionals(X)
+        data = encoder.encode(X)
+        marginals = model.infer(data)
+        self.inference_status_ = marginals.status
+        return encoder.by_node(marginals.nodes, data, X)
+
+    def complete(self, Y: Any, X: Any = None) -> Any:
+        """Y with the labels that are missing (None, NaN) filled in: the most probable ones given all others."""
+        model, encoder = self._fitted(), self._encoder()
+        data = encoder.encode(X, Y)
+        found = model.best(data, encoder.encode_labels(Y, data, X))
+        return encoder.labels(found.labels, data, X)
+
+    def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None) -> Any:
+        """Labellings drawn from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
+
+        They are independent where the graph allows exact inference; else successive states of a Gibbs sampler.
+        """
+        model, encoder = self._fitted(), self._encoder()
+        data = encoder.encode(X)
+        drawn = encoder.labels(model.sample(data, int(n_samples), make_seed(random_state)), data, X)
+        return drawn if encoder.features is not None else drawn[:, 0]
+
+    def log_likelihood(self, Y: Any, X: Any = None) -> Floats:
+        """log p(y) of each row: exact where the graph allows (``inference_status_``), else a lower bound, by
+        tree-reweighted inference, and a warning; :meth:`log_likelihood_bounds` has both sides."""
+        lower, _ = self.log_likelihood_bounds(Y, X)
+        if self.inference_status_ is not InferenceStatus.EXACT:
+            warnings.warn(
+                "the graph is too dense for an exact log-likelihood: this is a lower bound, see log_likelihood_bounds",
+                UserWarning,
+                stacklevel=2,
+            )
+        return lower
+
+    def log_likelihood_bounds(self, Y: Any, X: Any = None) -> tuple[Floats, Floats]:
+        """(lower, upper) bound of log p(y) of each row, equal where the graph allows exact inference.
+
+        Tree-reweighted inference bounds log Z from above, mean field from below.
+        """
+        model, encoder = self._fitted(), self._encoder()
+        data = encoder.encode(X, Y)
+        states = encoder.encode_labels(Y, data, X)
+        if (states < 0).any():
+            raise DataError("a label is missing: complete() fills it in")
+        name = choose_engine(encoder.structure, max(encoder.n_states))
+        both = [name] if name in ("tree", "junction") else ["trw", "mean-field"]
+        found = [replace(model, inference=engine).log_likelihood(data, states) for engine in both]
+        self.inference_status_ = found[0][1].status
+        return found[0][0], found[-1][0]
+
+    def score(self, Y: Any, X: Any = None) -> float:
+        """The mean of :meth:`log_likelihood`."""
+        return float(np.mean(self.log_likelihood(Y, X)))
+
+    def _conditionals(self, Y: Any) -> list[Floats]:
+        """p(y_i | the others of the row)."""
+        encoder, model = self._encoder(), self._fitted()
+        if Y is None:
+            raise DataError(
+                "the field has no inputs: give a table like Y, and each variable is predicted from the others"
+            )
+        states: Ids = encoder.states(Y)
+        if (states < 0).any():
+            row, i = np.argwhere(states < 0)[0].tolist()
+            raise DataError(
+                f"no label at row {row}, column {encoder.variables[i]}; complete() fills in what is missing"
+            )
+        ones = np.ones(len(states))
+        ising = model.field.edge_form == "ising"
+        table = Observations(states, np.array(encoder.n_states, dtype=np.int32), None, ones, ising)
+        ends = encoder.structure.edges
+        if not len(states):
+            return [np.zeros((0, k)) for k in encoder.n_states]
+        loss = StructurePseudoLikelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])
+        return loss.at(np.asarray(model.w)).conditionals
+
+    # --- files
+
+    def save(self, path: str | Path) -> None:
+        """Writes a model file (.crf), atomically; `crfkit graph predict` and GraphCRF.load open it as well."""
+        replace(self._fitted(), inference=self.inference).save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, n_threads: int | None = None) -> StructureLearner:
+        """Opens a model file. The estimator can predict; its options are those that the file records."""
+        model = GraphModel.load(path, n_threads)
+        record: Any = model.training.get("structure")
+        if not isinstance(model.encoder, TableEncoder) or not isinstance(record, dict):
+            raise ModelFileError(f"{path}: not a model of learnt structure; open it with GraphCRF.load or GridCRF.load")
+        try:
+            learner = cls(
+                method=record["method"],
+                loss=record["loss"],
+                inference=model.inference,
+                edge_strength=record["rule"] or record["strength"],
+                edge_features=model.encoder.edge_inputs,
+                n_threads=n_threads,
+            )
+            learner._set_model(model)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{path}: the record of how structure was learnt is damaged ({error})") from None
+        return learner
+
+    def _fitted(self) -> GraphModel:
+        check_is_fitted(self, "model_")
+        return replace(self.model_, inference=self.inference, n_threads=self.n_threads)
+
+    def _encoder(self) -> TableEncoder:
+        check_is_fitted(self, "model_")
+        encoder = self.model_.encoder
+        assert isinstance(encoder, TableEncoder)
+        return encoder
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")

@@ -1,0 +1,131 @@
+"""What structure is learnt from: the states of a table, what is odd about its columns, and which pairs may be edges."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.graph import Graph
+from crfkit.data.sequences import Ids
+from crfkit.errors import DataError, ParameterError
+from crfkit.estimators.graph_labels import Labels
+from crfkit.estimators.graph_tables import TableEncoder, column_names, read_columns
+
+SHOWN = 5  # columns that a warning names
+
+
+def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
+    """(an encoder without edges, the states [samples, variables]); warns of constant and equal columns."""
+    names = column_names(Y, "y")
+    columns = read_columns(Y, names)
+    if not names or not len(columns[0][0]):
+        raise DataError("Y has no columns" if not names else "Y has no rows")
+    n = len(columns[0][0])
+    found: list[Labels] = []
+    for name, (values, known) in zip(names, columns, strict=True):
+        if not known.all():
+            row = int(np.flatnonzero(~known)[0])
+            raise DataError(f"Y has no label at row {row}, column {name}: fill it in, or drop the row or the column")
+        classes = np.unique(values)
+        if len(classes) > 2 and 2 * len(classes) > n:
+            raise DataError(
+                f"column {name} has {len(classes)} different values in {n} rows, too many to learn from: is it a "
+                "number or a name? Group its values, or leave it out"
+            )
+        found.append(classes)
+    features = None
+    if X is not None:
+        features = column_names(X, "x")
+        if not features:
+            raise DataError("X has no columns; give X=None for a field without inputs")
+        if (rows := X.shape[0] if hasattr(X, "shape") else len(X)) != n:
+            raise DataError(f"X has {rows} rows, Y has {n}")
+    constant = [i for i, classes in enumerate(found) if len(classes) < 2]
+    completed = [with_another(classes, found) if len(classes) < 2 else classes for classes in found]
+    encoder = TableEncoder(completed, names, features, Graph(len(names), _no_edges()), True, edge_inputs)
+    states = encoder.states(Y)
+    if constant:
+        _warn(
+            f"{_columns(constant, names)} constant: kept, with a bias that only its penalty holds, and no edges to gain"
+        )
+    if same := equal_columns(states, set(constant)):
+        pairs = ", ".join(f"{names[i]} and {names[j]}" for i, j in same[:SHOWN]) + (", …" if len(same) > SHOWN else "")
+        _warn(
+            f"columns that tell the same: {pairs}; their coupling is held by penalties only, and an edge to one could "
+            "as well be to the other"
+        )
+    return encoder, states
+
+
+def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:
+    """A constant column's label and one more that it never takes: that of the other columns if they share two."""
+    pairs = {tuple(c.tolist()) for c in all_classes if len(c) == 2}
+    label = classes.tolist()[0]
+    if len(pairs) == 1 and label in (pair := next(iter(pairs))) and type(pair[0]) is type(label):
+        return np.array(pair)
+    if isinstance(label, bool):
+        return np.array([False, True])
+    if isinstance(label, str):
+        return np.sort(np.array([label, f"not {label}"]))
+    other = 1 - label if label in (0, 1) else 0
+    return np.sort(np.array([label, other], dtype=classes.dtype))
+
+
+def equal_columns(states: Ids, left_out: set[int]) -> list[tuple[int, int]]:
+    """Pairs of columns of which one is a renaming of the other; each with the first such."""
+    seen: dict[bytes, int] = {}
+    pairs = []
+    for j, column in enumerate(states.T):
+        if j in left_out:
+            continue
+        _, first, which = np.unique(column, return_index=True, return_inverse=True)
+        key = first[which].tobytes()  # the same for all names of the states
+        i = seen.setdefault(key, j)
+        if i != j:
+            pairs.append((i, j))
+    return pairs
+
+
+def candidate_pairs(candidates: Any, names: list[str]) -> Ids | None:
+    """[M, 2] columns, from pairs of names or numbers; None: all."""
+    if candidates is None:
+        return None
+    if hasattr(candidates, "edges") and not isinstance(candidates, np.ndarray):
+        candidates = candidates.edges() if callable(candidates.edges) else candidates.edges
+    try:
+        pairs = [(_place(a, names), _place(b, names)) for a, b in candidates]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise ParameterError(f"candidates must be None or pairs of columns, not {candidates!r}") from None
+    for a, b in pairs:
+        if a == b:
+            raise DataError(f"candidates join the column {names[a]!r} to itself")
+    return np.array(sorted({(min(pair), max(pair)) for pair in pairs}), dtype=np.int32).reshape(-1, 2)
+
+
+def _place(node: Any, names: list[str]) -> int:
+    if isinstance(node, str):
+        if node not in names:
+            shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+            raise DataError(f"candidates name the column {node!r}; the columns of Y are {shown}")
+        return names.index(node)
+    if isinstance(node, (bool, np.bool_)) or not isinstance(node, (int, np.integer)) or not 0 <= node < len(names):
+        raise DataError(f"candidates name the column {node!r}; the columns of Y are numbered 0 … {len(names) - 1}")
+    return int(node)
+
+
+def _no_edges() -> Ids:
+    return np.empty((0, 2), dtype=np.int32)
+
+
+def _columns(ids: list[int], names: list[str]) -> str:
+    shown = ", ".join(names[i] for i in ids[:SHOWN]) + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
+    return f"column {shown} is" if len(ids) == 1 else f"columns {shown} are"
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)

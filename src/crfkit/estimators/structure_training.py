@@ -1,0 +1,226 @@
+"""Learning of structure, from options to a model; without scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.observations import Observations
+from crfkit.data.sequences import Floats, Ids, Ints
+from crfkit.errors import ParameterError
+from crfkit.estimators.graph_model import GraphModel, ready_engine
+from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, Solution
+from crfkit.inference.engines import ENGINES
+from crfkit.inference.marginals import Engine
+from crfkit.losses.edges import EdgeLoss
+from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+
+LOSSES = ("pl", "likelihood")
+RULES = ("path", "cv", "ebic", "stability")
+FORMS = ("auto", "ising", "full")
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learnt: the weights, and how their edges were chosen."""
+
+    solution: Solution
+    strength: float
+    steps: list[PathStep]
+    chosen: int | None  # of the steps
+    stability: dict[int, float]
+    critical: float
+
+
+@dataclass(frozen=True)
+class StructureTraining:
+    """How to learn; the names are those of StructureLearner."""
+
+    search: Search = field(default_factory=Search)
+    loss: str = "pl"
+    inference: str | Engine = "auto"
+    edge_strength: Any = "ebic"
+    form: str = "auto"
+    threshold: float = 0.75
+
+    def check(self) -> None:
+        """Raises ParameterError where an option is out of range."""
+        search = self.search
+        search.options.check()
+        for what, value, names in (
+            ("method", search.method, METHODS),
+            ("loss", self.loss, LOSSES),
+            ("group_norm", search.group_norm, tuple(NORMS)),
+            ("form", self.form, FORMS),
+            ("inference", self.inference, ("auto", *ENGINES)),
+        ):
+            if (isinstance(value, str) or what != "inference") and value not in names:
+                raise ParameterError(f"unknown {what} {value!r}; one of {', '.join(names)}")
+        if not isinstance(self.inference, str) and (
+            isinstance(self.inference, type) or not hasattr(self.inference, "run")
+        ):
+            raise ParameterError(f"inference must be a name or an engine, not {self.inference!r}")
+        strength = self.edge_strength
+        if isinstance(strength, str):
+            if strength not in RULES:
+                raise ParameterError(f"unknown edge_strength {strength!r}; a number or one of {', '.join(RULES)}")
+        else:
+            _number("edge_strength", strength, 0.0)
+        _number("node_strength", search.node_strength, 0.0)
+        _number("ebic_gamma", search.gamma, 0.0)
+        _number("threshold", self.threshold, 0.0, 1.0)
+        for name, count, least in (
+            ("select_unit", search.select_unit, 1),
+            ("n_strengths", search.n_strengths, 1),
+            ("n_folds", search.n_folds, 2),
+            ("n_subsamples", search.n_subsamples, 1),
+        ):
+            if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < least:
+                raise ParameterError(f"{name} must be an integer >= {least}, not {count!r}")
+
+    def tables(self, encoder: TableEncoder, X: Any, states: Ids) -> Callable[[Ints | None], Observations]:
+        """A function from row numbers (None: all) to the table of these rows."""
+        n_states = np.array(encoder.n_states)
+        if self.form == "ising" and (n_states != 2).any():
+            i = int((n_states != 2).argmax())
+            raise ParameterError(
+                f"form='ising' is for two labels; column {encoder.variables[i]} has {n_states[i]}: use form='full'"
+            )
+        ising = bool((n_states == 2).all()) and self.form != "full"
+        inputs: Any = encoder.inputs(X)
+        if inputs is not None:
+            inputs = inputs if isinstance(inputs, np.ndarray) else inputs.toarray()
+            inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
+
+        def of(rows: Ints | None = None) -> Observations:
+            chosen: Any = slice(None) if rows is None else rows
+            some = None if inputs is None else inputs[chosen]
+            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs)
+
+        return of
+
+    def make_loss(self, table: Observations, pairs: Ids | None) -> EdgeLoss:
+        if self.loss == "pl":
+            return StructurePseudoLikelihood(table, pairs)
+        options = self.search.options
+        name = learning_engine(table, pairs) if self.inference == "auto" else self.inference
+        graph, K = StructureLikelihood(table, pairs).graph, int(table.n_states.max())
+        engine = ready_engine(name, graph, K, options.n_threads, options.seed)
+        return StructureLikelihood(table, pairs, (), engine)
+
+    def run(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
+        """Chooses edges and weights."""
+        table_of = self.tables(encoder, X, states)
+        loss = self.make_loss(table_of(None), pairs)
+        if isinstance(loss, StructurePseudoLikelihood):
+            return self._choose(loss, table_of, len(states))
+        try:
+            return self._choose(loss, table_of, len(states))
+        except ParameterError as error:
+            first = "all candidates are in the graph from the start (method 'grafting-light' adds them one by one)"
+            grows = self.search.method.startswith("grafting")
+            why = "a larger edge_strength selects fewer edges" if grows else first
+            raise ParameterError(
+                f"inference is refused on the graph of selected edges: {error}. Here, {why}; loss='pl' needs no "
+                "inference"
+            ) from None
+
+    def _choose(self, loss: EdgeLoss, table_of: Callable[[Ints | None], Observations], n: int) -> Learned:
+        search, rule = self.search, self.edge_strength
+        empty = search.empty(loss)
+        critical = search.critical_strength(empty)
+        if not isinstance(rule, str):
+            solution = search.solve(empty, float(rule)) if loss.n_candidates else empty
+            return Learned(solution.reduced(), float(rule), [], None, {}, critical)
+        if rule == "path":
+            steps = list(search.path(loss, search.strengths(empty)))
+            chosen = len(steps) - 1
+        elif rule == "cv":
+            steps, chosen = search.by_folds(loss, table_of, n)
+        else:
+            steps, chosen = search.by_ebic(loss)
+        if not steps:  # no candidate has a slope
+            return Learned(empty, critical, [], None, {}, critical)
+        step = steps[chosen]
+        if rule == "path":
+            return Learned(step.solution, step.strength, steps, chosen, {}, critical)
+        if rule == "stability":
+            shares = search.stability(loss, table_of, n, step.strength)
+            stable = [edge for edge, share in shares.items() if share >= self.threshold]
+            full = loss.with_active(stable)
+            start = np.zeros(full.size)
+            start[: len(empty.w)] = empty.w
+            kept = search.refit(Solution(full, start + 1e-12 * (full.block_index >= 0)), prune=False)
+            return Learned(kept, step.strength, steps, chosen, shares, critical)
+        refitted = step.refitted or search.refit(step.solution)
+        return Learned(refitted, step.strength, steps, chosen, {}, critical)
+
+    def model(self, encoder: TableEncoder, learned: Learned) -> GraphModel:
+        """A model of the edges that were chosen, in the order of their ends."""
+        loss, w = in_order(learned.solution)
+        fitted = replace(encoder, structure=loss.graph)
+        result, options = learned.solution.result, self.search.options
+        record: dict[str, Any] = {"structure": self._record(learned)}
+        if result is not None:
+            record |= {
+                "objective": result.objective,
+                "value": result.value if math.isfinite(result.value) else None,
+                "status": result.status.name,
+                "iterations": result.iterations,
+            }
+        return GraphModel(
+            fitted, loss.field, w, self.inference, "auto", record, options.n_threads, options.seed
+        )  # fmt: skip
+
+    def _record(self, learned: Learned) -> dict[str, Any]:
+        rule = self.edge_strength if isinstance(self.edge_strength, str) else None
+        return {
+            "method": self.search.method,
+            "loss": self.loss,
+            "rule": rule,
+            "strength": float(learned.strength),
+            "critical_strength": float(learned.critical),
+            "path": [[s.strength, s.n_edges, s.score, s.error] for s in learned.steps],
+            "chosen": learned.chosen,
+            "stability": [[edge, share] for edge, share in learned.stability.items()],
+        }
+
+
+def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:
+    """The same with its edges in the order of their ids."""
+    loss, w = solution.loss, solution.w
+    order = np.argsort(loss.block_index, kind="stable")  # nodes, −1, stay in front
+    return loss.with_active(np.sort(loss.active_ids)), w[order]
+
+
+def edge_sizes(model: GraphModel) -> Floats:
+    """[E] the coupling of an Ising edge with its sign; else the length of its weights, free of what nodes could say.
+
+    A table is centred by its rows and columns first: T − row means − column means + mean.
+    """
+    _, edges = model.field.unpack(model.w)  # [E, B, F]
+    if model.field.edge_form == "ising":
+        flat = edges[:, 0, :]
+        return np.array(flat[:, 0] if flat.shape[1] == 1 else np.linalg.norm(flat, axis=1))
+    K = model.field.max_states
+    sizes = np.zeros(len(edges))
+    ends: Any = model.field.n_states[model.field.edge_ends] if model.field.edge_ends is not None else []
+    for e, (first, second) in enumerate(ends):
+        T = edges[e].reshape(K, K, -1)[:first, :second]
+        T = T - T.mean(axis=0, keepdims=True) - T.mean(axis=1, keepdims=True) + T.mean(axis=(0, 1), keepdims=True)
+        sizes[e] = np.linalg.norm(T)
+    return sizes
+
+
+def _number(name: str, value: Any, least: float, most: float = math.inf) -> None:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not (math.isfinite(value) and least <= value <= most):
+        end = "" if most == math.inf else f" and <= {most:g}"
+        raise ParameterError(f"{name} must be a finite number >= {least:g}{end}, not {value!r}")

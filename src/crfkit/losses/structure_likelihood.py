@@ -1,0 +1,143 @@
+"""Likelihood of a table whose graph is to be learnt: inference on the graph of active edges only.
+
+Without inputs the data enter as counts, and inference runs once whatever the number of rows. The gradient by an edge
+that is off is Σ_n c_n x_n (p(y_i, y_j) − observed). Where inference is exact, p(y_i, y_j) is the true marginal of the
+pair; under belief propagation and mean field the product of both node marginals is the exact derivative of what they
+compute. (Under tree-reweighted inference it is that for given edge probabilities, which change with the graph.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
+from crfkit.data.observations import Observations
+from crfkit.data.sequences import Floats
+from crfkit.inference.junction import Junction
+from crfkit.inference.marginals import Engine
+from crfkit.losses.edges import EdgeLoss
+from crfkit.losses.graph import GraphEvaluation, GraphLikelihood
+from crfkit.protocols import Evaluation
+
+
+class StructureLikelihood(EdgeLoss):
+    """The negative log-likelihood of a table, given its active edges, as the engine computes it.
+
+    >>> from crfkit.data.observations import Observations
+    >>> table = Observations.of([[0, 0, 1], [1, 1, 0], [1, 1, 1]], [2, 2, 2], ising=True)
+    >>> loss = StructureLikelihood(table, engine=Junction())
+    >>> ids, scores = loss.candidates(loss.at(np.zeros(loss.size)))
+    >>> ids.tolist(), scores.round(12).tolist()
+    ([1, 2, 5], [3.0, 1.0, 1.0])
+    """
+
+    def __init__(
+        self,
+        table: Observations,
+        pairs: ArrayLike | None = None,
+        active: ArrayLike = (),
+        engine: Engine | None = None,
+    ) -> None:
+        super().__init__(table, pairs, active)
+        self.engine: Engine = Junction() if engine is None else engine
+        self.name = f"likelihood by {self.engine.name}"
+        self.capabilities = frozenset({"smooth", "warm", "candidates"})
+
+    def _options(self) -> dict[str, Any]:
+        return {"engine": self.engine}
+
+    @cached_property
+    def data(self) -> GraphData:
+        """Counts, or a graph for every row where there are inputs."""
+        table, graph = self.table, self.graph
+        if table.has_inputs:
+            data = GraphData.table(len(table.states), graph, table.features, table.states, table.weights, False)
+            if table.edge_inputs:
+                return data
+            return replace(data, edge_features=np.ones((1, 1)), edge_rows=np.zeros(data.graph.n_edges, dtype=np.int32))
+        p, E, K = graph.n_nodes, graph.n_edges, int(table.n_states.max())
+        counts = table.pair_counts[0]
+        nodes, edges, one = np.zeros((p, K)), np.zeros((E, K, K)), np.ones((1, 1))
+        nodes[np.arange(K) < table.n_states[:, None]] = np.diag(counts)
+        for e, (i, j) in enumerate(self.edges):
+            edges[e, : table.n_states[i], : table.n_states[j]] = counts[self._block(i), self._block(j)]
+        ids = np.arange(max(p, E), dtype=np.int32)
+        rows = np.zeros_like(ids)
+        total = np.array([table.total])
+        return GraphData(graph, one, one, rows[:p], rows[:E], ids[:p], ids[:E], None, total, nodes, edges)
+
+    def _block(self, i: int) -> slice:
+        start = int(self.table.state_starts[i])
+        return slice(start, start + int(self.table.n_states[i]))
+
+    @cached_property
+    def likelihood(self) -> GraphLikelihood:
+        """The same loss, of a graph that is known."""
+        return GraphLikelihood(self.data, self.field, self.engine)
+
+    def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
+        same = isinstance(warm, GraphEvaluation) and warm._loss is self.likelihood
+        return self.likelihood.at(w, warm if same else None)
+
+    @property
+    def unsettled(self) -> int:
+        """Evaluations whose inference had not converged."""
+        return self.likelihood.unsettled
+
+    # --- candidates
+
+    def _pair_gradient(self, evaluation: Any) -> Floats:
+        tables = self._expected(evaluation) - self.table.pair_counts  # [F, ΣK, ΣK]
+        if not self.table.ising:
+            return tables
+        signs = np.tile([-1.0, 1.0], self.table.n_variables)
+        starts = self.table.state_starts
+        return np.add.reduceat(np.add.reduceat(tables * np.outer(signs, signs), starts, axis=1), starts, axis=2)
+
+    def _expected(self, evaluation: GraphEvaluation) -> Floats:
+        """[F, ΣK, ΣK] Σ_n c_n x_n p(y_i = a, y_j = b); right above the diagonal, for edges that are off."""
+        _ = evaluation.value
+        assert evaluation.marginals is not None
+        if self.engine.bound == "exact":
+            return self._exact_pairs(evaluation.w)
+        table = self.table
+        used = np.arange(int(table.n_states.max())) < table.n_states[:, None]
+        Q = evaluation.marginals.nodes.reshape(-1, *used.shape)[:, used]  # [m or 1, ΣK]
+        if not table.has_inputs:
+            return table.total * np.outer(Q[0], Q[0])[None]
+        c = table.weights[:, None]
+        return np.stack([Q.T @ (Q * (c * table.features[:, f : f + 1])) for f in range(table.widths[1])])
+
+    def _exact_pairs(self, w: Floats) -> Floats:
+        table = self.table
+        p, K = table.n_variables, int(table.n_states.max())
+        potentials = self.field.potentials(self.data, w)
+        rows = np.arange(len(self.data))  # one graph where there are no inputs
+        weighted = (table.weights[:, None] * table.features)[:, : table.widths[1]] if table.has_inputs else None
+        out = np.zeros_like(table.pair_counts)
+        engine = Junction(max_table=1 << 26)
+        for i in np.flatnonzero(self._inactive.any(axis=1)).tolist():
+            others = np.flatnonzero(self._inactive[i])
+            pairs = np.stack(np.broadcast_arrays(rows[:, None] * p + i, rows[:, None] * p + others), axis=-1)
+            found = engine.pair_marginals(potentials, pairs.reshape(-1, 2)).reshape(len(rows), len(others), K, K)
+            sums = found * table.total if weighted is None else np.einsum("mf,mjab->fjab", weighted, found)
+            for j, block in zip(others.tolist(), np.moveaxis(sums, 1, 0), strict=True):
+                out[:, self._block(i), self._block(j)] = block[:, : table.n_states[i], : table.n_states[j]]
+        return out
+
+
+def learning_engine(table: Observations, pairs: ArrayLike | None = None) -> str:
+    """What "auto" is for a graph that grows: exact if all candidates together allow that, else "trw".
+
+    One engine for all graphs, so that there is one objective.
+    """
+    p = table.n_variables
+    graph = Graph.complete(p) if pairs is None else Graph(p, np.asarray(pairs, dtype=np.int32).reshape(-1, 2))
+    fits = Junction(max_table=1 << 20).fits(graph, int(table.n_states.max()))
+    return "junction" if fits else "trw"

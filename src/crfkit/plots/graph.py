@@ -1,0 +1,110 @@
+"""A learnt graph: a line per edge, as wide as its weight is large."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.sequences import Floats
+from crfkit.errors import ParameterError
+
+LAYOUTS = ("spring", "circular")
+
+
+def plot_graph(
+    edges: Sequence[tuple[Any, Any, float]],
+    nodes: Sequence[Any] | None = None,
+    layout: str | Mapping[Any, tuple[float, float]] = "spring",
+    labels: bool | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draws edges (node, node, weight): width by size, blue where the weight is positive, red where negative.
+
+    Parameters
+    ----------
+    edges : as ``StructureLearner.edges_``
+    nodes : all of them, in order; None: those of edges. Nodes without edges are drawn small and grey.
+    layout : "spring" (neighbours near each other), "circular", or places (x, y) by node, such as pixels of a grid
+    labels : whether to write names; None: if there are at most 100 nodes
+    ax : where to draw; None: a new figure. Returns the axes.
+    """
+    try:
+        import matplotlib.pyplot as plt
+        from matplotlib.collections import LineCollection
+        from matplotlib.lines import Line2D
+    except ImportError:
+        raise ParameterError("plots need matplotlib: pip install 'crfkit[plots]'") from None
+    names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in edges for end in edge[:2]))
+    index = {name: k for k, name in enumerate(names)}
+    if missing := [end for edge in edges for end in edge[:2] if end not in index]:
+        raise ParameterError(f"an edge has the end {missing[0]!r}, which is not among the nodes")
+    ends = np.array([(index[a], index[b]) for a, b, _ in edges], dtype=np.int64).reshape(-1, 2)
+    weights = np.array([weight for _, _, weight in edges], dtype=np.float64)
+    places = _places(names, ends, np.abs(weights), layout)
+    if ax is None:
+        size = float(np.clip(2.2 * np.sqrt(max(len(names), 1)) ** 0.8, 4, 14))
+        _, ax = plt.subplots(figsize=(size, size), layout="constrained")
+    top = np.abs(weights).max(initial=0.0) or 1.0
+    order = np.argsort(np.abs(weights))  # the strongest on top
+    share = np.abs(weights[order]) / top
+    colours = ["C0" if weight > 0 else "C3" for weight in weights[order]]
+    lines = LineCollection(
+        [places[pair] for pair in ends[order]],
+        linewidths=(0.4 + 4.6 * share).tolist(),
+        colors=colours,
+        alpha=(0.35 + 0.55 * share).tolist() if len(share) else None,
+        zorder=1,
+    )
+    ax.add_collection(lines)
+    joined = np.isin(np.arange(len(names)), ends)
+    many = len(names) > 100
+    for on, colour, area in ((joined, "black", 8 if many else 30), (~joined, "0.75", 4 if many else 15)):
+        ax.scatter(*places[on].T, s=area, color=colour, zorder=2)
+    if labels if labels is not None else not many:
+        for name, (x, y) in zip(names, places, strict=True):
+            ax.annotate(str(name), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, zorder=3)
+    kinds = [("C0", "positive")] * bool((weights > 0).any()) + [("C3", "negative")] * bool((weights < 0).any())
+    if len(kinds) > 1:
+        ax.legend([Line2D([], [], color=colour, linewidth=3) for colour, _ in kinds], [name for _, name in kinds])
+    ax.set_title(f"{len(names)} variables, {len(edges)} edges")
+    ax.margins(0.08)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    return ax
+
+
+def _places(names: Sequence[Any], ends: Any, sizes: Floats, layout: Any) -> Floats:
+    """[nodes, 2]"""
+    if isinstance(layout, Mapping):
+        if missing := [name for name in names if name not in layout]:
+            raise ParameterError(f"the layout has no place for the node {missing[0]!r}")
+        return np.array([layout[name] for name in names], dtype=np.float64).reshape(-1, 2)
+    if layout not in LAYOUTS:
+        raise ParameterError(f"unknown layout {layout!r}; one of {', '.join(LAYOUTS)}, or places by node")
+    angle = 2 * np.pi * np.arange(len(names)) / max(1, len(names))
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return circle if layout == "circular" or not len(ends) else _spring(circle, ends, sizes)
+
+
+def _spring(start: Floats, ends: Any, sizes: Floats, iterations: int = 200) -> Floats:
+    """Fruchterman & Reingold (1991): all nodes repel each other by k²/d, edges attract by d²/k; cooling steps.
+
+    Parts that no edge joins are held together by a pull to the middle.
+    """
+    places, n = start.copy(), len(start)
+    k = 1.0 / np.sqrt(n)
+    pull = 0.3 + 0.7 * sizes / (sizes.max(initial=0.0) or 1.0)
+    for step in range(iterations):
+        apart = places[:, None] - places[None]  # [n, n, 2]
+        square = np.maximum(np.square(apart).sum(axis=2), 1e-8)
+        force = (apart * (k * k / square)[:, :, None]).sum(axis=1)
+        along = places[ends[:, 0]] - places[ends[:, 1]]
+        strength = (pull * np.linalg.norm(along, axis=1) / k)[:, None] * along
+        np.add.at(force, ends[:, 0], -strength)
+        np.add.at(force, ends[:, 1], strength)
+        force -= 2.0 * k * places
+        length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-12)
+        places += force / length * np.minimum(length, 0.15 * (1 - step / iterations) + 0.002)
+    return places

@@ -1,0 +1,123 @@
+"""Gauss–Seidel under L1 (Shevade & Keerthi 2003): the blocks that violate the optimality conditions most are minimised
+over, the others are held; and so on until none violates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from crfkit.protocols import Vector
+from crfkit.result import Status, TraceRow
+from crfkit.solvers.descent import check_iterations
+from crfkit.solvers.loop import IterativeSolver, bound
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.online import check_positive
+from crfkit.solvers.restricted import Restricted
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.working_set import (
+    HANDLES,
+    NEEDS,
+    Grown,
+    Violations,
+    begin,
+    check_unit,
+    ends,
+    find,
+    inner_solver,
+    solve,
+    strength,
+)
+
+
+@dataclass(frozen=True)
+class At:
+    """A point and the candidates that violate there."""
+
+    point: Point
+    ids: Any
+    scores: Any
+
+    def saved(self) -> Mapping[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class GaussSeidel(IterativeSolver):
+    """Minimises over the M worst blocks at a time, with all other weights held: for losses with "candidates".
+
+    Parameters
+    ----------
+    select_unit : how many blocks an iteration is about; weights that are always on are one block.
+    memory : of OWL-QN on those blocks.
+    batches : as in :class:`~crfkit.solvers.grafting.GraftingLight`, with the same columns of the trace.
+    stopping : of the whole; the minimisations within end by `inner_stopping`.
+
+    >>> GaussSeidel(select_unit=1).name
+    'gauss-seidel'
+    """
+
+    select_unit: int = 50
+    memory: int = 20
+    batches: Iterable[Any] = ()
+    stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-6))
+    max_iterations: int = 100_000
+    inner_stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-7, 3))
+    inner_iterations: int = 1000
+
+    name: ClassVar[str] = "gauss-seidel"
+    needs: ClassVar[frozenset[str]] = NEEDS
+    handles_rest: ClassVar[frozenset[str]] = HANDLES
+
+    def __post_init__(self) -> None:
+        check_unit(self.select_unit)
+        check_positive(memory=self.memory, inner_iterations=self.inner_iterations)
+        check_iterations(self.max_iterations)
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:
+        inner_solver(objective, self.memory)  # checks the penalty
+        return self._looked_at(objective, objective.at(w0), begin(objective, None, {}, self.batches).batches)
+
+    def step(self, objective: Objective, state: Grown) -> Grown | Status:
+        point: Point = state.inner.point
+        blocks, new = self._worst(objective, state.inner)
+        if len(blocks) == 0:
+            return Status.CONVERGED
+        loss: Any = objective.loss
+        if len(new):
+            loss, place = loss.activate(new)
+            point = objective.grow(loss, point, place)
+        index = np.flatnonzero(np.isin(loss.block_index, blocks))
+        part = Objective(some := Restricted(loss, point.w, index), bound(objective.penalty, some))
+        solver = inner_solver(part, self.memory)
+        last, status = solve(
+            part, solver, solver.init(part, point.w[index], {}), self.inner_stopping, self.inner_iterations
+        )
+        objective.evaluations += part.evaluations
+        if status is Status.DIVERGED:
+            return status
+        whole = last.point.evaluation
+        return self._looked_at(objective, objective.point(whole.w, whole.whole), state.batches)
+
+    def finished(self, trace: Sequence[TraceRow], state: Grown) -> bool:
+        return ends(trace, state, self.stopping)
+
+    def _looked_at(self, objective: Objective, point: Point, batches: Any) -> Grown:
+        ids, scores = find(objective, point, batches)
+        excess = float(np.linalg.norm(np.asarray(scores) - strength(objective.rest)))
+        here = At(point, ids, scores)
+        return Grown(here, objective.loss, Violations(len(ids), excess, excess), objective.passes, batches)
+
+    def _worst(self, objective: Objective, here: At) -> tuple[Any, Any]:
+        """(ids of the M blocks that violate most, those among them that have to be switched on); −1 is one of them."""
+        loss: Any = objective.loss
+        on, inverse = np.unique(np.asarray(loss.block_index), return_inverse=True)
+        size = np.abs(np.asarray(here.point.subgradient))
+        worst = np.zeros(len(on))
+        np.maximum.at(worst, inverse, size)
+        every = np.concatenate([on[worst > 0], np.asarray(here.ids)])
+        by = np.concatenate([worst[worst > 0], np.asarray(here.scores) - strength(objective.rest)])
+        chosen = every[np.argsort(-by, kind="stable")[: self.select_unit]]
+        return chosen, np.setdiff1d(chosen, on)

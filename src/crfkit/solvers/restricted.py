@@ -1,0 +1,51 @@
+"""A loss of some of the weights, with the others held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crfkit.protocols import Evaluation, Vector
+
+
+class Restricted:
+    """``v ↦ loss(w with v at index)``"""
+
+    capabilities = frozenset({"smooth", "candidates"})
+
+    def __init__(self, loss: Any, w: Vector, index: Any) -> None:
+        self.loss = loss
+        self.w = w
+        self.index = index
+        self.name = f"{loss.name} of some weights"
+
+    @property
+    def size(self) -> int:
+        return len(self.index)
+
+    @property
+    def layout(self) -> Mapping[str, slice]:
+        return {"some": slice(0, self.size)}
+
+    @property
+    def block_index(self) -> Any:
+        return self.loss.block_index[self.index]
+
+    def at(self, v: Vector, warm: Any = None) -> RestrictedEvaluation:
+        w = 1.0 * self.w
+        w[self.index] = v
+        return RestrictedEvaluation(w, self.loss.at(w, None if warm is None else warm.whole), self.index)
+
+
+class RestrictedEvaluation:
+    def __init__(self, w: Vector, whole: Evaluation, index: Any) -> None:
+        self.w = w
+        self.whole = whole
+        self.value = whole.value
+        self.grad = whole.grad[index]
+
+    def hessp(self, v: Vector) -> Vector:
+        raise NotImplementedError
+
+    def hess_diag(self) -> Vector:
+        raise NotImplementedError

@@ -1,0 +1,187 @@
+"""What the Grafting family shares: the working set, the candidates that are chosen for it, and the end.
+
+A candidate (a block of weights at zero) violates the optimality conditions where the dual norm of its gradient exceeds
+the strength of the penalty; for L1 that is max_k |∂_k f| > λ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit.errors import CapabilityError, ParameterError
+from crfkit.protocols import Evaluation, Vector
+from crfkit.result import Status, TraceRow
+from crfkit.solvers.descent import Progress
+from crfkit.solvers.fista import FISTA, FISTAState
+from crfkit.solvers.objective import Objective, Point, extended
+from crfkit.solvers.owlqn import OWLQN, OWLQNState
+from crfkit.solvers.proximal import Patience
+from crfkit.solvers.stopping import StoppingRule
+
+SLACK = 1e-6  # of the strength: candidates that exceed it by less do not keep a run from ending
+
+NEEDS = frozenset({"smooth", "candidates"})
+HANDLES = frozenset({"l1", "by block"})
+
+
+@dataclass(frozen=True)
+class Violations:
+    """The candidates that violate the optimality conditions at a point."""
+
+    count: int = 0
+    excess: float = 0.0  # ‖norms − strength‖ of all of them
+    waiting: float = 0.0  # of those that were not switched on
+
+
+@dataclass(frozen=True)
+class WholePoint:
+    """A point of the working set, with the optimality of all candidates."""
+
+    inner: Point
+    waiting: float
+
+    @property
+    def w(self) -> Vector:
+        return self.inner.w
+
+    @property
+    def value(self) -> float:
+        return self.inner.value
+
+    @property
+    def optimality(self) -> float:
+        """At least: of a candidate of several weights only the norm is known."""
+        return math.hypot(self.inner.optimality, self.waiting)
+
+    @property
+    def finite(self) -> bool:
+        return self.inner.finite
+
+    @property
+    def evaluation(self) -> Evaluation:
+        return self.inner.evaluation
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Where a solver of the family stands."""
+
+    inner: Any  # the state of the solver of the working set
+    loss: Any  # of the working set
+    violations: Violations
+    passes: int
+    batches: Iterator[Any]  # of candidates that come later
+    steps: int = 0  # since the candidates were looked at
+    solved: bool = False  # whether the working set is optimal
+
+    @property
+    def point(self) -> WholePoint:
+        return WholePoint(self.inner.point, self.violations.waiting)
+
+    @property
+    def columns(self) -> Mapping[str, float]:
+        """Of the trace: blocks in the working set, candidates that violate, passes over the candidates in total."""
+        return {"selected": len(self.loss.active_ids), "violators": self.violations.count, "passes": self.passes}
+
+    @property
+    def settled(self) -> bool:
+        """Whether no candidate violates at this point."""
+        return self.steps == 0 and self.violations.excess <= SLACK * strength(self.inner.point.rest)
+
+    def saved(self) -> Mapping[str, Any]:
+        state = {name: getattr(self.violations, name) for name in Violations.__dataclass_fields__}
+        return {**self.inner.saved(), **state, "since": self.steps, "active": np.asarray(self.loss.active_ids)}
+
+
+def strength(rest: Any) -> float:
+    return float(rest.strength)
+
+
+def inner_solver(objective: Objective, memory: int) -> Any:
+    """OWL-QN where corners are those of single weights, else FISTA; an error if nothing would be left out."""
+    rest: Any = objective.rest
+    if rest is None:
+        raise CapabilityError(
+            f"{objective.penalty.name} makes no weight zero, so that all candidates would be selected; "
+            "penalties that select: L1, ElasticNet, ByBlock"
+        )
+    return OWLQN(memory=memory) if getattr(rest, "orthants", "l1" in rest.kinds) else FISTA(backtracking=True)
+
+
+def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: Any) -> Grown:
+    """Before the first selection, or as it was saved."""
+    violations, steps = Violations(), 0
+    if "excess" in saved:
+        violations = Violations(int(saved["count"]), float(saved["excess"]), float(saved["waiting"]))
+        steps = int(saved["since"])
+    return Grown(inner, objective.loss, violations, objective.passes, iter(batches), steps)
+
+
+def find(objective: Objective, point: Point, batches: Iterator[Any]) -> tuple[Any, Any]:
+    """(ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
+    loss: Any = objective.loss
+    norm = getattr(objective.rest, "block_norm", "max")
+    while True:
+        ids, scores = loss.candidates(point.evaluation, norm, strength(objective.rest))
+        objective.passes += 1
+        more = next(batches, None) if len(ids) == 0 else None
+        if more is None:
+            return ids, scores
+        loss = objective.loss = loss.add_candidates(*(more if isinstance(more, tuple) else (more,)))
+
+
+def select(objective: Objective, inner: Any, unit: int, batches: Iterator[Any], solved: bool = False) -> Grown:
+    """The working set with the `unit` candidates that violate most."""
+    ids, scores = find(objective, inner.point, batches)
+    excess = np.asarray(scores) - strength(objective.rest)
+    violations = Violations(len(ids), float(np.linalg.norm(excess)), float(np.linalg.norm(excess[unit:])))
+    if len(ids):
+        loss: Any = objective.loss
+        larger, place = loss.activate(ids[:unit])
+        inner = _extended(inner, objective.grow(larger, inner.point, place), place)
+    return Grown(inner, objective.loss, violations, objective.passes, batches, 0, solved)
+
+
+def _extended(inner: Any, point: Point, place: Any) -> Any:
+    """The state of the inner solver in the larger space: what it has learned stays, new weights are zero in it."""
+    size = point.w.shape[0]
+    if isinstance(inner, OWLQNState):
+        return OWLQNState(point, inner.curvature.extended(place, size), Progress.at(point, {}))
+    v = extended(inner.v, place, size)
+    return FISTAState(point, v, inner.t, inner.L, inner.length, Patience.at(point, {}))
+
+
+def solve(
+    objective: Objective, solver: Any, inner: Any, stopping: StoppingRule, max_iterations: int
+) -> tuple[Any, Status]:
+    """(the last state of the inner solver, why it ended)."""
+    rows: list[TraceRow] = []
+    for k in range(max_iterations + 1):
+        if k > 0:
+            outcome = solver.step(objective, inner)
+            if isinstance(outcome, Status):
+                return inner, outcome
+            if not outcome.point.finite:
+                return inner, Status.DIVERGED
+            inner = outcome
+            objective.accept(inner.point)
+        point = inner.point
+        rows.append(TraceRow(k, point.value, point.optimality, objective.evaluations, 0.0, 0))
+        if stopping.satisfied(rows, point.w):
+            return inner, Status.CONVERGED
+    return inner, Status.MAX_ITERATIONS
+
+
+def check_unit(select_unit: int) -> None:
+    if isinstance(select_unit, bool) or not isinstance(select_unit, (int, np.integer)) or select_unit < 1:
+        raise ParameterError(f"select_unit must be an integer >= 1, not {select_unit!r}")
+
+
+def ends(trace: Sequence[TraceRow], state: Grown, stopping: StoppingRule) -> bool:
+    """The usual rule, and no candidate violates."""
+    return state.settled and stopping.satisfied(trace, state.point.w)

@@ -1,0 +1,105 @@
+"""`crfkit structure learn | show`."""
+
+import numpy as np
+import pytest
+from structure_cases import planted
+
+
+@pytest.fixture
+def table(tmp_path):
+    Y, true = planted(0)
+    path = tmp_path / "t.csv"
+    names = [f"v{i}" for i in range(Y.shape[1])]
+    path.write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in Y.tolist())]) + "\n")
+    return path, {(f"v{i}", f"v{j}") for i, j in true}
+
+
+def test_learn_and_show(run, table, tmp_path):
+    pytest.importorskip("matplotlib")
+    networkx = pytest.importorskip("networkx")
+    path, true = table
+    model, graph, plot = tmp_path / "m.crf", tmp_path / "g.graphml", tmp_path / "g.png"
+    learnt = run("structure", "learn", path, "--model", model, "--graph", graph, "--plot", plot)
+    assert learnt.code == 0, learnt.err
+    assert "8 variables, 8 edges" in learnt.out
+    read = networkx.read_graphml(graph)
+    assert {tuple(sorted(edge)) for edge in read.edges} == true
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    shown = run("structure", "show", model, "--graph", tmp_path / "g.csv", "--top", 2)
+    assert shown.code == 0, shown.err
+    assert "chosen by ebic" in shown.out
+    assert "and 6 more" in shown.out
+    assert (tmp_path / "g.csv").read_text().count("\n") == 9
+    assert "structure by grafting-light" in run("inspect", model).out
+
+
+def test_features_and_candidates(run, table, tmp_path):
+    path, _ = table
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("v0,v1\nv1,v2\n")
+    learnt = run(
+        "structure", "learn", path, "-m", tmp_path / "m.crf", "--features", "v7", "--candidates", pairs, "-s", "5"
+    )
+    assert learnt.code == 0, learnt.err
+    assert "7 variables, 2 edges, 1 features" in learnt.out
+
+
+def test_nothing_selected_is_said(run, table, tmp_path):
+    learnt = run("structure", "learn", table[0], "-m", tmp_path / "m.crf", "--strength", "1e9")
+    assert learnt.code == 0
+    assert "no edge was selected" in learnt.err
+    assert "0 edges" in learnt.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--strength", "best"], "edge_strength"),
+        (["--method", "magic"], "method"),
+        (["--graph", "g.doc"], "graphml"),
+        (["--plot", "g.doc"], ".png"),
+        (["--features", "nose"], "nose"),
+        (["--features", "1-8"], "all columns are features"),
+    ],
+)
+def test_bad_options(run, table, tmp_path, options, message):
+    failed = run("structure", "learn", table[0], "-m", tmp_path / "m.crf", *options)
+    assert failed.code == 2
+    assert message in failed.err
+    assert not (tmp_path / "m.crf").exists()
+
+
+def test_missing_values_name_the_line(run, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n0,1\n1,\n0,0\n")
+    failed = run("structure", "learn", path, "-m", tmp_path / "m.crf")
+    assert failed.code == 2
+    assert "t.csv:3: column 'b' has no value" in failed.err
+
+
+def test_show_needs_such_a_model(run, table, tmp_path):
+    model = tmp_path / "m.crf"
+    assert run("graph", "train", table[0], "--labels", "v0,v1", "-m", model, "-q").code == 0
+    failed = run("structure", "show", model)
+    assert failed.code == 2
+    assert "not a model of learnt structure" in failed.err
+
+
+def test_plot_graph():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from crfkit.errors import ParameterError
+    from crfkit.plots import plot_graph
+
+    edges = [("a", "b", 0.5), ("b", "c", -1.0)]
+    ax = plot_graph(edges, ["a", "b", "c", "d"])
+    assert ax.get_title() == "4 variables, 2 edges"
+    widths = ax.collections[0].get_linewidths()
+    assert len(widths) == 2
+    assert widths[0] < widths[1]
+    plot_graph([], ["a"], "circular")
+    grid = plot_graph(edges, layout={"a": (0, 0), "b": (0, 1), "c": (1, 1)})
+    assert np.array_equal(grid.collections[1].get_offsets(), [[0, 0], [0, 1], [1, 1]])
+    for bad in ({"layout": "magic"}, {"layout": {"a": (0, 0)}}, {"nodes": ["a"]}):
+        with pytest.raises(ParameterError):
+            plot_graph(edges, **bad)
+    plt.close("all")

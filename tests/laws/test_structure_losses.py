@@ -1,0 +1,164 @@
+"""Losses with switchable edges: against the losses of known graphs, enumeration and finite differences."""
+
+import numpy as np
+import pytest
+
+from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
+from crfkit.data.observations import Observations
+from crfkit.errors import DataError, ParameterError
+from crfkit.inference.engines import make_engine
+from crfkit.losses.graph import GraphLikelihood
+from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+
+NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
+CASES = ["ising", "states", "mixed", "inputs", "ising inputs", "plain edges"]
+
+
+def make_table(case, seed=0, rows=40, p=4):
+    rng = np.random.default_rng(seed)
+    K = np.array([2, 3, 2, 4])[:p] if case in ("mixed", "inputs") else np.full(p, 3 if case == "states" else 2)
+    Y = rng.integers(0, K, size=(rows, p))
+    Y[:, 1] = np.where(rng.random(rows) < 0.6, Y[:, 0], Y[:, 1])
+    X = None
+    if case in ("inputs", "ising inputs", "plain edges"):
+        X = np.hstack([np.ones((rows, 1)), rng.normal(size=(rows, 2))])
+    weights = rng.uniform(0.5, 2.0, rows)
+    ising = case.startswith("ising")
+    return Observations.of(Y, K, X, weights, ising, case != "plain edges"), Y, K, X, weights
+
+
+def known(table, Y, X, weights, edges):
+    data = GraphData.table(len(Y), Graph(table.n_variables, edges), X, Y, weights, intercept=X is None)
+    if X is not None and not table.edge_inputs:
+        from dataclasses import replace
+
+        data = replace(data, edge_features=np.ones((1, 1)), edge_rows=np.zeros(data.graph.n_edges, dtype=np.int32))
+    return data
+
+
+def make_loss(kind, table, active=(), engine="junction", pairs=None):
+    if kind == "pl":
+        return StructurePseudoLikelihood(table, pairs, active)
+    return StructureLikelihood(table, pairs, active, make_engine(engine))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", ["pl", "likelihood"])
+def test_same_as_the_loss_of_a_known_graph(kind, case):
+    table, Y, _, X, weights = make_table(case)
+    loss = make_loss(kind, table, [0 * 4 + 1, 1 * 4 + 3, 0 * 4 + 2])
+    w = np.random.default_rng(1).normal(size=loss.size)
+    data = known(table, Y, X, weights, loss.edges)
+    other = (
+        PseudoLikelihood(data, loss.field)
+        if kind == "pl"
+        else GraphLikelihood(data, loss.field, make_engine("enumerate"))
+    )
+    a, b = loss.at(w), other.at(w)
+    assert a.value == pytest.approx(b.value, rel=1e-10)
+    np.testing.assert_allclose(a.grad, b.grad, atol=1e-8)
+    if kind == "pl":
+        v = np.random.default_rng(2).normal(size=loss.size)
+        np.testing.assert_allclose(a.hessp(v), b.hessp(v), atol=1e-8)
+        np.testing.assert_allclose(a.hessian() @ v, a.hessp(v), atol=1e-8)
+        h = 1e-5
+        numeric = [(loss.at(w + h * e).grad - loss.at(w - h * e).grad) @ e / (2 * h) for e in np.eye(loss.size)]
+        np.testing.assert_allclose(a.hess_diag(), numeric, atol=1e-4)
+        assert loss.lipschitz() == pytest.approx(other.lipschitz(), rel=5e-3)
+        for found, at in zip(a.conditionals, b.conditionals.reshape(len(Y), 4, -1).transpose(1, 0, 2), strict=True):
+            assert np.abs(found.sum(axis=1) - 1).max() < 1e-12
+            if X is not None:
+                np.testing.assert_allclose(found, at[:, : found.shape[1]], atol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("kind", "engine"),
+    [
+        ("pl", ""),
+        ("likelihood", "junction"),
+        ("likelihood", "enumerate"),
+        ("likelihood", "bp"),
+        ("likelihood", "mean-field"),
+    ],
+)
+@pytest.mark.parametrize("norm", NORMS)
+def test_candidates_are_the_gradient_of_edges_at_zero(kind, engine, case, norm):
+    table, *_ = make_table(case, seed=3)
+    loss = make_loss(kind, table, [1, 2 * 4 + 3], engine)
+    w = 0.1 * np.random.default_rng(4).normal(size=loss.size)  # small: mean field has several optima elsewhere
+    ids, scores = loss.candidates(loss.at(w), norm)
+    assert (np.diff(scores) <= 0).all()
+    assert set(ids.tolist()) == {2, 3, 6, 7}
+    for edge, score in zip(ids.tolist(), scores, strict=True):
+        larger, place = loss.activate([edge])
+        new = np.zeros(larger.size)
+        new[place] = w
+        assert larger.at(new).value == pytest.approx(loss.at(w).value, rel=1e-8)
+        block = larger.at(new).grad[larger.block_index == edge]
+        assert NORMS[norm](block) == pytest.approx(score, abs=1e-3 if engine in ("bp", "mean-field") else 1e-8)
+    few, high = loss.candidates(loss.at(w), norm, above=float(scores[1]))
+    assert few.tolist() == ids[:1].tolist()
+    assert high[0] == scores[0]
+
+
+def test_gradient_by_differences():
+    table, *_ = make_table("inputs", seed=5)
+    loss = StructurePseudoLikelihood(table, active=[1, 6])
+    rng = np.random.default_rng(6)
+    w, v = rng.normal(size=loss.size), rng.normal(size=loss.size)
+    h = 1e-5
+    slope = (loss.at(w + h * v).value - loss.at(w - h * v).value) / (2 * h)
+    assert loss.at(w).grad @ v == pytest.approx(slope, rel=1e-6)
+
+
+def test_large_weights_do_not_overflow():
+    for case in ("ising", "states"):
+        loss = StructurePseudoLikelihood(make_table(case)[0], active=[1])
+        evaluation = loss.at(np.full(loss.size, 1e3))
+        assert np.isfinite(evaluation.value)
+        assert np.isfinite(evaluation.grad).all()
+
+
+def test_switching_on():
+    table, *_ = make_table("mixed")
+    loss = StructurePseudoLikelihood(table, [(1, 0), (2, 3), (0, 3)])
+    assert (loss.n_candidates, loss.active_ids.tolist(), loss.candidate_ids.tolist()) == (3, [], [1, 3, 11])
+    larger, place = loss.activate([11, 1])
+    assert place.tolist() == list(range(loss.size))
+    assert (larger.n_candidates, larger.active_ids.tolist()) == (1, [11, 1])
+    assert np.unique(larger.block_index, return_counts=True)[1].tolist() == [11, 6, 8]
+    more = larger.add_candidates([(1, 2)])
+    assert (more.n_candidates, more.size, more.table) == (2, larger.size, larger.table)
+    assert loss.with_active([3]).edges.tolist() == [[0, 3]]
+    for bad in ([1], [2], [-1], [99]):
+        with pytest.raises(ParameterError):
+            larger.activate(bad)
+    with pytest.raises(ParameterError):
+        StructurePseudoLikelihood(table, [(0, 9)])
+    with pytest.raises(DataError):
+        StructurePseudoLikelihood(Observations.of(np.zeros((0, 2), dtype=int), 2))
+
+
+def test_rows_count_as_often_as_they_occur():
+    Y = np.random.default_rng(0).integers(0, 2, (200, 3))
+    table = Observations.of(Y, 2, ising=True)
+    assert len(table.states) <= 8
+    assert table.total == 200
+    one, all_rows = np.ones((200, 1)), StructurePseudoLikelihood(Observations.of(Y, 2, np.ones((200, 1)), ising=True))
+    loss = StructurePseudoLikelihood(table)
+    w = np.array([0.1, -0.2, 0.3])
+    assert len(one) == len(all_rows.table.states)
+    assert loss.at(w).value == pytest.approx(all_rows.at(w).value)
+    half = table.reweighted(np.where(np.arange(len(table.states)) % 2, 1.0, 0.0))
+    assert half.total == len(half.states) == len(table.states) // 2
+
+
+def test_one_engine_for_all_graphs():
+    small, large = np.zeros((2, 8), dtype=int), np.zeros((2, 60), dtype=int)
+    assert learning_engine(Observations.of(small, 2)) == "junction"
+    assert learning_engine(Observations.of(large, 2)) == "trw"
+    assert learning_engine(Observations.of(large, 2), [(i, i + 1) for i in range(59)]) == "junction"
