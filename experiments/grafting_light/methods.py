@@ -15,24 +15,27 @@ import numpy as np
 from crfkit.data import SequenceData
 from crfkit.fields import ChainField
 from crfkit.losses import CandidateChain, ChainLikelihood
-from crfkit.penalties import L1
+from crfkit.penalties import L1, L2
 from crfkit.solvers import make_solver
 
 HERE = Path(__file__).resolve().parent
-METHODS = ("full-opt-l1", "grafting-light", "grafting", "grafting-origin", "gauss-seidel")
+METHODS = ("all-features", "full-opt-l1", "grafting-light", "grafting", "grafting-origin", "gauss-seidel")
+
+BATCH = METHODS[:2]  # all weights from the start; "all-features" has L2 in place of L1
 
 
 def train(data: SequenceData, field: ChainField, method: str, unit: int, strength: float, threads: int) -> Any:
     """(what was measured, the weights of the whole field)."""
     wall, cpu = time.perf_counter(), time.process_time()
-    if method == "full-opt-l1":
+    penalty: Any = L1(strength) if method != "all-features" else L2(1.0)
+    if method in BATCH:
         loss: Any = ChainLikelihood(data, field, threads)
-        solver = make_solver("owlqn")
+        solver = make_solver("auto")  # OWL-QN under L1
     else:
         loss = CandidateChain(data, field, threads)
         options = {"restart": "origin"} if method == "grafting-origin" else {}
         solver = make_solver(method.removesuffix("-origin"), select_unit=unit, **options)
-    result = solver.minimize(loss, L1(strength), np.zeros(loss.size))
+    result = solver.minimize(loss, penalty, np.zeros(loss.size))
     last = result.loss if result.loss is not None else loss
     selecting = isinstance(last, CandidateChain)
     w = last.in_full(result.w) if selecting else result.w
@@ -44,7 +47,7 @@ def train(data: SequenceData, field: ChainField, method: str, unit: int, strengt
         "strength": strength,
         "status": result.status.name,
         "objective": result.value,
-        "nll": result.value - strength * float(np.abs(w).sum()),
+        "nll": result.value - penalty.value(w),
         "nonzero_weights": int(np.count_nonzero(w)),
         "nonzero_inputs": blocks,
         "selected_inputs": len(last.active_ids) if selecting else field.n_attributes + field.n_pair_attributes,

@@ -11,6 +11,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 NAMES = {
+    "all-features": "all features, L2",
     "full-opt-l1": "Full-Opt-L1",
     "grafting-light": "Grafting-Light",
     "grafting": "Grafting",
@@ -86,7 +87,7 @@ def table(records: list[dict[str, Any]], quality: tuple[str, str]) -> str:
     lines = ["| method | " + " | ".join(keys.values()) + " |", "|---" * (len(keys) + 1) + "|"]
     for record in records:
         cells = [f"{record[key]:.6g}" if isinstance(record[key], float) else str(record[key]) for key in keys]
-        if record["method"] == "full-opt-l1":
+        if record["method"] in ("full-opt-l1", "all-features"):
             cells[0] = "all"
         lines.append(f"| {NAMES[record['method']]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from methods import METHODS, in_own_process, merged  # noqa: E402
+from methods import BATCH, METHODS, in_own_process, merged  # noqa: E402
 
 UNITS = "1,10,20,30,40,50,60,70,80,90,100,110"
 QUALITY = {"synthetic": ("error", "error rate, test"), "np": ("f1", "F1, test")}
@@ -35,7 +35,7 @@ def main() -> None:
         if name != "synthetic":
             part.add_argument("data", type=Path)
         part.add_argument("--units", default=UNITS if name == "synthetic" else "100,500")
-        part.add_argument("--methods", default=",".join(METHODS))
+        part.add_argument("--methods", default=",".join(METHODS[1:] if name == "synthetic" else METHODS))
         part.add_argument("--strength", type=float, default=64.0 if name == "synthetic" else None)
         part.add_argument("--threads", type=int, default=1)
         part.add_argument("--output", type=Path, default=HERE)
@@ -79,7 +79,7 @@ def sweep(given: argparse.Namespace) -> None:
             given.strength = _cross_validated(given)
     records: list[dict[str, Any]] = []
     for method in given.methods.split(","):
-        units = [0] if method == "full-opt-l1" else [int(unit) for unit in given.units.split(",")]
+        units = [0] if method in BATCH else [int(unit) for unit in given.units.split(",")]
         for unit in units:
             record = in_own_process(given.part, method=method, unit=unit, strength=given.strength, **options)
             print({key: value for key, value in record.items() if key != "chosen"}, flush=True)

@@ -30,11 +30,6 @@ def crf(solver="grafting-light", **options):
     return ChainCRF(solver=made, **{**defaults, **options})
 
 
-@pytest.fixture(scope="module")
-def best():
-    return crf("owlqn", tolerance=GradientNorm(1e-4)).fit(X, Y)
-
-
 @pytest.mark.parametrize(
     ("solver", "order"), [("grafting-light", 1), ("grafting-light", 2), ("grafting", 2), ("gauss-seidel", 1)]
 )
@@ -48,11 +43,13 @@ def test_the_model_is_that_of_owlqn(solver, order, tmp_path):
     assert ChainCRF.load(tmp_path / "m.crf").predict(X) == chosen.predict(X)
 
 
-def test_weights_have_the_same_names(best):
-    chosen = crf(GraftingLight(select_unit=7, stopping=GradientNorm(1e-4))).fit(X, Y)
+def test_weights_have_the_same_names():
+    penalty, rule = ElasticNet(0.5, 0.1), GradientNorm(1e-4)  # under L1 attributes that go together may share anyhow
+    best = crf("owlqn", penalty=penalty, tolerance=rule).fit(X, Y)
+    chosen = crf(GraftingLight(select_unit=7, stopping=rule), penalty=penalty).fit(X, Y)
     mine, other = chosen.state_features_, best.state_features_
-    assert set(mine) == set(other)
-    assert_allclose([mine[name] for name in other], list(other.values()), atol=1e-2)
+    for name in {*mine, *other}:
+        assert mine.get(name, 0.0) == pytest.approx(other.get(name, 0.0), abs=1e-2)
     assert chosen.result_.loss.n_candidates > 0.5 * chosen.result_.loss.pool.n_ids
 
 
