@@ -222,7 +222,7 @@ def convergence(output: Path) -> None:
             axis.set_xlabel(what)
             axis.set_ylabel("objective / least − 1")
             axis.set_title(f"10 nodes, 10 features, {n_train} samples, pseudo-likelihood", fontsize=9)
-            axis.set_ylim(1e-10, None)
+            axis.set_ylim(1e-8, None)
         row[0].legend()
     figure.tight_layout()
     figure.savefig(output / "convergence.png", dpi=110)
