@@ -56,6 +56,16 @@ class Groups:
         sizes = np.diff(self.offsets)
         return tuple(np.flatnonzero(sizes == size) for size in np.unique(sizes))
 
+    @cached_property
+    def spans(self) -> tuple[slice | None, ...]:
+        """Of each block the weights, where they lie one after another: a view does then."""
+
+        def span(indices: NDArray[np.int64]) -> slice | None:
+            whole = slice(int(indices[0]), int(indices[0]) + len(indices))
+            return whole if np.array_equal(indices, np.arange(whole.start, whole.stop)) else None
+
+        return tuple(span(block.ravel()) for block in self.blocks)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -76,16 +86,16 @@ class Groups:
     def rows(self, w: Vector) -> Iterable[Vector]:
         """The weights of the groups, [groups of one size][size], size by size."""
         self.check(w)
-        return (_take(w, block) for block in self.blocks)
+        return (_take(w, block, span) for block, span in zip(self.blocks, self.spans, strict=True))
 
     def map(self, f: Callable[..., Vector], *vectors: Vector) -> Vector:
         """f of the rows of the vectors; weights of no group keep the value that they have in the last vector."""
         self.check(vectors[-1])
         xp = array_namespace(vectors[-1])
         out = 1.0 * vectors[-1]
-        for block in self.blocks:
+        for block, span in zip(self.blocks, self.spans, strict=True):
             places = xp.asarray(block.ravel(), device=device(out))
-            out[places] = xp.reshape(f(*(_take(vector, block) for vector in vectors)), (-1,))
+            out[places] = xp.reshape(f(*(_take(vector, block, span) for vector in vectors)), (-1,))
         return out
 
     def reduce(self, f: Callable[[Vector], Vector], w: Vector) -> Vector:
@@ -93,8 +103,8 @@ class Groups:
         self.check(w)
         xp = array_namespace(w)
         out = xp.zeros(len(self), dtype=w.dtype, device=device(w))
-        for block, places in zip(self.blocks, self.places, strict=True):
-            out[xp.asarray(places, device=device(w))] = xp.reshape(f(_take(w, block)), (-1,))
+        for block, span, places in zip(self.blocks, self.spans, self.places, strict=True):
+            out[xp.asarray(places, device=device(w))] = xp.reshape(f(_take(w, block, span)), (-1,))
         return out
 
     def map_with(
@@ -104,8 +114,8 @@ class Groups:
         self.check(w)
         xp = array_namespace(w)
         out, numbers = 1.0 * w, 1.0 * alpha
-        for block, places in zip(self.blocks, self.places, strict=True):
-            x, a = f(_take(w, block), _take(alpha, places[:, None]))
+        for block, span, places in zip(self.blocks, self.spans, self.places, strict=True):
+            x, a = f(_take(w, block, span), _take(alpha, places[:, None]))
             out[xp.asarray(block.ravel(), device=device(w))] = xp.reshape(x, (-1,))
             numbers[xp.asarray(places, device=device(w))] = xp.reshape(a, (-1,))
         return out, numbers
@@ -118,8 +128,10 @@ class Groups:
             raise ParameterError(f"the groups are of {least}{n} weights, but there are {w.shape[0]}")
 
 
-def _take(w: Vector, block: NDArray[np.int64]) -> Vector:
+def _take(w: Vector, block: NDArray[np.int64], span: slice | None = None) -> Vector:
     xp = array_namespace(w)
+    if span is not None:
+        return xp.reshape(w[span], block.shape)
     return xp.reshape(xp.take(w, xp.asarray(block.ravel(), device=device(w))), block.shape)
 
 

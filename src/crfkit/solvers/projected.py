@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from crfkit.arrays import combine, dot
+from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
@@ -121,11 +121,14 @@ class SPG(IterativeSolver):
 
     def step(self, objective: Objective, state: ProjectedState) -> ProjectedState | Status:
         form, old = state.form, state.at
-        if old.point.optimality == 0.0 or (self.eps > 0 and form.residual(old) < self.eps):
-            return Status.CONVERGED
         beta, kept, patience = state.beta, state.kept, state.patience
+        if old.point.optimality == 0.0:
+            return Status.CONVERGED
         while True:
-            new = projected_step(form, old, beta, self._reference, kept)
+            target = form.project(combine(old.x, -beta, old.grad))
+            if old is state.at and self._stationary(form, old, target, beta):
+                return Status.CONVERGED
+            new = search_along(form, old, target, self._reference, kept)
             if isinstance(new, Status):
                 return new
             kept = self._reference.after(kept, new.value)
@@ -138,6 +141,12 @@ class SPG(IterativeSolver):
             old, patience, beta = new, moved, GROWTH * beta  # a straight slope: on, with longer steps
         k = state.k + 1
         return ProjectedState(form, new, self._next(secant, beta, k), k, kept, moved)
+
+    def _stationary(self, form: EpigraphForm, at: Lifted, target: Vector, beta: float) -> bool:
+        """The rule of `eps`. ‖P(x − β∇f) − x‖ rises with β and falls when divided by it: mostly this target decides."""
+        if self.eps == 0 or norm(combine(target, -1.0, at.x)) / max(beta, 1.0) >= self.eps:
+            return False
+        return form.residual(at) < self.eps
 
     def _next(self, secant: Secant, beta: float, k: int) -> float:
         """β of step k."""
