@@ -104,8 +104,9 @@ def report_noise(trials: dict[str, Any]) -> list[str]:
                 noisy, clean = (rows[f"{kind}, {name}"] for name in ("noisy", "clean"))
                 row, same = noisy["path"][noisy[rule]], clean["path"][clean[rule]]
                 dropped = [100 * (1 - row["noise_kept"][part] / REAL) for part in ("unary", "pairwise")]
+                name = f"{kind}, {'best' if rule == 'best' else 'one s.e.'}"
                 lines.append(
-                    f"| {seed} | {kind}, {'best' if rule == 'best' else 'one s.e.'} | {row['penalty']} | {dropped[0]:.0f} % "
-                    f"| {dropped[1]:.0f} % | {100 * row['test']:.2f} | {100 * same['test']:.2f} |"
+                    f"| {seed} | {name} | {row['penalty']} | {dropped[0]:.0f} % | {dropped[1]:.0f} % "
+                    f"| {100 * row['test']:.2f} | {100 * same['test']:.2f} |"
                 )
     return lines

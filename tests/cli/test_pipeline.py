@@ -288,7 +288,7 @@ def test_demo(run):
     f1 = float(re.search(r"^overall +\S+ +\S+ +([\d.]+)%", outcome.out, re.MULTILINE)[1])
     assert 80 < f1 < 100
     names = {path.name for path in Path("kept").iterdir()} - {"images", "masks"}  # those need Pillow
-    assert names == {"train.txt", "test.txt", "template", "model.crf", "segmenter.crf"}
+    assert names == {"train.txt", "test.txt", "template", "model.crf", "segmenter.crf", "structure.crf"}
 
 
 def test_demo_shows_what_the_commands_print(call):
