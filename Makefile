@@ -47,6 +47,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/segment.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules src/crfkit --doctest-glob='*.md' README.md docs
