@@ -23,8 +23,6 @@ def draw(trial: Trial, traces: dict[str, dict[str, Any]], kept: dict[str, Any], 
     for inference, results in traces.items():
         axes = plot_errors(results)
         axes[0].figure.suptitle(inference)
-        if inference in ("bp", "mean-field"):
-            axes[0].set_yscale("symlog", linthresh=1000)
         _save(axes[0].figure, folder / f"convergence_{inference}.png")
     _save(_segmentations(trial, kept), folder / "segmentations.png")
     _save(_features(trial, kept["trw, owlqn"]), folder / "features.png")

@@ -55,7 +55,7 @@ def noise(clean: Trial, noisy: Trial, strengths: tuple[float, ...], ridges: tupl
     """L1 and L2 with and without noise, by the tree-reweighted bound, for each strength."""
     rows: dict[str, Any] = {}
     for kind, solver, penalties in (
-        ("L1", "owlqn", [L1(s) for s in (1000.0, *strengths)]),
+        ("L1", "owlqn", [L1(s) for s in (1000.0, 300.0, *strengths)]),
         ("L2", "lbfgs", [L2(s) for s in ridges]),
     ):
         for name, trial in (("clean", clean), ("noisy", noisy)):
