@@ -54,7 +54,7 @@ def tables(trial: Trial, draw: Path | None) -> dict[str, Any]:
                 rows[name]["tries"] = row["tries"]
                 return
         rows[name], kept[name] = row, w
-        if draw is not None and w0 is start:
+        if draw is not None and w0 is start and "strength" not in name and "L2" not in name:
             traces.setdefault(inference, {})[name.split(", ", 1)[1].removesuffix(", from l. r.")] = result
         print(f"  {name:28} {100 * row['test']:.2f} %  {row['seconds']:.1f} s", flush=True)
 
