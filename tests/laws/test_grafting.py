@@ -188,7 +188,7 @@ def test_batches_of_candidates_lead_to_the_same_optimum(name):
     assert_allclose(in_full(result, whole), best(whole, L1(2.0)).w, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["light", "grafting"])
+@pytest.mark.parametrize("name", ["light", "grafting", "gauss-seidel"])
 def test_a_run_goes_on_where_it_was(name):
     loss, rule = growing_regression(9), GradientNorm(1e-6)
     whole = solve(loss, L1(1.0), name, select_unit=2, stopping=rule)
@@ -197,6 +197,39 @@ def test_a_run_goes_on_where_it_was(name):
     rest = solve(part.loss, L1(1.0), name, part.w, part.state, select_unit=2, stopping=rule)
     assert rest.value == whole.value
     assert rest.iterations + 2 == whole.iterations
+    others = np.setdiff1d(np.arange(12), part.loss.active_ids)[: len(part.loss.active_ids)]
+    with pytest.raises(ParameterError, match="other blocks"):
+        solve(loss.activate(others)[0], L1(1.0), name, part.w, part.state)
+
+
+@every_member
+def test_a_run_that_goes_on_takes_no_batch_twice(name):
+    whole = growing_regression(8, n_blocks=12)
+    start = GrowingRegression(whole.X[:, whole.blocks < 4], whole.y, whole.blocks[whole.blocks < 4])
+    late = whole.blocks >= 4
+    options = {"batches": [(whole.X[:, late], whole.blocks[late])], "stopping": GradientNorm(1e-6)}
+    done = solve(start, L1(2.0), name, **options)
+    assert done.state["batches"] == 1
+    again = solve(done.loss, L1(2.0), name, done.w, done.state, **options)
+    assert again.loss is None
+    assert np.array_equal(done.loss.blocks, whole.blocks)
+    assert again.value <= done.value
+
+
+@pytest.mark.parametrize("restart", ["last", "origin"])
+def test_a_minimisation_that_was_cut_short_is_not_the_end(restart):
+    loss = growing_regression(1)
+    options = {"restart": restart, "inner_iterations": 1, "select_unit": 1000, "stopping": GradientNorm(1e-7)}
+    result = Grafting(**options).minimize(loss, L1(1.0), np.zeros(loss.size))
+    assert result.status is Status.CONVERGED
+    assert_allclose(result.value, best(loss, L1(1.0)).value, rtol=1e-9)
+
+
+@every_member
+def test_where_only_rounding_is_left_the_run_ends_and_says_so(name):
+    result = solve(growing_regression(1), L1(1.0), name, stopping=GradientNorm(1e-30), max_iterations=2000)
+    assert result.status is Status.LINE_SEARCH_FAILED
+    assert result.optimality < 1e-9
 
 
 def test_an_interrupt_leaves_weights_and_loss_that_fit():

@@ -40,7 +40,8 @@ class GraftingLight(IterativeSolver):
     inner_steps : steps between selections.
     memory : how many curvature pairs to keep, of the weights that are not zero only.
     batches : candidates that arrive later: whenever no candidate violates, the next item is given to the loss's
-        `add_candidates` (a tuple: as its arguments).
+        `add_candidates` (a tuple: as its arguments). A run that goes on takes the same ones, and leaves out those that
+        its loss already has.
 
     ``result.loss`` is the loss of the working set, that ``result.w`` belongs to. The trace has the columns `selected`
     (blocks switched on so far, apart from `nonzeros`, weights that are not zero now), `violators` and `passes` (over
@@ -96,7 +97,7 @@ class Grafting(IterativeSolver):
     select_unit, memory, batches : as in :class:`GraftingLight`.
     restart : each minimisation begins at the "last" optimum or at the "origin".
     stopping : of each minimisation.
-    inner_iterations : limit of each.
+    inner_iterations : limit of each; one that reaches it goes on in the next iteration.
 
     >>> Grafting(restart="origin").name
     'grafting'
@@ -128,12 +129,12 @@ class Grafting(IterativeSolver):
 
     def step(self, objective: Objective, state: Grown) -> Grown | Status:
         solver, inner = inner_solver(objective, self.memory), state.inner
-        if self.restart == "origin":
+        if self.restart == "origin" and state.violations.count:
             inner = solver.init(objective, 0.0 * inner.point.w, {})
         inner, status = solve(objective, solver, inner, self.stopping, self.inner_iterations)
-        if status in FAILURES:
+        if status in FAILURES or (inner is state.inner and state.settled):
             return status
-        return select(objective, inner, self.select_unit, state.batches, solved=True)
+        return select(objective, inner, self.select_unit, state.batches, status is Status.CONVERGED)
 
     def finished(self, trace: Sequence[TraceRow], state: Grown) -> bool:
         return state.solved and state.settled
