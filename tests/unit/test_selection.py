@@ -34,8 +34,9 @@ def crf(solver="grafting-light", **options):
     ("solver", "order"), [("grafting-light", 1), ("grafting-light", 2), ("grafting", 2), ("gauss-seidel", 1)]
 )
 def test_the_model_is_that_of_owlqn(solver, order, tmp_path):
-    full = crf("owlqn", order=order).fit(X, Y)
-    chosen = crf(solver, order=order).fit(X, Y)
+    n = 15 if solver == "gauss-seidel" else len(X)  # it is slow
+    full = crf("owlqn", order=order).fit(X[:n], Y[:n])
+    chosen = crf(solver, order=order).fit(X[:n], Y[:n])
     assert_allclose(chosen.result_.value, full.result_.value, rtol=1e-4 if solver == "gauss-seidel" else 2e-5)
     assert chosen.score(X, Y) == pytest.approx(full.score(X, Y), abs=0.01)
     assert chosen.n_attributes_ == pytest.approx(full.n_attributes_, rel=0.1)

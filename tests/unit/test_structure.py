@@ -31,8 +31,8 @@ def learner(small):
 
 @pytest.mark.parametrize(("rule", "seed"), [("ebic", 0), ("ebic", 1), ("cv", 2)])
 def test_planted_graphs_are_found(rule, seed):
-    Y, true = planted(seed, p=20, n_edges=24, rows=3000)
-    found = StructureLearner(edge_strength=rule, n_strengths=15, n_folds=3).fit(Y)
+    Y, true = planted(seed, p=20, n_edges=24, rows=2000)
+    found = StructureLearner(edge_strength=rule, n_strengths=10, n_folds=3).fit(Y)
     assert f1(found.edges_, true) >= 0.9
     assert 0 < found.strength_ < found.strength_path_[0].strength
     assert all(point.score is not None for point in found.strength_path_)
