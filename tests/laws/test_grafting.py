@@ -272,6 +272,8 @@ def test_options_are_checked(kind):
     for unit in (0, -1, 1.5, True):
         with pytest.raises(ParameterError, match="select_unit"):
             kind(select_unit=unit)
+    with pytest.raises(ParameterError, match="memory"):
+        kind(memory=1.5)
     with pytest.raises(ParameterError, match="inner_steps"):
         GraftingLight(inner_steps=0)
     with pytest.raises(ParameterError, match="restart"):
@@ -289,6 +291,19 @@ def test_a_path_goes_on_with_what_was_selected(penalty):
     assert selected[-1] > 3
     for point in points:
         assert_allclose(point.value, best(loss, penalty.at(point.strength)).value, rtol=1e-7)
+
+
+def test_a_path_takes_batches_once_and_grafts_by_default():
+    whole = growing_regression(8, n_blocks=12)
+    few, late = whole.blocks < 4, whole.blocks >= 4
+    start = GrowingRegression(whole.X[:, few], whole.y, whole.blocks[few])
+    solver = GraftingLight(batches=[(whole.X[:, late], whole.blocks[late])], stopping=GradientNorm(1e-6))
+    points = regularisation_path(start, L1(), [4.0, 2.0], solver=solver)
+    assert np.array_equal(points[-1].result.loss.blocks, whole.blocks)
+    usual = regularisation_path(whole, L1(), [4.0, 2.0])
+    for mine, other in zip(points, usual, strict=True):
+        assert_allclose(mine.value, other.value, rtol=1e-4)
+        assert_allclose(mine.value, best(whole, L1(mine.strength)).value, rtol=1e-8)
 
 
 # --- penalties by block

@@ -14,7 +14,7 @@ from crfkit.result import Status, TraceRow
 from crfkit.solvers.descent import Progress, check_iterations
 from crfkit.solvers.loop import IterativeSolver, bound
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_positive
+from crfkit.solvers.online import check_count
 from crfkit.solvers.restricted import Restricted
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.working_set import (
@@ -24,7 +24,6 @@ from crfkit.solvers.working_set import (
     Grown,
     Violations,
     begin,
-    check_unit,
     ends,
     find,
     inner_solver,
@@ -74,8 +73,7 @@ class GaussSeidel(IterativeSolver):
     handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
-        check_unit(self.select_unit)
-        check_positive(memory=self.memory, inner_iterations=self.inner_iterations)
+        check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)
         check_iterations(self.max_iterations)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:

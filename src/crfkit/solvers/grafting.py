@@ -22,9 +22,9 @@ from crfkit.result import Status, TraceRow
 from crfkit.solvers.descent import check_iterations
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
-from crfkit.solvers.online import check_positive
+from crfkit.solvers.online import check_count
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
-from crfkit.solvers.working_set import HANDLES, NEEDS, Grown, begin, check_unit, ends, inner_solver, select, solve
+from crfkit.solvers.working_set import HANDLES, NEEDS, Grown, begin, ends, inner_solver, select, solve
 
 RESTARTS = ("last", "origin")
 FAILURES = (Status.DIVERGED, Status.NON_FINITE)
@@ -63,8 +63,7 @@ class GraftingLight(IterativeSolver):
     handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
-        check_unit(self.select_unit)
-        check_positive(inner_steps=self.inner_steps, memory=self.memory)
+        check_count(select_unit=self.select_unit, inner_steps=self.inner_steps, memory=self.memory)
         check_iterations(self.max_iterations)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:
@@ -116,8 +115,7 @@ class Grafting(IterativeSolver):
     handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
-        check_unit(self.select_unit)
-        check_positive(memory=self.memory, inner_iterations=self.inner_iterations)
+        check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)
         check_iterations(self.max_iterations)
         if self.restart not in RESTARTS:
             raise ParameterError(f"restart must be one of {', '.join(RESTARTS)}, not {self.restart!r}")

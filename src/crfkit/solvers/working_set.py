@@ -201,11 +201,6 @@ def solve(
     return inner, Status.MAX_ITERATIONS
 
 
-def check_unit(select_unit: int) -> None:
-    if isinstance(select_unit, bool) or not isinstance(select_unit, (int, np.integer)) or select_unit < 1:
-        raise ParameterError(f"select_unit must be an integer >= 1, not {select_unit!r}")
-
-
 def ends(trace: Sequence[TraceRow], state: Grown, stopping: StoppingRule) -> bool:
     """The usual rule, and no candidate violates."""
     return state.settled and stopping.satisfied(trace, state.point.w)
