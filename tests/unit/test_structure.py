@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from structure_cases import f1, planted
 
 from crfkit import GraphCRF, StructureLearner
@@ -260,6 +260,15 @@ def test_refused_inference_says_why():
         StructureLearner("agpm", "likelihood", "junction", edge_strength=0.01).fit(Y)
     with pytest.raises(ParameterError, match=r"inference is refused .*max_table.*a larger edge_strength"):
         StructureLearner("grafting", "likelihood", "junction", edge_strength=0.01, select_unit=400).fit(Y)
+
+
+def test_mean_field_that_jumps_is_not_passed_over():
+    rng = np.random.default_rng(1)
+    Y = rng.integers(0, 2, (200, 5))
+    for i, j in ((0, 1), (2, 4)):
+        Y[:, j] = np.where(rng.random(200) < 0.7, Y[:, i], Y[:, j])
+    with pytest.warns(ConvergenceWarning, match="another `inference`"):
+        StructureLearner("grafting-light", "likelihood", "mean-field", edge_strength=10.0).fit(Y)
 
 
 def test_methods_of_a_field_without_inputs_need_a_table(learner, small):
