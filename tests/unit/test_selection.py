@@ -64,12 +64,20 @@ def test_matrices_and_items():
     assert ChainCRF(solver="grafting-light", n_threads=1).fit(items, Y).result_.objective.endswith("+ L1(1)")
 
 
+def test_impossible_chains():
+    for bad in ({"n_relevant": 3}, {"length": 0}, {"n": -1}):
+        with pytest.raises(ParameterError, match="n_relevant <= n_inputs"):
+            gaussian_chains(**{"n": 2, "n_inputs": 2, "n_relevant": 1} | bad)
+
+
 def test_other_penalties():
     full = crf("owlqn", penalty=ElasticNet(0.3, 0.2)).fit(X, Y)
     assert_allclose(crf(penalty=ElasticNet(0.3, 0.2)).fit(X, Y).result_.value, full.result_.value, rtol=1e-4)
     groups = crf(penalty=ByBlock(GroupL2, 2.0, L1(0.1))).fit(X, Y)
     assert groups.result_.status is Status.CONVERGED
     assert 0 < groups.n_attributes_ < groups.result_.loss.pool.n_ids / 4
+    with pytest.raises(ParameterError, match="no names for the attributes"):
+        crf(GraftingLight(batches=[None])).fit(X, Y)
     with pytest.raises(CapabilityError, match="needs candidates"):
         crf(loss="softmax-margin").fit(X, Y)
 
