@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.optimize
-from functions import logistic
+from functions import FunctionLoss, logistic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,7 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from crfkit.errors import ParameterError
 from crfkit.penalties import L1, L2, Blockwise, GroupL1, GroupL2, GroupL2Ball, GroupLinf, Groups, HuberL1, L1Ball
 from crfkit.penalties.rows import linf_cone
-from crfkit.solvers import ADMM, FISTA, PQN, SPG, GradientNorm
+from crfkit.result import Status
+from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, GradientNorm
 
 N = 12
 UNEQUAL = np.array([0, 3, 3, -1, 0, 7, 0, 3, -1, 7, 2, 0])
@@ -239,6 +240,15 @@ def test_a_start_outside_the_ball_is_brought_inside(solver):
     assert found.optimality < 1e-6
     assert found.trace[0].value < math.inf
     assert (start == 3.0).all()
+
+
+@pytest.mark.parametrize("solver", [SPG, AGPM, FISTA, PQN, ADMM])
+def test_a_straight_slope_leads_to_the_corner_of_a_ball(solver):
+    """Without curvature there is no step length to learn, but what was reached counts."""
+    slope = np.array([1.0, -2.0, 0.5])
+    found = solver().minimize(FunctionLoss(3, lambda w: (slope @ w, slope)), L1Ball(1.5), np.zeros(3))
+    assert found.status is Status.CONVERGED
+    assert_allclose(found.w, [0.0, 1.5, 0.0], atol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from functions import FunctionLoss, logistic, quadratic
+from functions import logistic, quadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,7 +17,7 @@ from crfkit.fields.graph import untied_field
 from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.junction import Junction
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
-from crfkit.penalties import L1, L2, Blockwise, GroupL1, GroupL2, GroupLinf, L1Ball
+from crfkit.penalties import L1, L2, Blockwise, GroupL1, GroupL2, GroupLinf
 from crfkit.result import Status
 from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, GradientNorm, PeriodDecrease, Zhou, make_solver
 from crfkit.solvers.epigraph import EpigraphForm
@@ -195,15 +195,6 @@ def test_without_memory_they_are_armijo(options):
         for chosen in (options, {"search": "armijo"})
     ]
     assert_array_equal(runs[0].w, runs[1].w)
-
-
-@every_solver
-def test_a_straight_slope_leads_to_the_corner_of_a_ball(name):
-    """Without curvature there is no step length to learn, but what was reached counts."""
-    slope = np.array([1.0, -2.0, 0.5])
-    found = SOLVERS[name]().minimize(FunctionLoss(3, lambda w: (slope @ w, slope)), L1Ball(1.5), np.zeros(3))
-    assert found.status is Status.CONVERGED
-    assert_allclose(found.w, [0.0, 1.5, 0.0], atol=1e-12)
 
 
 # --- stopping, going on, refusing

@@ -42,6 +42,12 @@ class StructurePoint:
     error: float | None = None  # standard error of the score, of "cv"
 
 
+def _done(result: Result, slope: float) -> bool:
+    """Whether it converged, or ended where it is flat: next to the largest slope of an edge at the start."""
+    flat = result.status is Status.LINE_SEARCH_FAILED and result.optimality <= 1e-3 * max(1.0, slope)
+    return flat or result.status is Status.CONVERGED
+
+
 class StructureLearner(BaseEstimator):  # type: ignore[misc]
     """Learns which variables of a table depend on each other, given all others.
 
@@ -362,9 +368,3 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-
-def _done(result: Result, slope: float) -> bool:
-    """Whether it converged, or ended where it is flat: next to the largest slope of an edge at the start."""
-    flat = result.status is Status.LINE_SEARCH_FAILED and result.optimality <= 1e-3 * max(1.0, slope)
-    return flat or result.status is Status.CONVERGED
