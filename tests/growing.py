@@ -58,10 +58,6 @@ class GrowingRegression:
         return self.activate(np.setdiff1d(self.blocks, [-1]))[0]
 
 
-class CarryingRegression(GrowingRegression):
-    """The same with evaluations that are carried over."""
-
-
 class RegressionEvaluation:
     def __init__(self, loss, w):
         X, y = loss.X[:, loss.columns], loss.y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,12 +45,14 @@ def regularisation_path(
 
     Parameters
     ----------
-    penalty : L1, L2 or ElasticNet; its own strength does not matter. An elastic net keeps its proportion of L1 and
-        L2, and strengths are those of its L1 part.
+    penalty : L1, L2, ElasticNet or another that has a strength; its own does not matter. An elastic net keeps its
+        proportion of L1 and L2, and strengths are those of its L1 part.
     strengths : in any order. None (not with L2): n in geometric progression, from the least strength at which all
-        weights are zero down to `ratio` times that.
-    solver : a name or a solver. None: L-BFGS, or OWL-QN where the penalty has an L1 part.
-    score : a number to keep with each solution, such as F1 on a development set.
+        weights are zero down to `ratio` times that (of ByBlock: at which all blocks are, were the others zero too).
+    solver : a name or a solver. None: L-BFGS; where the penalty has corners OWL-QN, FISTA if they are not those of L1,
+        Grafting-Light if the loss has candidates.
+    score : a number to keep with each solution, such as F1 on a development set; of the weights of all attributes where
+        the loss has those of some.
     callback : called after each solution; raises StopTraining to end the path there.
 
     A loss that can grow goes on as it was grown at the last strength.
@@ -78,14 +80,14 @@ def regularisation_path(
         raise ParameterError(f"a path needs a penalty that has a strength (L1, L2, ElasticNet), not {penalty.name}")
     w = np.zeros(loss.size)
     grid = _grid(loss, penalty, w, n, ratio) if strengths is None else _descending(strengths)
-    if solver is None:
-        solver = "lbfgs" if bound(penalty, loss).split()[1] is None else "owlqn"
-    solver = make_solver(solver)
+    solver = make_solver(_usual(loss, penalty) if solver is None else solver)
+    if hasattr(solver, "batches"):
+        solver = replace(solver, batches=iter(solver.batches))  # a batch that a run has taken stays in the loss
     points: list[PathPoint] = []
     for strength in grid:
         result = solver.minimize(loss, penalty.at(strength), w)
         w, loss = result.w, loss if result.loss is None else result.loss
-        found = None if score is None else float(score(w))
+        found = None if score is None else float(score(loss.in_full(w) if hasattr(loss, "in_full") else w))
         points.append(PathPoint(strength, result.value, int((w != 0).sum()), found, result))
         try:
             if callback is not None:
@@ -95,6 +97,15 @@ def regularisation_path(
         if result.status is Status.INTERRUPTED:
             break
     return tuple(points)
+
+
+def _usual(loss: Loss, penalty: Any) -> str:
+    rest = bound(penalty, loss).split()[1]
+    if rest is None:
+        return "lbfgs"
+    if getattr(loss, "n_candidates", 0):
+        return "grafting-light"
+    return "owlqn" if "l1" in rest.kinds else "fista"
 
 
 def _grid(loss: Loss, penalty: Any, zeros: Vector, n: int, ratio: float) -> list[float]:

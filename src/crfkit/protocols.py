@@ -90,7 +90,7 @@ class GrowingLoss(Loss, Protocol):
 
     @property
     def active_ids(self) -> Vector:
-        """Ids of the blocks that were, ascending."""
+        """Ids of the blocks that were, in an order of the loss's own."""
         ...
 
     @property

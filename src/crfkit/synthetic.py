@@ -209,6 +209,10 @@ def gaussian_chains(
     >>> X.shape, y.shape, len(relevant)
     ((3, 8, 20), (3, 8), 2)
     """
+    if not (n >= 0 and length >= 1 and 0 <= n_relevant <= n_inputs):
+        raise ParameterError(
+            f"n >= 0, length >= 1 and 0 <= n_relevant <= n_inputs; got {n}, {length}, {n_relevant} and {n_inputs}"
+        )
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, length, n_inputs))
     relevant = np.sort(rng.choice(n_inputs, n_relevant, replace=False))

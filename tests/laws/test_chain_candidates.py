@@ -15,6 +15,7 @@ from crfkit.data.attribute_index import block_norms
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields import ChainField
 from crfkit.losses import CandidateChain, ChainLikelihood
+from crfkit.path import regularisation_path
 from crfkit.penalties import L1, ElasticNet
 from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
@@ -195,6 +196,17 @@ def test_a_strength_that_selects_nothing():
     assert result.status is Status.CONVERGED
     assert result.loss is None
     assert not result.w.any()
+
+
+def test_a_path_scores_the_weights_of_all_attributes():
+    data, field = dense_problem()
+    sizes = []
+    path = regularisation_path(
+        CandidateChain(data, field, 1), L1(), n=3, ratio=0.3, score=lambda w: sizes.append(w) or 0
+    )
+    assert [len(w) for w in sizes] == [field.size] * 3
+    assert path[0].nonzeros == 0 < path[-1].nonzeros < len(path[-1].w) < field.size
+    assert np.count_nonzero(sizes[-1]) == path[-1].nonzeros
 
 
 def test_what_is_refused():

@@ -188,7 +188,7 @@ def test_batches_of_candidates_lead_to_the_same_optimum(name):
     assert_allclose(in_full(result, whole), best(whole, L1(2.0)).w, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["light", "grafting"])
+@pytest.mark.parametrize("name", ["light", "grafting", "gauss-seidel"])
 def test_a_run_goes_on_where_it_was(name):
     loss, rule = growing_regression(9), GradientNorm(1e-6)
     whole = solve(loss, L1(1.0), name, select_unit=2, stopping=rule)
@@ -197,6 +197,39 @@ def test_a_run_goes_on_where_it_was(name):
     rest = solve(part.loss, L1(1.0), name, part.w, part.state, select_unit=2, stopping=rule)
     assert rest.value == whole.value
     assert rest.iterations + 2 == whole.iterations
+    others = np.setdiff1d(np.arange(12), part.loss.active_ids)[: len(part.loss.active_ids)]
+    with pytest.raises(ParameterError, match="other blocks"):
+        solve(loss.activate(others)[0], L1(1.0), name, part.w, part.state)
+
+
+@every_member
+def test_a_run_that_goes_on_takes_no_batch_twice(name):
+    whole = growing_regression(8, n_blocks=12)
+    start = GrowingRegression(whole.X[:, whole.blocks < 4], whole.y, whole.blocks[whole.blocks < 4])
+    late = whole.blocks >= 4
+    options = {"batches": [(whole.X[:, late], whole.blocks[late])], "stopping": GradientNorm(1e-6)}
+    done = solve(start, L1(2.0), name, **options)
+    assert done.state["batches"] == 1
+    again = solve(done.loss, L1(2.0), name, done.w, done.state, **options)
+    assert again.loss is None
+    assert np.array_equal(done.loss.blocks, whole.blocks)
+    assert again.value <= done.value
+
+
+@pytest.mark.parametrize("restart", ["last", "origin"])
+def test_a_minimisation_that_was_cut_short_is_not_the_end(restart):
+    loss = growing_regression(1)
+    options = {"restart": restart, "inner_iterations": 1, "select_unit": 1000, "stopping": GradientNorm(1e-7)}
+    result = Grafting(**options).minimize(loss, L1(1.0), np.zeros(loss.size))
+    assert result.status is Status.CONVERGED
+    assert_allclose(result.value, best(loss, L1(1.0)).value, rtol=1e-9)
+
+
+@every_member
+def test_where_only_rounding_is_left_the_run_ends_and_says_so(name):
+    result = solve(growing_regression(1), L1(1.0), name, stopping=GradientNorm(1e-30), max_iterations=2000)
+    assert result.status is Status.LINE_SEARCH_FAILED
+    assert result.optimality < 1e-9
 
 
 def test_an_interrupt_leaves_weights_and_loss_that_fit():
@@ -239,6 +272,8 @@ def test_options_are_checked(kind):
     for unit in (0, -1, 1.5, True):
         with pytest.raises(ParameterError, match="select_unit"):
             kind(select_unit=unit)
+    with pytest.raises(ParameterError, match="memory"):
+        kind(memory=1.5)
     with pytest.raises(ParameterError, match="inner_steps"):
         GraftingLight(inner_steps=0)
     with pytest.raises(ParameterError, match="restart"):
@@ -256,6 +291,19 @@ def test_a_path_goes_on_with_what_was_selected(penalty):
     assert selected[-1] > 3
     for point in points:
         assert_allclose(point.value, best(loss, penalty.at(point.strength)).value, rtol=1e-7)
+
+
+def test_a_path_takes_batches_once_and_grafts_by_default():
+    whole = growing_regression(8, n_blocks=12)
+    few, late = whole.blocks < 4, whole.blocks >= 4
+    start = GrowingRegression(whole.X[:, few], whole.y, whole.blocks[few])
+    solver = GraftingLight(batches=[(whole.X[:, late], whole.blocks[late])], stopping=GradientNorm(1e-6))
+    points = regularisation_path(start, L1(), [4.0, 2.0], solver=solver)
+    assert np.array_equal(points[-1].result.loss.blocks, whole.blocks)
+    usual = regularisation_path(whole, L1(), [4.0, 2.0])
+    for mine, other in zip(points, usual, strict=True):
+        assert_allclose(mine.value, other.value, rtol=1e-4)
+        assert_allclose(mine.value, best(whole, L1(mine.strength)).value, rtol=1e-8)
 
 
 # --- penalties by block

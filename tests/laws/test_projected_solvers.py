@@ -228,6 +228,20 @@ def test_a_run_in_two_parts_gives_the_same_bits(name, penalty, k):
         assert rest.value == whole.value
 
 
+@pytest.mark.parametrize("first", SEARCHES)
+@pytest.mark.parametrize("then", SEARCHES)
+def test_another_line_search_may_go_on(first, then):
+    loss, penalty = loss_of("pl"), penalty_of(GroupLinf)
+    part = SPG(search=first, max_iterations=7, stopping=NEVER).minimize(loss, penalty, np.zeros(loss.size))
+    kept = Reference(then, memory=3).start(part.value, part.state)
+    if first != then:
+        assert list(kept) == list(Reference(then).start(part.value, {}))
+    elif then == "gll":
+        assert list(kept) == part.state["reference"][-3:].tolist()
+    rest = SPG(search=then, stopping=GradientNorm(1e-5)).minimize(loss, penalty, part.w, resume=part.state)
+    assert rest.value < optimum("pl", GroupLinf).value * (1 + 1e-8)
+
+
 @every_solver
 def test_the_usual_stopping_and_a_warm_start(name):
     loss, penalty = loss_of("pl"), penalty_of(GroupLinf)
@@ -262,6 +276,8 @@ def test_what_is_not_handled_is_refused_before_the_first_evaluation(name):
         (Zhou, {"first_step": 0.0}),
         (Zhou, {"max_iterations": -1}),
         (PQN, {"memory": 0}),
+        (PQN, {"memory": 1.5}),
+        (ADMM, {"memory": 1.5}),
         (PQN, {"inner_iterations": 0}),
         (PQN, {"accuracy": 1.0}),
         (PQN, {"eps": math.nan}),

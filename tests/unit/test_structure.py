@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from structure_cases import f1, planted
 
 from crfkit import GraphCRF, StructureLearner
@@ -31,8 +31,8 @@ def learner(small):
 
 @pytest.mark.parametrize(("rule", "seed"), [("ebic", 0), ("ebic", 1), ("cv", 2)])
 def test_planted_graphs_are_found(rule, seed):
-    Y, true = planted(seed, p=20, n_edges=24, rows=3000)
-    found = StructureLearner(edge_strength=rule, n_strengths=15, n_folds=3).fit(Y)
+    Y, true = planted(seed, p=20, n_edges=24, rows=2000)
+    found = StructureLearner(edge_strength=rule, n_strengths=10, n_folds=3).fit(Y)
     assert f1(found.edges_, true) >= 0.9
     assert 0 < found.strength_ < found.strength_path_[0].strength
     assert all(point.score is not None for point in found.strength_path_)
@@ -260,6 +260,15 @@ def test_refused_inference_says_why():
         StructureLearner("agpm", "likelihood", "junction", edge_strength=0.01).fit(Y)
     with pytest.raises(ParameterError, match=r"inference is refused .*max_table.*a larger edge_strength"):
         StructureLearner("grafting", "likelihood", "junction", edge_strength=0.01, select_unit=400).fit(Y)
+
+
+def test_mean_field_that_jumps_is_not_passed_over():
+    rng = np.random.default_rng(1)
+    Y = rng.integers(0, 2, (200, 5))
+    for i, j in ((0, 1), (2, 4)):
+        Y[:, j] = np.where(rng.random(200) < 0.7, Y[:, i], Y[:, j])
+    with pytest.warns(ConvergenceWarning, match="another `inference`"):
+        StructureLearner("grafting-light", "likelihood", "mean-field", edge_strength=10.0).fit(Y)
 
 
 def test_methods_of_a_field_without_inputs_need_a_table(learner, small):

@@ -103,6 +103,11 @@ class ChainTraining:
         if field.size == 0:
             raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
         solver = self.make_solver()
+        if getattr(solver, "batches", ()):
+            raise ParameterError(
+                f"the model would have no names for the attributes of {solver.name}'s batches: give all attributes as "
+                "data, or minimise a CandidateChain with the solver itself"
+            )
         loss = self.make_loss(data, field, "candidates" in solver.needs)
         development = None
         if training_error:

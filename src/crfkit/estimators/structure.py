@@ -42,6 +42,12 @@ class StructurePoint:
     error: float | None = None  # standard error of the score, of "cv"
 
 
+def _done(result: Result, slope: float) -> bool:
+    """Whether it converged, or ended where it is flat: next to the largest slope of an edge at the start."""
+    flat = result.status is Status.LINE_SEARCH_FAILED and result.optimality <= 1e-3 * max(1.0, slope)
+    return flat or result.status is Status.CONVERGED
+
+
 class StructureLearner(BaseEstimator):  # type: ignore[misc]
     """Learns which variables of a table depend on each other, given all others.
 
@@ -54,7 +60,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
     ----------
     method : "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole minimisation, between
         selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all candidates). All have the same
-        optimum.
+        optimum, but for a likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
     loss : "pl", pseudo-likelihood, or "likelihood", as `inference` computes it
     inference : for the likelihood, and for prediction, as in :class:`GraphCRF`; "auto" is exact if the graph of all
         candidates allows that, else "trw"
@@ -191,8 +197,9 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         result = self.result_
-        if result is not None and result.status not in (Status.CONVERGED, Status.LINE_SEARCH_FAILED):
-            warnings.warn(str(result.status), ConvergenceWarning, stacklevel=2)
+        if result is not None and not _done(result, learned.critical):
+            advice = "; another `inference` or loss='pl' may help" if self.loss == "likelihood" else ""
+            warnings.warn(f"{result.status}{advice}", ConvergenceWarning, stacklevel=2)
         return self
 
     def _set_model(self, model: GraphModel) -> None:

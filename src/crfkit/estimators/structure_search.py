@@ -260,7 +260,7 @@ class Search:
 
     def _folds(self, n: int) -> list[Ints]:
         if n < self.n_folds:
-            raise ParameterError(f"{n} rows cannot make {self.n_folds} folds")
+            raise ParameterError(f"{n} rows cannot make {self.n_folds} folds: lower n_folds, or choose by 'ebic'")
         order = np.random.default_rng(self.options.seed).permutation(n)
         return [np.sort(part) for part in np.array_split(order, self.n_folds)]
 

@@ -28,6 +28,7 @@ from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.line_search import ROUNDING
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.online import check_count
 from crfkit.solvers.proximal import Patience
 from crfkit.solvers.quasi_newton import QuasiNewtonState
 from crfkit.solvers.secant_pairs import SecantPairs
@@ -91,9 +92,7 @@ class ADMM(IterativeSolver):
             raise ParameterError(f"rho must be a finite number > 0 or None, not {self.rho!r}")
         if not 1 <= self.relaxation < 2:
             raise ParameterError(f"relaxation must be at least 1 and less than 2, not {self.relaxation!r}")
-        for name in ("inner_steps", "memory"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be >= 1, not {getattr(self, name)!r}")
+        check_count(inner_steps=self.inner_steps, memory=self.memory)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ADMMState | QuasiNewtonState:
         if objective.rest is None:

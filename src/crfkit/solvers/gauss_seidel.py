@@ -11,19 +11,19 @@ import numpy as np
 
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.descent import check_iterations
+from crfkit.solvers.descent import Progress, check_iterations
 from crfkit.solvers.loop import IterativeSolver, bound
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_positive
+from crfkit.solvers.online import check_count
 from crfkit.solvers.restricted import Restricted
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.working_set import (
     HANDLES,
     NEEDS,
+    Batches,
     Grown,
     Violations,
     begin,
-    check_unit,
     ends,
     find,
     inner_solver,
@@ -39,9 +39,10 @@ class At:
     point: Point
     ids: Any
     scores: Any
+    progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
-        return {}
+        return self.progress.saved()
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,15 @@ class GaussSeidel(IterativeSolver):
     handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
-        check_unit(self.select_unit)
-        check_positive(memory=self.memory, inner_iterations=self.inner_iterations)
+        check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)
         check_iterations(self.max_iterations)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:
         inner_solver(objective, self.memory)  # checks the penalty
-        return self._looked_at(objective, objective.at(w0), begin(objective, None, {}, self.batches).batches)
+        point = objective.at(w0)
+        return self._looked_at(
+            objective, point, Progress.at(point, saved), begin(objective, None, saved, self.batches).batches
+        )
 
     def step(self, objective: Objective, state: Grown) -> Grown | Status:
         point: Point = state.inner.point
@@ -99,16 +102,20 @@ class GaussSeidel(IterativeSolver):
         if status is Status.DIVERGED:
             return status
         whole = last.point.evaluation
-        return self._looked_at(objective, objective.point(whole.w, whole.whole), state.batches)
+        point = objective.point(whole.w, whole.whole)
+        progress = state.inner.progress.after(point)
+        if isinstance(progress, Status):
+            return progress
+        return self._looked_at(objective, point, progress, state.batches)
 
     def finished(self, trace: Sequence[TraceRow], state: Grown) -> bool:
         return ends(trace, state, self.stopping)
 
-    def _looked_at(self, objective: Objective, point: Point, batches: Any) -> Grown:
+    def _looked_at(self, objective: Objective, point: Point, progress: Progress, batches: Batches) -> Grown:
         ids, scores = find(objective, point, batches)
         excess = float(np.linalg.norm(np.asarray(scores) - strength(objective.rest)))
-        here = At(point, ids, scores)
-        return Grown(here, objective.loss, Violations(len(ids), excess, excess), objective.passes, batches)
+        here, violations = At(point, ids, scores, progress), Violations(len(ids), excess, excess)
+        return Grown(here, objective.loss, violations, objective.passes, batches, batches.taken)
 
     def _worst(self, objective: Objective, here: At) -> tuple[Any, Any]:
         """(ids of the M blocks that violate most, those among them that have to be switched on); −1 is one of them."""

@@ -22,9 +22,9 @@ from crfkit.result import Status, TraceRow
 from crfkit.solvers.descent import check_iterations
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
-from crfkit.solvers.online import check_positive
+from crfkit.solvers.online import check_count
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
-from crfkit.solvers.working_set import HANDLES, NEEDS, Grown, begin, check_unit, ends, inner_solver, select, solve
+from crfkit.solvers.working_set import HANDLES, NEEDS, Grown, begin, ends, inner_solver, select, solve
 
 RESTARTS = ("last", "origin")
 FAILURES = (Status.DIVERGED, Status.NON_FINITE)
@@ -40,7 +40,8 @@ class GraftingLight(IterativeSolver):
     inner_steps : steps between selections.
     memory : how many curvature pairs to keep, of the weights that are not zero only.
     batches : candidates that arrive later: whenever no candidate violates, the next item is given to the loss's
-        `add_candidates` (a tuple: as its arguments).
+        `add_candidates` (a tuple: as its arguments). A run that goes on takes the same ones, and leaves out those that
+        its loss already has.
 
     ``result.loss`` is the loss of the working set, that ``result.w`` belongs to. The trace has the columns `selected`
     (blocks switched on so far, apart from `nonzeros`, weights that are not zero now), `violators` and `passes` (over
@@ -62,8 +63,7 @@ class GraftingLight(IterativeSolver):
     handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
-        check_unit(self.select_unit)
-        check_positive(inner_steps=self.inner_steps, memory=self.memory)
+        check_count(select_unit=self.select_unit, inner_steps=self.inner_steps, memory=self.memory)
         check_iterations(self.max_iterations)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:
@@ -96,7 +96,7 @@ class Grafting(IterativeSolver):
     select_unit, memory, batches : as in :class:`GraftingLight`.
     restart : each minimisation begins at the "last" optimum or at the "origin".
     stopping : of each minimisation.
-    inner_iterations : limit of each.
+    inner_iterations : limit of each; one that reaches it goes on in the next iteration.
 
     >>> Grafting(restart="origin").name
     'grafting'
@@ -115,8 +115,7 @@ class Grafting(IterativeSolver):
     handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
-        check_unit(self.select_unit)
-        check_positive(memory=self.memory, inner_iterations=self.inner_iterations)
+        check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)
         check_iterations(self.max_iterations)
         if self.restart not in RESTARTS:
             raise ParameterError(f"restart must be one of {', '.join(RESTARTS)}, not {self.restart!r}")
@@ -128,12 +127,12 @@ class Grafting(IterativeSolver):
 
     def step(self, objective: Objective, state: Grown) -> Grown | Status:
         solver, inner = inner_solver(objective, self.memory), state.inner
-        if self.restart == "origin":
+        if self.restart == "origin" and state.violations.count:
             inner = solver.init(objective, 0.0 * inner.point.w, {})
         inner, status = solve(objective, solver, inner, self.stopping, self.inner_iterations)
-        if status in FAILURES:
+        if status in FAILURES or (inner is state.inner and state.settled):
             return status
-        return select(objective, inner, self.select_unit, state.batches, solved=True)
+        return select(objective, inner, self.select_unit, state.batches, status is Status.CONVERGED)
 
     def finished(self, trace: Sequence[TraceRow], state: Grown) -> bool:
         return state.solved and state.settled

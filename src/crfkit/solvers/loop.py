@@ -95,6 +95,8 @@ def run(
     if resume and resume.get("solver") != solver.name:
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
     objective = Objective(loss, penalty)
+    if objective.rest is not None and objective.rest.value(w0) == math.inf:
+        w0 = objective.rest.prox(w0, 1.0)  # a constraint that the start does not keep
     named = getattr(solver, "objective_name", None)
     may_rise = named is not None or getattr(solver, "nonmonotone", False)
     given = loss

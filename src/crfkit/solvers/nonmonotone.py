@@ -11,16 +11,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from crfkit.errors import ParameterError
 from crfkit.solvers.line_search import ROUNDING, Trial, check_range
 from crfkit.solvers.line_searches.interpolation import cubic_minimiser, inside
+from crfkit.solvers.online import check_count
 
 SEARCHES = ("armijo", "gll", "zhang-hager")
 MAX_TRIALS = 40
+
+
+class Mean(NamedTuple):
+    """What zhang-hager keeps; the others keep a list of values."""
+
+    C: float
+    Q: float
 
 
 @dataclass(frozen=True)
@@ -35,17 +43,17 @@ class Reference:
     def __post_init__(self) -> None:
         if self.kind not in SEARCHES:
             raise ParameterError(f"search must be one of {', '.join(SEARCHES)}, not {self.kind!r}")
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 1:
-            raise ParameterError(f"memory must be an integer >= 1, not {self.memory!r}")
+        check_count(memory=self.memory)
         if not 0 <= self.eta <= 1:
             raise ParameterError(f"eta must be between 0 and 1, not {self.eta!r}")
         check_range("nu", 0.0, self.nu, 1.0)
 
     def start(self, value: float, saved: Mapping[str, Any]) -> Sequence[float]:
-        """What is kept at the first point: the last values, or (C, Q)."""
-        if "reference" in saved:
-            return [float(number) for number in saved["reference"]]
-        return [value, 1.0] if self.kind == "zhang-hager" else [value]
+        """What is kept at the first point, or was saved there by the same kind of search."""
+        old = np.asarray(saved.get("reference", ()))
+        if self.kind == "zhang-hager":
+            return Mean(*old[0].tolist()) if old.ndim == 2 else Mean(value, 1.0)
+        return old[-self.memory :].tolist() if self.kind == "gll" and old.ndim == 1 and len(old) else [value]
 
     def after(self, kept: Sequence[float], value: float) -> Sequence[float]:
         if self.kind == "armijo":
@@ -54,11 +62,11 @@ class Reference:
             return [*kept, value][-self.memory :]
         C, Q = kept
         heavier = self.eta * Q + 1.0
-        return [(self.eta * Q * C + value) / heavier, heavier]
+        return Mean((self.eta * Q * C + value) / heavier, heavier)
 
     def search(self, kept: Sequence[float], start: Trial, phi: Callable[[float], Trial]) -> Trial | None:
         """The first of t = 1, …, each at most half the one before, that is low enough; None: none is."""
-        C = kept[0] if self.kind == "zhang-hager" else max(kept)
+        C = kept.C if isinstance(kept, Mean) else max(kept)
         C = max(C, start.value)  # in exact arithmetic it is
         slack = ROUNDING * abs(start.value)
         t = 1.0
@@ -71,4 +79,5 @@ class Reference:
 
 
 def saved_reference(kept: Sequence[float]) -> Any:
-    return np.array(kept)
+    """[values], or [1, 2] of zhang-hager."""
+    return np.array([kept]) if isinstance(kept, Mean) else np.array(kept)

@@ -25,6 +25,7 @@ from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.nonmonotone import Reference
 from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.online import check_count
 from crfkit.solvers.projected import projected_step, search_along
 from crfkit.solvers.proximal import Patience
 from crfkit.solvers.quasi_newton import QuasiNewtonState
@@ -78,9 +79,7 @@ class PQN(IterativeSolver):
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
-        for name in ("memory", "inner_iterations"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be >= 1, not {getattr(self, name)!r}")
+        check_count(memory=self.memory, inner_iterations=self.inner_iterations)
         if not 0 <= self.accuracy < 1:
             raise ParameterError(f"accuracy must be between 0 and 1, not {self.accuracy!r}")
         if not (math.isfinite(self.eps) and self.eps >= 0):

@@ -130,7 +130,9 @@ class SPG(IterativeSolver):
                 return Status.CONVERGED
             new = search_along(form, old, target, self._reference, kept)
             if isinstance(new, Status):
-                return new
+                if old is state.at:
+                    return new
+                return ProjectedState(form, old, min(beta, BETA_MAX), state.k + 1, kept, patience)  # as far as it led
             kept = self._reference.after(kept, new.value)
             moved = patience.after(new.point, most=MAX_STALLS)
             if isinstance(moved, Status):

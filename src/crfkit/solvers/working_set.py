@@ -7,8 +7,9 @@ the strength of the penalty; for L1 that is max_k |∂_k f| > λ.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,21 @@ class WholePoint:
         return self.inner.evaluation
 
 
+class Batches:
+    """Candidates that come later; counts how many were given to the loss."""
+
+    def __init__(self, batches: Iterable[Any], taken: int = 0) -> None:
+        self._left: Iterator[Any] = islice(batches, taken, None)
+        self.taken = taken
+
+    def next(self) -> tuple[Any, ...] | None:
+        """The next batch as arguments of `add_candidates`; None: there are no more."""
+        for batch in self._left:
+            self.taken += 1
+            return batch if isinstance(batch, tuple) else (batch,)
+        return None
+
+
 @dataclass(frozen=True)
 class Grown:
     """Where a solver of the family stands."""
@@ -75,9 +91,10 @@ class Grown:
     loss: Any  # of the working set
     violations: Violations
     passes: int
-    batches: Iterator[Any]  # of candidates that come later
+    batches: Batches
+    taken: int  # of the batches, by this loss
     steps: int = 0  # since the candidates were looked at
-    solved: bool = False  # whether the working set is optimal
+    solved: bool = False  # whether the working set was optimal before the last selection
 
     @property
     def point(self) -> WholePoint:
@@ -95,7 +112,8 @@ class Grown:
 
     def saved(self) -> Mapping[str, Any]:
         state = {name: getattr(self.violations, name) for name in Violations.__dataclass_fields__}
-        return {**self.inner.saved(), **state, "since": self.steps, "active": np.asarray(self.loss.active_ids)}
+        active = np.asarray(self.loss.active_ids)
+        return {**self.inner.saved(), **state, "since": self.steps, "active": active, "batches": self.taken}
 
 
 def strength(rest: Any) -> float:
@@ -113,29 +131,35 @@ def inner_solver(objective: Objective, memory: int) -> Any:
     return OWLQN(memory=memory) if getattr(rest, "orthants", "l1" in rest.kinds) else FISTA(backtracking=True)
 
 
-def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: Any) -> Grown:
+def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: Iterable[Any]) -> Grown:
     """Before the first selection, or as it was saved."""
+    loss: Any = objective.loss
+    if "active" in saved and not np.array_equal(saved["active"], loss.active_ids):
+        raise ParameterError(
+            "the saved state has selected other blocks than this loss: go on with the `loss` of the same result"
+        )
     violations, steps = Violations(), 0
     if "excess" in saved:
         violations = Violations(int(saved["count"]), float(saved["excess"]), float(saved["waiting"]))
         steps = int(saved["since"])
-    return Grown(inner, objective.loss, violations, objective.passes, iter(batches), steps)
+    left = Batches(batches, int(saved.get("batches", 0)))
+    return Grown(inner, loss, violations, objective.passes, left, left.taken, steps)
 
 
-def find(objective: Objective, point: Point, batches: Iterator[Any]) -> tuple[Any, Any]:
+def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any]:
     """(ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
     loss: Any = objective.loss
     norm = getattr(objective.rest, "block_norm", "max")
     while True:
         ids, scores = loss.candidates(point.evaluation, norm, strength(objective.rest))
         objective.passes += 1
-        more = next(batches, None) if len(ids) == 0 else None
+        more = batches.next() if len(ids) == 0 else None
         if more is None:
             return ids, scores
-        loss = objective.loss = loss.add_candidates(*(more if isinstance(more, tuple) else (more,)))
+        loss = objective.loss = loss.add_candidates(*more)
 
 
-def select(objective: Objective, inner: Any, unit: int, batches: Iterator[Any], solved: bool = False) -> Grown:
+def select(objective: Objective, inner: Any, unit: int, batches: Batches, solved: bool = False) -> Grown:
     """The working set with the `unit` candidates that violate most."""
     ids, scores = find(objective, inner.point, batches)
     excess = np.asarray(scores) - strength(objective.rest)
@@ -144,7 +168,7 @@ def select(objective: Objective, inner: Any, unit: int, batches: Iterator[Any], 
         loss: Any = objective.loss
         larger, place = loss.activate(ids[:unit])
         inner = _extended(inner, objective.grow(larger, inner.point, place), place)
-    return Grown(inner, objective.loss, violations, objective.passes, batches, 0, solved)
+    return Grown(inner, objective.loss, violations, objective.passes, batches, batches.taken, 0, solved)
 
 
 def _extended(inner: Any, point: Point, place: Any) -> Any:
@@ -175,11 +199,6 @@ def solve(
         if stopping.satisfied(rows, point.w):
             return inner, Status.CONVERGED
     return inner, Status.MAX_ITERATIONS
-
-
-def check_unit(select_unit: int) -> None:
-    if isinstance(select_unit, bool) or not isinstance(select_unit, (int, np.integer)) or select_unit < 1:
-        raise ParameterError(f"select_unit must be an integer >= 1, not {select_unit!r}")
 
 
 def ends(trace: Sequence[TraceRow], state: Grown, stopping: StoppingRule) -> bool:
