@@ -82,6 +82,7 @@ void bind_encoder(nb::module_& m);
 void bind_chain(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_vectors(nb::module_& m);
+void bind_group_linf(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_graph_messages(nb::module_& m);
 void bind_graph_exact(nb::module_& m);

@@ -42,7 +42,7 @@ def norm(x: Any) -> float:
 
 def rows_dot(rows: Any, x: Any) -> Any:
     """The inner products of all rows with x, as a NumPy vector; rows of NumPy doubles may be kept as single floats."""
-    if _native_rows(rows) and _native(x):
+    if _native_rows(rows) and is_native(x):
         return _core.rows_dot(rows, x, _threads.get())
     return np.asarray(rows @ x)
 
@@ -50,7 +50,7 @@ def rows_dot(rows: Any, x: Any) -> Any:
 def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
     """``a·x + Σ_i c_i·rows_i`` as a new vector."""
     xp = array_namespace(x)
-    if _native_rows(rows) and _native(x):
+    if _native_rows(rows) and is_native(x):
         out = np.empty_like(x)
         _core.rows_combine(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, out, _threads.get())
         return out
@@ -59,7 +59,7 @@ def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
 
 def matvec(matrix: Any, x: Any) -> Any:
     """``matrix·x``"""
-    return rows_dot(matrix, x) if _native(matrix, x) else matrix @ x
+    return rows_dot(matrix, x) if is_native(matrix, x) else matrix @ x
 
 
 def add_rank_two(matrix: Any, a: Any, b: Any) -> None:
@@ -76,7 +76,7 @@ def combine(x: Any, a: float, y: Any) -> Any:
 
 def add_scaled(y: Any, a: float, x: Any) -> None:
     """``y += a·x`` in place."""
-    if _native(x, y):
+    if is_native(x, y):
         _core.rows_combine(np.array([a]), x[None, :], 1.0, y, y, _threads.get())
     else:
         y += a * x
@@ -84,7 +84,7 @@ def add_scaled(y: Any, a: float, x: Any) -> None:
 
 def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y: Any) -> tuple[float, float]:
     """``s = (x_new − x)/scale``, ``y = (g_new − g)·scale`` in place (a scale of None is 1); returns (s·y, y·y)."""
-    if _native(x, g, x_new, g_new) and _native_rows(s, y) and (scale is None or _native(scale)):
+    if is_native(x, g, x_new, g_new) and _native_rows(s, y) and (scale is None or is_native(scale)):
         return _core.curvature_pair(x, g, x_new, g_new, scale, s, y, _threads.get())
     s[...] = x_new
     s -= x
@@ -98,10 +98,11 @@ def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y
 
 def row_type(x: Any) -> Any:
     """The type of numbers for rows that are read often: single floats where doubles would fill the caches."""
-    return np.float32 if _native(x) and x.shape[0] >= 1 << 17 else x.dtype
+    return np.float32 if is_native(x) and x.shape[0] >= 1 << 17 else x.dtype
 
 
-def _native(*arrays: Any) -> bool:
+def is_native(*arrays: Any) -> bool:
+    """Whether all are contiguous NumPy doubles, which the compiled core takes."""
     return all(type(a) is np.ndarray and a.dtype == np.float64 and a.flags.c_contiguous for a in arrays)
 
 

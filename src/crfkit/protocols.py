@@ -111,7 +111,7 @@ class RestPenalty(Penalty, Protocol):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "prox"."""
+        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "prox", "epigraph" (see :class:`EpigraphPenalty`)."""
         ...
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
@@ -120,6 +120,25 @@ class RestPenalty(Penalty, Protocol):
 
     def prox(self, w: Vector, step: float) -> Vector:
         """argmin_x ‖x − w‖²/2 + step·penalty(x)."""
+        ...
+
+
+class EpigraphPenalty(RestPenalty, Protocol):
+    """A rest that is min_α cost·α over a set of (w, α) that can be projected onto: kind "epigraph".
+
+    Of Σ_G strength·‖w_G‖ the set is {‖w_G‖ ≤ α_G}; a constraint has no α.
+    """
+
+    def epigraph_size(self, n_weights: int) -> int:
+        """How many α there are for so many weights."""
+        ...
+
+    def epigraph_start(self, w: Vector) -> tuple[Vector, Vector]:
+        """(the least α of w, the cost of each α)."""
+        ...
+
+    def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """The nearest (w, α) of the set, as new vectors."""
         ...
 
 

@@ -65,11 +65,12 @@ VARIANTS = {name: (name, {}) for name in SMOOTH} | {
     "fista, monotone": ("fista", {"monotone": True}),
 }
 # The condition of the problem decides: 100 would take these a thousand iterations.
-SLOW = {"gradient-descent", "ista", "fista", "fista, monotone", "ogm"}
+PROJECTED = {"agpm", "spg", "zhou"}
+SLOW = {"gradient-descent", "ista", "fista", "fista, monotone", "ogm"} | PROJECTED
 # They cannot tell slow progress from none where the objective is flat to rounding, if the condition is 10⁶ or more.
 FIRST_ORDER = SLOW | {"cg", "cg, preconditioned"}
-# Their momentum carries them over the optimum and back.
-WAVES = {"fista", "ogm"}
+# Their momentum carries them over the optimum and back, or their line searches let them rise.
+WAVES = {"fista", "ogm"} | PROJECTED
 every_solver = pytest.mark.parametrize("name", list(VARIANTS))
 
 

@@ -19,6 +19,10 @@ def coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
     features: Features = getattr(data, f"{kind}_features")
     T, B, width = weights.shape
     index = _index(data, kind, T)
+    if index.tiled is not None:
+        out = np.empty((features.shape[0] // T, T, B))
+        np.matmul(index.tiled, weights.transpose(0, 2, 1), out=out.transpose(1, 0, 2))
+        return out.reshape(features.shape[0], B)
     if index.by_type is not None:
         out = np.empty((features.shape[0], B))
         for t, chosen in enumerate(index.by_type):
@@ -36,6 +40,10 @@ def transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
     features: Features = getattr(data, f"{kind}_features")
     B = values.shape[1]
     index = _index(data, kind, T)
+    if index.tiled is not None:
+        by_type = values.reshape(features.shape[0] // T, T, B).transpose(1, 2, 0)
+        product: Floats = np.matmul(by_type, index.tiled)
+        return product
     if index.by_type is not None:
         return np.array([values[chosen].T @ features[chosen] for chosen in index.by_type])
     if index.gather is not None:
@@ -48,6 +56,7 @@ def transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
 class _Index:
     """Which row of features, as seen by which type, a node or edge has; all None: its own row."""
 
+    tiled: Any = None  # [T, samples, d] a view of the features of a table whose nodes (edges) have rows of their own
     by_type: list[Any] | None = None  # [T] who is of each type, where all have rows of their own
     places: Any = None  # [n] row · T + type
     gather: Any = None  # [R · T, n] sums values by place
@@ -69,7 +78,17 @@ def _make_index(data: GraphData, kind: str, T: int) -> _Index:
     rows: Ids | None = getattr(data, f"{kind}_rows")
     types: Ids | None = getattr(data, f"{kind}_types")
     if rows is None:
-        return _Index() if T <= 1 else _Index(by_type=[np.flatnonzero(types == t) for t in range(T)])
+        if T <= 1:
+            return _Index()
+        features = getattr(data, f"{kind}_features")
+        n_samples = n_rows // T
+        if (
+            isinstance(features, np.ndarray)
+            and types is not None
+            and np.array_equal(types, np.tile(np.arange(T), n_samples))
+        ):
+            return _Index(tiled=features.reshape(n_samples, T, features.shape[1]).transpose(1, 0, 2))
+        return _Index(by_type=[np.flatnonzero(types == t) for t in range(T)])
     places = rows if T <= 1 or types is None else rows.astype(np.int64) * T + types
     n = len(places)
     if n == n_rows * T and np.array_equal(places, np.arange(n)):

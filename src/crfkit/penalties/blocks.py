@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from array_api_compat import array_namespace
+
 from crfkit.errors import ParameterError
 from crfkit.penalties.none import NoPenalty
 from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
@@ -150,3 +152,22 @@ class _RestBlocks(_Blocks):
         for _, place, part in self.parts:
             near[place] = part.prox(w[place], step)
         return near
+
+    def epigraph_start(self, w: Vector) -> tuple[Vector, Vector]:
+        """(α, its cost) of all parts, one after another."""
+        xp = array_namespace(w)
+        starts = [part.epigraph_start(w[place]) for _, place, part in self.parts]
+        return xp.concat([alpha for alpha, _ in starts]), xp.concat([cost for _, cost in starts])
+
+    def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """Part by part: each knows how many α it has."""
+        near, radii = 1.0 * w, 1.0 * alpha
+        begin = 0
+        for _, place, part in self.parts:
+            end = begin + part.epigraph_size(place.stop - place.start)
+            near[place], radii[begin:end] = part.project_epigraph(w[place], alpha[begin:end])
+            begin = end
+        return near, radii
+
+    def epigraph_size(self, n_weights: int) -> int:
+        return sum(part.epigraph_size(place.stop - place.start) for _, place, part in self.parts)

@@ -8,8 +8,12 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit import _core
+from crfkit.arrays import is_native
 from crfkit.errors import ParameterError
 from crfkit.penalties.groups import Groups
+from crfkit.penalties.l1 import L1
+from crfkit.penalties.rows import l1_cone, l2_cone, lengths, linf_cone, project_ball, project_simplex, shrink, threshold
 from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
@@ -18,7 +22,7 @@ class _Group:
     strength: float
     groups: Any  # a Groups, or what it is made from
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"group", "prox"})
+    kinds: ClassVar[frozenset[str]] = frozenset({"group", "prox", "epigraph"})
 
     def __post_init__(self) -> None:
         what = type(self).__name__
@@ -33,6 +37,29 @@ class _Group:
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         return None, self  # type: ignore[return-value]
+
+    def _norms(self, w: Vector) -> Vector:
+        """[groups]"""
+        raise NotImplementedError
+
+    def dual_norm(self, gradient: Vector) -> float:
+        raise NotImplementedError
+
+    def value(self, w: Vector) -> float:
+        return self.strength * float(array_namespace(w).sum(self._norms(w)))
+
+    def critical_strength(self, gradient: Vector) -> float:
+        """The least strength at which w = 0 is optimal for the weights of groups, from the gradient there."""
+        return self.dual_norm(gradient)
+
+    def epigraph_size(self, n_weights: int) -> int:
+        """How many α there are for so many weights."""
+        return len(self.groups)
+
+    def epigraph_start(self, w: Vector) -> tuple[Vector, Vector]:
+        """(α [groups], the norms of the groups of w; the cost of each α)."""
+        alpha = self._norms(w)
+        return alpha, 0.0 * alpha + self.strength
 
 
 @dataclass(frozen=True)
@@ -51,28 +78,32 @@ class GroupL2(_Group):
         """The same kind of penalty with another strength."""
         return GroupL2(strength, self.groups)
 
-    def value(self, w: Vector) -> float:
-        return self.strength * sum(float(array_namespace(w).sum(_lengths(x))) for x in self.groups.rows(w))
+    def _norms(self, w: Vector) -> Vector:
+        return self.groups.reduce(lengths, w)
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
         """``g + s·w/‖w‖`` where a group is not zero; where it is, what of ‖g‖ exceeds the strength."""
 
         def least(x: Vector, g: Vector) -> Vector:
-            length = _lengths(x)
+            length = lengths(x)
             xp = array_namespace(x)
             direction = x / xp.where(length > 0, length, xp.ones_like(length))
-            return xp.where(length > 0, g + self.strength * direction, _shrink(g, self.strength))
+            return xp.where(length > 0, g + self.strength * direction, shrink(g, self.strength))
 
         return self.groups.map(least, w, gradient)
 
     def prox(self, w: Vector, step: float) -> Vector:
         """Of every group ``x·max(1 − step·strength/‖x‖, 0)``."""
-        return self.groups.map(lambda x: _shrink(x, step * self.strength), w)
+        return self.groups.map(lambda x: shrink(x, step * self.strength), w)
 
-    def critical_strength(self, gradient: Vector) -> float:
-        """The least strength at which w = 0 is optimal for the weights of groups, from the gradient there."""
-        xp = array_namespace(gradient)
-        return max((float(xp.max(_lengths(g))) for g in self.groups.rows(gradient)), default=0.0)
+    def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """The nearest (w, α) with ‖w_G‖₂ ≤ α_G."""
+        near: tuple[Vector, Vector] = self.groups.map_with(l2_cone, w, alpha)
+        return near
+
+    def dual_norm(self, gradient: Vector) -> float:
+        """max_G ‖g_G‖₂"""
+        return _largest(self.groups.reduce(lengths, gradient))
 
 
 @dataclass(frozen=True)
@@ -90,22 +121,24 @@ class GroupLinf(_Group):
         """The same kind of penalty with another strength."""
         return GroupLinf(strength, self.groups)
 
-    def value(self, w: Vector) -> float:
-        xp = array_namespace(w)
-        return self.strength * sum(float(xp.sum(xp.max(xp.abs(x), axis=1))) for x in self.groups.rows(w))
+    def _norms(self, w: Vector) -> Vector:
+        return self.groups.reduce(_sizes, w)
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
         """The sub-differential of a group is the L1 ball of radius s at zero; elsewhere s times the convex hull of
         sgn(w_j)·e_j over the largest weights j: the sub-gradient is −g less its projection onto it."""
+        if is_native(w, gradient):
+            self.groups.check(w)
+            return _core.least_subgradient_linf(w, gradient, self.strength, self.groups.members, self.groups.offsets)
 
         def least(x: Vector, g: Vector) -> Vector:
             xp = array_namespace(x)
             size = xp.abs(x)
             top = xp.max(size, axis=1, keepdims=True)
-            inside = g - _project_ball(g, self.strength)
+            inside = g - project_ball(g, self.strength)
             largest = size == top
             h = -1.0 * xp.sign(x) * g
-            on_face = xp.sign(x) * (_project_simplex(h, largest, self.strength) - h)
+            on_face = xp.sign(x) * (project_simplex(h, largest, self.strength) - h)
             return xp.where(top > 0, xp.where(largest, on_face, g), inside)
 
         return self.groups.map(least, w, gradient)
@@ -117,59 +150,68 @@ class GroupLinf(_Group):
         def cut(x: Vector) -> Vector:
             xp = array_namespace(x)
             size = xp.abs(x)
-            return xp.sign(x) * xp.minimum(size, _threshold(size, radius))
+            return xp.sign(x) * xp.minimum(size, threshold(size, radius))
 
         return self.groups.map(cut, w)
 
-    def critical_strength(self, gradient: Vector) -> float:
-        """The least strength at which w = 0 is optimal for the weights of groups, from the gradient there."""
-        xp = array_namespace(gradient)
-        return max((float(xp.max(xp.sum(xp.abs(g), axis=1))) for g in self.groups.rows(gradient)), default=0.0)
+    def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """The nearest (w, α) with |w_k| ≤ α_G for all k of every group G; in the core, for vectors of NumPy."""
+        if is_native(w, alpha):
+            self.groups.check(w)
+            return _core.project_epigraph_linf(w, alpha, self.groups.members, self.groups.offsets)
+        near: tuple[Vector, Vector] = self.groups.map_with(linf_cone, w, alpha)
+        return near
+
+    def dual_norm(self, gradient: Vector) -> float:
+        """max_G ‖g_G‖₁"""
+        return _largest(self.groups.reduce(_sums, gradient))
 
 
-# --- rows: [groups][size]
+@dataclass(frozen=True)
+class GroupL1(_Group):
+    """``strength · Σ_G ‖w_G‖₁``: L1 on the weights of groups, the third of the family; no group acts as a whole.
 
+    `groups` as in :class:`GroupL2`.
 
-def _lengths(x: Vector) -> Vector:
-    """Euclidean, [groups][1]; scaled so that squares neither overflow nor vanish."""
-    xp = array_namespace(x)
-    top = xp.max(xp.abs(x), axis=1, keepdims=True)
-    unit = x / xp.where(top > 0, top, xp.ones_like(top))
-    return top * xp.sqrt(xp.sum(unit * unit, axis=1, keepdims=True))
-
-
-def _shrink(x: Vector, by: float) -> Vector:
-    """x·max(1 − by/‖x‖, 0)."""
-    xp = array_namespace(x)
-    length = _lengths(x)
-    left = xp.maximum(length - by, xp.zeros_like(length))
-    return x * (left / xp.where(length > 0, length, xp.ones_like(length)))
-
-
-def _threshold(size: Vector, radius: float) -> Vector:
-    """τ ≥ 0 with Σ max(size − τ, 0) = radius, or 0 where the sum of all sizes is less.
-
-    τ = max_j (Σ_{i≤j} size_i − radius)/j, the largest sizes first.
+    >>> import numpy as np
+    >>> GroupL1(1.0, [0, 0, -1]).prox(np.array([3.0, -0.5, 0.1]), step=1.0).tolist()
+    [2.0, -0.0, 0.1]
     """
-    xp = array_namespace(size)
-    sums = xp.cumulative_sum(xp.sort(size, axis=1, descending=True), axis=1)
-    count = xp.arange(1, size.shape[1] + 1, dtype=size.dtype)
-    tau = xp.max((sums - radius) / count, axis=1, keepdims=True)
-    return xp.maximum(tau, xp.zeros_like(tau))
+
+    def at(self, strength: float) -> GroupL1:
+        """The same kind of penalty with another strength."""
+        return GroupL1(strength, self.groups)
+
+    def _norms(self, w: Vector) -> Vector:
+        return self.groups.reduce(_sums, w)
+
+    def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
+        """``g + s·sgn(w)`` where w ≠ 0; where w = 0, what of g exceeds the strength."""
+        return self.groups.map(L1(self.strength).min_norm_subgradient, w, gradient)
+
+    def prox(self, w: Vector, step: float) -> Vector:
+        """Soft thresholding of the weights of groups."""
+        return self.groups.map(lambda x: L1(self.strength).prox(x, step), w)
+
+    def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """The nearest (w, α) with ‖w_G‖₁ ≤ α_G."""
+        near: tuple[Vector, Vector] = self.groups.map_with(l1_cone, w, alpha)
+        return near
+
+    def dual_norm(self, gradient: Vector) -> float:
+        """max_G ‖g_G‖_∞"""
+        return _largest(self.groups.reduce(_sizes, gradient))
 
 
-def _project_ball(x: Vector, radius: float) -> Vector:
-    """Onto {u : ‖u‖₁ ≤ radius}."""
+def _sizes(x: Vector) -> Vector:
     xp = array_namespace(x)
-    size = xp.abs(x)
-    return xp.sign(x) * xp.maximum(size - _threshold(size, radius), xp.zeros_like(x))
+    return xp.max(xp.abs(x), axis=1)
 
 
-def _project_simplex(h: Vector, members: Vector, radius: float) -> Vector:
-    """Onto {u ≥ 0 : Σ u = radius} over the members of each row; what stands elsewhere has no meaning."""
-    xp = array_namespace(h)
-    low = xp.min(h, axis=1, keepdims=True) - radius  # too low to be part of the projection
-    h = xp.where(members, h, low)
-    sums = xp.cumulative_sum(xp.sort(h, axis=1, descending=True), axis=1)
-    tau = xp.max((sums - radius) / xp.arange(1, h.shape[1] + 1, dtype=h.dtype), axis=1, keepdims=True)
-    return xp.maximum(h - tau, xp.zeros_like(h))
+def _sums(x: Vector) -> Vector:
+    xp = array_namespace(x)
+    return xp.sum(xp.abs(x), axis=1)
+
+
+def _largest(norms: Vector) -> float:
+    return float(array_namespace(norms).max(norms)) if norms.shape[0] else 0.0

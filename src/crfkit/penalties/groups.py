@@ -34,13 +34,40 @@ class Groups:
     @cached_property
     def blocks(self) -> tuple[NDArray[np.int64], ...]:
         """Indices of the weights, [groups of this size][size], for every size that occurs."""
+        starts = self.offsets[:-1]
+        sizes = np.diff(self.offsets)
+        return tuple(self.members[starts[places][:, None] + np.arange(sizes[places[0]])] for places in self.places)
+
+    @cached_property
+    def members(self) -> NDArray[np.int64]:
+        """Indices of all weights of groups, group by group, the groups by their numbers."""
         order = np.argsort(self.ids, kind="stable")
-        order = order[self.ids[order] >= 0]
-        _, starts, sizes = np.unique(self.ids[order], return_index=True, return_counts=True)
-        return tuple(order[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes))
+        return order[self.ids[order] >= 0]
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """[groups + 1] where the members of each group begin and end."""
+        sizes = np.unique(self.ids[self.members], return_counts=True)[1]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.int64], ...]:
+        """Which of the groups, in their order, the rows of each block are."""
+        sizes = np.diff(self.offsets)
+        return tuple(np.flatnonzero(sizes == size) for size in np.unique(sizes))
+
+    @cached_property
+    def spans(self) -> tuple[slice | None, ...]:
+        """Of each block the weights, where they lie one after another: a view does then."""
+
+        def span(indices: NDArray[np.int64]) -> slice | None:
+            whole = slice(int(indices[0]), int(indices[0]) + len(indices))
+            return whole if np.array_equal(indices, np.arange(whole.start, whole.stop)) else None
+
+        return tuple(span(block.ravel()) for block in self.blocks)
 
     def __len__(self) -> int:
-        return sum(block.shape[0] for block in self.blocks)
+        return len(self.offsets) - 1
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Groups):
@@ -58,28 +85,53 @@ class Groups:
 
     def rows(self, w: Vector) -> Iterable[Vector]:
         """The weights of the groups, [groups of one size][size], size by size."""
-        self._check(w)
-        return (_take(w, block) for block in self.blocks)
+        self.check(w)
+        return (_take(w, block, span) for block, span in zip(self.blocks, self.spans, strict=True))
 
     def map(self, f: Callable[..., Vector], *vectors: Vector) -> Vector:
         """f of the rows of the vectors; weights of no group keep the value that they have in the last vector."""
-        self._check(vectors[-1])
+        self.check(vectors[-1])
         xp = array_namespace(vectors[-1])
         out = 1.0 * vectors[-1]
-        for block in self.blocks:
+        for block, span in zip(self.blocks, self.spans, strict=True):
             places = xp.asarray(block.ravel(), device=device(out))
-            out[places] = xp.reshape(f(*(_take(vector, block) for vector in vectors)), (-1,))
+            out[places] = xp.reshape(f(*(_take(vector, block, span) for vector in vectors)), (-1,))
         return out
 
-    def _check(self, w: Vector) -> None:
+    def reduce(self, f: Callable[[Vector], Vector], w: Vector) -> Vector:
+        """[groups] f of the rows, one number for each."""
+        self.check(w)
+        xp = array_namespace(w)
+        out = xp.zeros(len(self), dtype=w.dtype, device=device(w))
+        for block, span, places in zip(self.blocks, self.spans, self.places, strict=True):
+            out[xp.asarray(places, device=device(w))] = xp.reshape(f(_take(w, block, span)), (-1,))
+        return out
+
+    def map_with(
+        self, f: Callable[[Vector, Vector], tuple[Vector, Vector]], w: Vector, alpha: Vector
+    ) -> tuple[Vector, Vector]:
+        """f(rows, numbers of their groups [groups][1]) of both; weights of no group keep their values."""
+        self.check(w)
+        xp = array_namespace(w)
+        out, numbers = 1.0 * w, 1.0 * alpha
+        for block, span, places in zip(self.blocks, self.spans, self.places, strict=True):
+            x, a = f(_take(w, block, span), _take(alpha, places[:, None]))
+            out[xp.asarray(block.ravel(), device=device(w))] = xp.reshape(x, (-1,))
+            numbers[xp.asarray(places, device=device(w))] = xp.reshape(a, (-1,))
+        return out, numbers
+
+    def check(self, w: Vector) -> None:
+        """Raises unless w has as many weights as the groups are of."""
         n = len(self.ids)
         if w.shape[0] != n and not (self.open_ended and w.shape[0] > n):
             least = "at least " if self.open_ended else ""
             raise ParameterError(f"the groups are of {least}{n} weights, but there are {w.shape[0]}")
 
 
-def _take(w: Vector, block: NDArray[np.int64]) -> Vector:
+def _take(w: Vector, block: NDArray[np.int64], span: slice | None = None) -> Vector:
     xp = array_namespace(w)
+    if span is not None:
+        return xp.reshape(w[span], block.shape)
     return xp.reshape(xp.take(w, xp.asarray(block.ravel(), device=device(w))), block.shape)
 
 

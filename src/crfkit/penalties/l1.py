@@ -20,7 +20,7 @@ class L1:
 
     strength: float = 1.0
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"l1", "prox"})
+    kinds: ClassVar[frozenset[str]] = frozenset({"l1", "prox", "epigraph"})
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.strength) and self.strength >= 0):
@@ -71,5 +71,26 @@ class L1:
 
     def critical_strength(self, gradient: Vector) -> float:
         """The least strength at which w = 0 is optimal, from the gradient there."""
+        return self.dual_norm(gradient)
+
+    def dual_norm(self, gradient: Vector) -> float:
+        """``max_k |g_k|``"""
         xp = array_namespace(gradient)
         return float(xp.max(xp.abs(gradient)))
+
+    def epigraph_size(self, n_weights: int) -> int:
+        """How many α there are for so many weights."""
+        return n_weights
+
+    def epigraph_start(self, w: Vector) -> tuple[Vector, Vector]:
+        """(α, the sizes of the weights; the cost of each α): every weight is a group of its own."""
+        alpha = array_namespace(w).abs(w)
+        return alpha, 0.0 * alpha + self.strength
+
+    def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:
+        """The nearest (w, α) with |w_k| ≤ α_k: the middle of both sizes where |w| > |α|, 0 where α ≤ −|w|."""
+        xp = array_namespace(w)
+        size = xp.abs(w)
+        middle = 0.5 * (size + alpha)
+        radius = xp.where(size <= alpha, alpha, xp.maximum(middle, xp.zeros_like(middle)))
+        return xp.sign(w) * xp.minimum(size, radius), radius

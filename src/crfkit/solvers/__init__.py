@@ -7,6 +7,7 @@ from typing import Any
 
 from crfkit.errors import ParameterError
 from crfkit.solvers.adam import Adam
+from crfkit.solvers.admm import ADMM
 from crfkit.solvers.auto import Auto
 from crfkit.solvers.conjugate_gradient import ConjugateGradient
 from crfkit.solvers.dense_quasi_newton import BFGS, DFP
@@ -21,6 +22,8 @@ from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, Passiv
 from crfkit.solvers.newton import Newton
 from crfkit.solvers.ogm import OGM
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.pqn import PQN
+from crfkit.solvers.projected import AGPM, SPG, Zhou
 from crfkit.solvers.rda import RDA
 from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
@@ -43,6 +46,11 @@ SOLVERS: dict[str, Any] = {
         ISTA,
         FISTA,
         OGM,
+        AGPM,
+        SPG,
+        Zhou,
+        PQN,
+        ADMM,
         RDA,
         SGD,
         ASGD,
@@ -75,6 +83,8 @@ def make_solver(solver: Any, **options: Any) -> Any:
 
 
 __all__ = [
+    "ADMM",
+    "AGPM",
     "AROW",
     "ASGD",
     "BFGS",
@@ -86,10 +96,12 @@ __all__ = [
     "MIRA",
     "OGM",
     "OWLQN",
+    "PQN",
     "RDA",
     "SGD",
     "SMD",
     "SOLVERS",
+    "SPG",
     "Adam",
     "AnyOf",
     "Armijo",
@@ -110,5 +122,6 @@ __all__ = [
     "SuccessiveChanges",
     "Tron",
     "UnitStep",
+    "Zhou",
     "make_solver",
 ]

@@ -119,7 +119,7 @@ class FISTA(IterativeSolver):
             ratio = length.L / state.L if state.L > 0 else 1.0
             t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * past * past * ratio))
             begin = objective.at(combine(old.w, 1.0 / t, v)) if past > 0 else old
-            if begin is not old and not begin.finite:
+            if begin is not old and not begin.smooth_finite:
                 past, v = 0.0, 0.0 * v  # too far: without momentum
                 continue
             new = forward_backward(objective, begin, length.L)

@@ -92,11 +92,12 @@ def run(
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
     objective = Objective(loss, penalty)
     named = getattr(solver, "objective_name", None)
+    may_rise = named is not None or getattr(solver, "nonmonotone", False)
     clock = _Clock()
     trace: list[TraceRow] = []
 
     def finish(state: S, status: Status) -> Result:
-        if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and named is None and _has_risen(trace):
+        if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and _has_risen(trace):
             status = Status.DIVERGED
         return Result(
             state.point.w,

@@ -40,6 +40,11 @@ class Point:
         return self.grad_norm if self.rest is None else norm(self.subgradient)
 
     @property
+    def smooth_finite(self) -> bool:
+        """Of the smooth part, where a constraint need not hold."""
+        return math.isfinite(self.smooth_value) and math.isfinite(self.grad_norm)
+
+    @property
     def finite(self) -> bool:
         return math.isfinite(self.value) and math.isfinite(self.optimality)
 

@@ -64,7 +64,7 @@ class Patience:
             return cls(point.value, float(saved["best_value"]), float(saved["best_norm"]), int(saved["stalls"]))
         return cls(point.value, point.value, point.optimality)
 
-    def after(self, new: Point, waves: bool = False) -> Patience | Status:
+    def after(self, new: Point, waves: bool = False, most: int = MAX_STALLS) -> Patience | Status:
         """After a step to `new`; a status if nothing but rounding has changed for a while, or weights overflow."""
         if norm(new.w) > MAX_STEP:
             return Status.DIVERGED
@@ -73,7 +73,7 @@ class Patience:
         flattens = new.optimality < FLATTER * self.best_norm
         rises = waves and new.value > self.best_value + 4.0 * noise
         stalls = 0 if falls or flattens or rises else self.stalls + 1
-        if stalls > MAX_STALLS:
+        if stalls > most:
             return Status.LINE_SEARCH_FAILED
         return Patience(new.value, min(self.best_value, new.value), min(self.best_norm, new.optimality), stalls)
 

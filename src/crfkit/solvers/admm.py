@@ -1,0 +1,177 @@
+"""ADMM (Boyd et al. 2011): the smooth part and the rest of the penalty each have weights of their own, which agree.
+
+    w ≈ argmin f(w) + ρ/2·‖w − z + u‖²        a few steps of L-BFGS from the last w
+    ŵ = a·w + (1 − a)·z                       over-relaxation
+    z = argmin rest(z) + ρ/2·‖z − ŵ − u‖²     the prox, so zeros are exact
+    u = u + ŵ − z
+
+Every tenth iteration ρ follows the ratio of the two residuals, each relative to what it is a residual of (Wohlberg
+2017): ρ ← ρ·√(r/s) with r = ‖w − z‖/‖z‖, s = ‖z − z_old‖/‖u‖; u, the multipliers divided by ρ, is scaled with it.
+Trace and result are at z.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from array_api_compat import array_namespace
+
+from crfkit.arrays import combine, dot, norm
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+from crfkit.result import Status
+from crfkit.solvers.descent import check_iterations, saved_vector
+from crfkit.solvers.lbfgs import LBFGS
+from crfkit.solvers.line_search import ROUNDING
+from crfkit.solvers.loop import IterativeSolver
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.proximal import Patience
+from crfkit.solvers.quasi_newton import QuasiNewtonState
+from crfkit.solvers.secant_pairs import SecantPairs
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+
+UNBALANCED, MOST = 1.5, 10.0  # ρ changes by at least and at most these factors
+PERIOD = 10
+MAX_TRIALS = 30
+MAX_STALLS = 100
+SETTLED = 1000  # ρ stays as it is after so many iterations, without which convergence is not certain
+
+
+@dataclass(frozen=True)
+class ADMMState:
+    point: Point  # at z
+    w: Point
+    u: Vector
+    rho: float
+    k: int
+    residual: float  # ‖w − z‖ + ‖z − z_old‖: how well the next w is worth to be known
+    pairs: SecantPairs
+    patience: Patience
+
+    def saved(self) -> Mapping[str, Any]:
+        numbers = {"rho": self.rho, "k": self.k, "residual": self.residual}
+        return {"own_w": self.w.w, "u": self.u, **numbers, **self.pairs.saved(), **self.patience.saved()}
+
+
+@dataclass(frozen=True)
+class ADMM(IterativeSolver):
+    """Minimises a smooth loss with any penalty that has a prox; without one it is L-BFGS.
+
+    Parameters
+    ----------
+    rho : the first ρ; None: the curvature that the first step sees.
+    adaptive : let ρ follow the two residuals.
+    relaxation : a, between 1 (none) and 2.
+    inner_steps : at most so many steps of L-BFGS in an iteration.
+    memory : how many curvature pairs to keep.
+
+    >>> ADMM(relaxation=1.0).name
+    'admm'
+    """
+
+    stopping: StoppingRule = field(default_factory=PeriodDecrease)
+    max_iterations: int = 10_000
+    rho: float | None = None
+    adaptive: bool = True
+    relaxation: float = 1.6
+    inner_steps: int = 10
+    memory: int = 10
+
+    name: ClassVar[str] = "admm"
+    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+    nonmonotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_iterations(self.max_iterations)
+        if self.rho is not None and not (math.isfinite(self.rho) and self.rho > 0):
+            raise ParameterError(f"rho must be a finite number > 0 or None, not {self.rho!r}")
+        if not 1 <= self.relaxation < 2:
+            raise ParameterError(f"relaxation must be at least 1 and less than 2, not {self.relaxation!r}")
+        for name in ("inner_steps", "memory"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} must be >= 1, not {getattr(self, name)!r}")
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ADMMState | QuasiNewtonState:
+        if objective.rest is None:
+            return LBFGS(memory=self.memory).init(objective, w0, saved)
+        z = objective.at(w0)
+        if "u" in saved:
+            w, u = objective.at(saved_vector(saved, "own_w", w0)), saved_vector(saved, "u", w0)
+        else:
+            w, u = z, array_namespace(w0).zeros_like(w0)
+        rho, k, residual = float(saved.get("rho", self.rho or 0.0)), int(saved.get("k", 0)), saved.get("residual", 1.0)
+        pairs = SecantPairs.of(self.memory, saved, w0)
+        return ADMMState(z, w, u, rho, k, float(residual), pairs, Patience.at(z, saved))
+
+    def step(self, objective: Objective, state: ADMMState | QuasiNewtonState) -> ADMMState | QuasiNewtonState | Status:
+        if isinstance(state, QuasiNewtonState):
+            return LBFGS(memory=self.memory).step(objective, state)
+        z, u, rho = state.point, state.u, state.rho
+        assert objective.rest is not None
+        if z.optimality == 0.0:
+            return Status.CONVERGED
+        if rho == 0.0:
+            rho = _curvature(objective, z)
+        center = combine(z.w, -1.0, u)
+        w, pairs = self._near(objective, state.w, center, rho, state.pairs, 0.1 * rho * state.residual)
+        relaxed = combine((1.0 - self.relaxation) * z.w, self.relaxation, w.w)
+        new = objective.at(objective.rest.prox(combine(relaxed, 1.0, u), 1.0 / rho))
+        u = combine(combine(u, 1.0, relaxed), -1.0, new.w)
+        apart, moved = norm(combine(w.w, -1.0, new.w)), norm(combine(new.w, -1.0, z.w))
+        if self.adaptive and state.k < SETTLED and state.k % PERIOD == PERIOD - 1:
+            factor = _balance(apart / (max(norm(w.w), norm(new.w)) or 1.0), moved / (norm(u) or 1.0))
+            rho, u = factor * rho, (1.0 / factor) * u
+        patience = state.patience.after(new, most=MAX_STALLS)
+        if isinstance(patience, Status):
+            return patience
+        return ADMMState(new, w, u, rho, state.k + 1, apart + moved, pairs, patience)
+
+    def _near(
+        self, objective: Objective, w: Point, center: Vector, rho: float, pairs: SecantPairs, enough: float
+    ) -> tuple[Point, SecantPairs]:
+        """argmin f(w) + ρ/2·‖w − center‖², from w, until its gradient is `enough`."""
+
+        def both(at: Point) -> tuple[float, Vector]:
+            d = combine(at.w, -1.0, center)
+            return at.smooth_value + 0.5 * rho * dot(d, d), combine(at.grad, rho, d)
+
+        value, g = both(w)
+        for _ in range(self.inner_steps):
+            if norm(g) <= enough:
+                break
+            d = pairs.direction(g, rho) if pairs else (-1.0 / (rho + norm(g))) * g
+            slope, t = dot(d, g), 1.0
+            for _ in range(MAX_TRIALS):
+                new = objective.at(combine(w.w, t, d), w.evaluation)
+                new_value, new_g = both(new)
+                if new_value <= value + 1e-4 * t * slope + ROUNDING * abs(value):
+                    break
+                t *= 0.5
+            else:
+                return w, SecantPairs(self.memory)
+            pairs = pairs.after(w.w, w.grad, new.w, new.grad)
+            w, value, g = new, new_value, new_g
+        return w, pairs
+
+
+def _balance(primal: float, dual: float) -> float:
+    """The factor of ρ; 1 where the residuals are balanced or one of them is zero."""
+    if not (primal > 0 and dual > 0):
+        return 1.0
+    factor = min(max(math.sqrt(primal / dual), 1.0 / MOST), MOST)
+    return factor if factor > UNBALANCED or factor < 1.0 / UNBALANCED else 1.0
+
+
+def _curvature(objective: Objective, at: Point) -> float:
+    """Of the smooth part along its gradient, by a short step."""
+    length = norm(at.grad)
+    if length == 0.0:
+        return 1.0
+    step = 1e-3 * max(1.0, norm(at.w)) / length
+    near = objective.at(combine(at.w, -step, at.grad), at.evaluation)
+    bend = dot(combine(at.grad, -1.0, near.grad), at.grad) / (step * length * length)
+    return bend if math.isfinite(bend) and bend > 1e-8 else 1.0

@@ -1,0 +1,90 @@
+"""The last curvature pairs as a value, for methods that need the L-BFGS matrix B itself or a shift of it.
+
+B = σI − [σS, Y]·M⁻¹·[σS, Y]ᵀ with M = [[σ·SᵀS, L], [Lᵀ, −D]], σ = yᵀy/sᵀy of the newest pair, D the diagonal and L the
+strictly lower triangle of SᵀY (Byrd, Nocedal & Schnabel 1994, Theorem 2.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from crfkit.arrays import combine, dot, rows_combine, rows_dot
+from crfkit.errors import ParameterError
+from crfkit.protocols import Vector
+
+Pair = tuple[Vector, Vector]
+
+
+@dataclass(frozen=True)
+class SecantPairs:
+    """Pairs (s, y), oldest first; `after` gives the next value."""
+
+    capacity: int
+    pairs: tuple[Pair, ...] = ()
+
+    @classmethod
+    def of(cls, capacity: int, saved: Mapping[str, Any], like: Vector) -> SecantPairs:
+        if "s" not in saved:
+            return cls(capacity)
+        s, y = 1.0 * saved["s"], 1.0 * saved["y"]
+        if s.shape[1:] != like.shape:
+            raise ParameterError(f"the saved state has {s.shape[1]} weights, not {like.shape[0]}")
+        return cls(capacity, tuple((s[k, :], y[k, :]) for k in range(s.shape[0]))[-capacity:])
+
+    def saved(self) -> Mapping[str, Any]:
+        if not self.pairs:
+            return {}
+        xp = array_namespace(self.pairs[0][0])
+        return {"s": xp.stack([s for s, _ in self.pairs]), "y": xp.stack([y for _, y in self.pairs])}
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def after(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> SecantPairs:
+        """With the pair of a step, unless its curvature is not safely positive."""
+        s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
+        if not dot(s, y) > 2.0**-40 * dot(y, y) ** 0.5 * dot(s, s) ** 0.5:
+            return self
+        return SecantPairs(self.capacity, (*self.pairs, (s, y))[-self.capacity :])
+
+    @cached_property
+    def sigma(self) -> float:
+        s, y = self.pairs[-1]
+        return dot(y, y) / dot(s, y)
+
+    @cached_property
+    def _compact(self) -> tuple[Vector, Any]:
+        """([σS; Y] as rows, M⁻¹)."""
+        xp = array_namespace(self.pairs[0][0])
+        rows = xp.stack([*(self.sigma * s for s, _ in self.pairs), *(y for _, y in self.pairs)])
+        m = len(self)
+        gram = np.array([rows_dot(rows, s) for s, _ in self.pairs])  # [m, 2m]: s_i·(σ s_j), s_i·y_j
+        ss, sy = gram[:, :m], gram[:, m:]
+        lower = np.tril(sy, -1)
+        return rows, np.linalg.pinv(np.block([[ss, lower], [lower.T, -np.diag(np.diag(sy))]]), hermitian=True)
+
+    def product(self, v: Vector) -> Vector:
+        """B·v"""
+        rows, inverse = self._compact
+        return rows_combine(-(inverse @ rows_dot(rows, v)), rows, self.sigma, v)
+
+    def direction(self, g: Vector, shift: float = 0.0) -> Vector:
+        """−H·g of the pairs (s, y + shift·s), by the two-loop recursion (Nocedal 1980)."""
+        q = 1.0 * g
+        shifted = [(s, combine(y, shift, s)) for s, y in self.pairs]
+        a = []
+        for s, y in reversed(shifted):
+            a.append(dot(s, q) / dot(s, y))
+            q = combine(q, -a[-1], y)
+        if shifted:
+            s, y = shifted[-1]
+            q = (dot(s, y) / dot(y, y)) * q
+        for (s, y), weight in zip(shifted, reversed(a), strict=True):
+            q = combine(q, weight - dot(y, q) / dot(s, y), s)
+        return -1.0 * q
