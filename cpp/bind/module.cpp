@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_graph_gibbs(m);
     crfkit::bind_graph_pseudo(m);
     crfkit::bind_graph_icm(m);
+    crfkit::bind_pseudo_table(m);
 }
