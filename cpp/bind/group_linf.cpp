@@ -12,14 +12,30 @@ void check(size_t n, const Array<int64_t>& members, const Array<int64_t>& offset
         throw nb::value_error("offsets that do not fit the members");
     for (size_t s = 1; s < offsets.size(); ++s)
         if (offsets.data()[s] < offsets.data()[s - 1]) throw nb::value_error("offsets that fall");
-    for (size_t k = 0; k < members.size(); ++k)
-        if (members.data()[k] < 0 || members.data()[k] >= static_cast<int64_t>(n))
-            throw nb::value_error("members that are no weights");
+    // a loop without branches, then of each group whether it rises
+    const int64_t* m = members.data();
+    bool outside = false, falls = false;
+    for (size_t k = 0; k < members.size(); ++k) outside |= m[k] < 0 || m[k] >= static_cast<int64_t>(n);
+    for (size_t s = 0; s + 1 < offsets.size(); ++s)
+        for (int64_t k = offsets.data()[s] + 1; k < offsets.data()[s + 1]; ++k) falls |= m[k] <= m[k - 1];
+    if (outside) throw nb::value_error("members that are no weights");
+    if (falls) throw nb::value_error("members of a group that do not rise");
 }
 
 }  // namespace
 
 void bind_group_linf(nb::module_& m) {
+    m.def(
+        "norms_linf",
+        [](const Array<double>& w, const Array<int64_t>& members, const Array<int64_t>& offsets) {
+            check(w.size(), members, offsets);
+            std::vector<double> norms(offsets.size() - 1);
+            without_gil([&] {
+                norms_linf(members.data(), offsets.data(), static_cast<int64_t>(norms.size()), w.data(), norms.data());
+            });
+            return to_numpy(std::move(norms));
+        },
+        "w"_a, "members"_a, "offsets"_a, "max |w_k| over the members k of every group.");
     m.def(
         "project_epigraph_linf",
         [](const Array<double>& w, const Array<double>& alpha, const Array<int64_t>& members,

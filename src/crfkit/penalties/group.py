@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from array_api_compat import array_namespace
 
 from crfkit import _core
-from crfkit.arrays import is_native
+from crfkit.arrays import is_native, namespace
 from crfkit.errors import ParameterError
 from crfkit.penalties.groups import Groups
 from crfkit.penalties.l1 import L1
@@ -46,7 +46,7 @@ class _Group:
         raise NotImplementedError
 
     def value(self, w: Vector) -> float:
-        return self.strength * float(array_namespace(w).sum(self._norms(w)))
+        return self.strength * float(namespace(w).sum(self._norms(w)))
 
     def critical_strength(self, gradient: Vector) -> float:
         """The least strength at which w = 0 is optimal for the weights of groups, from the gradient there."""
@@ -122,6 +122,9 @@ class GroupLinf(_Group):
         return GroupLinf(strength, self.groups)
 
     def _norms(self, w: Vector) -> Vector:
+        if is_native(w):
+            self.groups.check(w)
+            return _core.norms_linf(w, self.groups.members, self.groups.offsets)
         return self.groups.reduce(_sizes, w)
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
