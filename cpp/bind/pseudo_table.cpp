@@ -67,15 +67,17 @@ void bind_pseudo_table(nb::module_& m) {
         .def_prop_ro("size", &PseudoTable::size)
         .def(
             "value",
-            [](const PseudoTable& self, const Array<double>& w, int n_threads) {
+            [](const PseudoTable& self, const Array<double>& w, int n_threads, const std::string& kernels) {
                 require(static_cast<int64_t>(w.size()) == self.size(), "w: not a number for each weight");
+                const PseudoKernels* chosen = find_pseudo_kernels(kernels.c_str());
+                require(chosen != nullptr, "kernels that there are not, or that this machine cannot run");
                 nb::capsule owner;
                 double* gradient = allocate<double>(w.size(), owner);
                 const double value =
-                    interruptible([&] { return self.value(w.data(), gradient, n_threads, poll_signals); });
+                    interruptible([&] { return self.value(w.data(), gradient, *chosen, n_threads, poll_signals); });
                 return std::make_tuple(value, Numpy1<double>(gradient, {w.size()}, owner));
             },
-            "w"_a, "n_threads"_a, "(pseudo-likelihood, its gradient)");
+            "w"_a, "n_threads"_a, "kernels"_a = "auto", "(pseudo-likelihood, its gradient)");
 }
 
 }  // namespace crfkit

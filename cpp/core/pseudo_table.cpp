@@ -22,13 +22,14 @@ PseudoTable::PseudoTable(int64_t n_samples, int64_t n_nodes, int64_t K, const in
       K_(K),
       stride_((n_samples + 7) / 8 * 8),
       states_(states, states + n_nodes),
-      weights_(static_cast<size_t>(stride_)),
-      bank_(static_cast<size_t>(n_bank * stride_)),
-      one_hot_(static_cast<size_t>(n_nodes * K * stride_)) {
-    std::copy_n(weights, n_samples, weights_.begin());
-    for (int64_t c = 0; c < n_bank; ++c) std::copy_n(bank + c * n_samples, n_samples, &bank_[c * stride_]);
+      weights_(stride_),
+      bank_(n_bank * stride_),
+      one_hot_(n_nodes * K * stride_) {
+    for (Buffer* buffer : {&weights_, &bank_, &one_hot_}) buffer->zero();
+    std::copy_n(weights, n_samples, weights_.data());
+    for (int64_t c = 0; c < n_bank; ++c) std::copy_n(bank + c * n_samples, n_samples, bank_.data() + c * stride_);
     for (int64_t s = 0; s < n_samples; ++s)
-        for (int64_t i = 0; i < n_nodes; ++i) one_hot_[(i * K + labels[s * n_nodes + i]) * stride_ + s] = 1.0;
+        for (int64_t i = 0; i < n_nodes; ++i) one_hot_.data()[(i * K + labels[s * n_nodes + i]) * stride_ + s] = 1.0;
     starts_.reserve(static_cast<size_t>(nodes.n * (nodes.B + 1) + edges.n * (edges.B + 1)));  // factors point into it
     add(nodes);
     add(edges);
@@ -72,10 +73,10 @@ void PseudoTable::add(const Part& part) {
     }
 }
 
-double PseudoTable::value(const double* w, double* gradient, int n_threads, const std::function<bool()>& poll) const {
-    static const PseudoKernels& kernels = *find_pseudo_kernels("auto");
+double PseudoTable::value(const double* w, double* gradient, const PseudoKernels& kernels, int n_threads,
+                          const std::function<bool()>& poll) const {
     Interrupt interrupt(poll);
-    std::vector<double> residuals(static_cast<size_t>(n_nodes_ * K_ * stride_));
+    const Buffer residuals(n_nodes_ * K_ * stride_);
     const PseudoTask whole{factors_.data(),
                            factors_.data() + factors_.size(),
                            w,

@@ -14,6 +14,8 @@
 #include <memory>
 #include <vector>
 
+#include "buffer.hpp"
+
 namespace crfkit {
 
 struct PseudoTerm {
@@ -54,6 +56,7 @@ struct PseudoKernels {
 const PseudoKernels& pseudo_kernels_generic();
 const PseudoKernels& pseudo_kernels_avx2();
 const PseudoKernels& pseudo_kernels_avx512();
+// As find_message_kernels.
 const PseudoKernels* find_pseudo_kernels(const char* name);
 
 class PseudoTable {
@@ -72,7 +75,8 @@ public:
     PseudoTable(const PseudoTable&) = delete;
 
     // Returns the loss and writes its gradient.
-    double value(const double* w, double* gradient, int n_threads, const std::function<bool()>& poll) const;
+    double value(const double* w, double* gradient, const PseudoKernels& kernels, int n_threads,
+                 const std::function<bool()>& poll) const;
     int64_t size() const { return size_; }
 
 private:
@@ -80,7 +84,7 @@ private:
 
     int64_t n_samples_, n_nodes_, K_, stride_, size_ = 0;
     std::vector<int32_t> states_;
-    std::vector<double> weights_, bank_, one_hot_;
+    Buffer weights_, bank_, one_hot_;
     std::vector<std::unique_ptr<int32_t[]>> columns_;
     std::vector<std::unique_ptr<PseudoTerm[]>> terms_;  // of a part, all its rows
     std::vector<const PseudoTerm*> starts_;

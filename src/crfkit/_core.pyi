@@ -456,5 +456,5 @@ class PseudoTable:
     @property
     def size(self) -> int: ...
 
-    def value(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+    def value(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, kernels: str = 'auto') -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
         """(pseudo-likelihood, its gradient)"""
