@@ -17,12 +17,12 @@ def pseudo_table(data: GraphData, field: GraphField, labels: Ids) -> _core.Pseud
     N = len(data)
     n, E = field.n_types, field.n_edge_types
     graph = data.graph
-    if graph.n_nodes != N * n or graph.n_edges != N * E or data.node_types is None or (E and data.edge_types is None):
+    if graph.n_nodes != N * n or graph.n_edges != N * E:
         return None
     edges = graph.edges.reshape(N, E, 2)
     shift = n * np.arange(N)[:, None, None]
     for given, count in ((data.node_types, n), (data.edge_types, E)):
-        if count and not np.array_equal(given, np.tile(np.arange(count), N)):
+        if count and (given is None or not np.array_equal(given, np.tile(np.arange(count), N))):
             return None
     if not np.array_equal(graph.node_offsets, n * np.arange(N + 1)) or not np.array_equal(edges, edges[:1] + shift):
         return None
