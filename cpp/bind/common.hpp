@@ -90,5 +90,6 @@ void bind_graph_gibbs(nb::module_& m);
 void bind_graph_pseudo(nb::module_& m);
 void bind_graph_icm(nb::module_& m);
 void bind_inverted(nb::module_& m);
+void bind_pseudo_table(nb::module_& m);
 
 }  // namespace crfkit

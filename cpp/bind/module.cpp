@@ -2,6 +2,7 @@
 
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of crfkit.";
+    nb::set_leak_warnings(false);  // objects that caches and globals of Python keep live until the process ends
     crfkit::bind_strings(m);
     crfkit::bind_encoder(m);
     crfkit::bind_chain(m);
@@ -15,4 +16,5 @@ NB_MODULE(_core, m) {
     crfkit::bind_graph_pseudo(m);
     crfkit::bind_graph_icm(m);
     crfkit::bind_inverted(m);
+    crfkit::bind_pseudo_table(m);
 }

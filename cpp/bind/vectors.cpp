@@ -1,5 +1,6 @@
 #include "../core/vectors.hpp"
 
+#include "../core/secant.hpp"
 #include "common.hpp"
 
 namespace crfkit {
@@ -62,6 +63,36 @@ void bind_rows(nb::module_& m) {
 }  // namespace
 
 void bind_vectors(nb::module_& m) {
+    m.def(
+        "dot",
+        [](const Array<double>& x, const Array<double>& y, int n_threads) {
+            check(x.size(), y.size());
+            double product = 0.0;
+            without_gil([&] { rows_dot(x.data(), 1, static_cast<int64_t>(x.size()), y.data(), &product, n_threads); });
+            return product;
+        },
+        "x"_a, "y"_a, "n_threads"_a, "x · y");
+    m.def(
+        "combine",
+        [](const Array<double>& x, double a, const Array<double>& y, int n_threads) {
+            check(x.size(), y.size());
+            nb::capsule owner;
+            double* out = allocate<double>(x.size(), owner);
+            without_gil(
+                [&] { rows_combine(&a, y.data(), 1, static_cast<int64_t>(x.size()), 1.0, x.data(), out, n_threads); });
+            return Numpy1<double>(out, {x.size()}, owner);
+        },
+        "x"_a, "a"_a, "y"_a, "n_threads"_a, "x + a·y");
+    m.def(
+        "secant_products",
+        [](const Array<double>& x, const Array<double>& g, const Array<double>& x_new, const Array<double>& g_new) {
+            for (const size_t n : {g.size(), x_new.size(), g_new.size()}) check(x.size(), n);
+            const auto p = without_gil([&] {
+                return secant_products(x.data(), g.data(), x_new.data(), g_new.data(), static_cast<int64_t>(x.size()));
+            });
+            return std::make_tuple(p[0], p[1], p[2], p[3], p[4]);
+        },
+        "x"_a, "g"_a, "x_new"_a, "g_new"_a, "(s·s, s·y, y·y, s·g_new, s·g) with s = x_new − x and y = g_new − g");
     bind_rows<double>(m);
     bind_rows<float>(m);
 }

@@ -3,6 +3,7 @@
 
 #include "chain.hpp"
 #include "messages.hpp"
+#include "pseudo_table.hpp"
 
 namespace crfkit {
 
@@ -37,12 +38,18 @@ const ChainKernels* find_kernels(const char* name) {
 const MessageKernels* find_message_kernels(const char* name) {
     return find(name, message_kernels_generic(), &message_kernels_avx2(), &message_kernels_avx512());
 }
+const PseudoKernels* find_pseudo_kernels(const char* name) {
+    return find(name, pseudo_kernels_generic(), &pseudo_kernels_avx2(), &pseudo_kernels_avx512());
+}
 #else
 const ChainKernels* find_kernels(const char* name) {
     return find<ChainKernels>(name, kernels_generic(), nullptr, nullptr);
 }
 const MessageKernels* find_message_kernels(const char* name) {
     return find<MessageKernels>(name, message_kernels_generic(), nullptr, nullptr);
+}
+const PseudoKernels* find_pseudo_kernels(const char* name) {
+    return find<PseudoKernels>(name, pseudo_kernels_generic(), nullptr, nullptr);
 }
 #endif
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit.data.checks import Features
@@ -18,6 +20,7 @@ from crfkit.data.sequences import Floats
 from crfkit.inference.chain import count_threads
 from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.labelled import LabelledLoss
+from crfkit.losses.pseudo_table import pseudo_table
 from crfkit.protocols import Evaluation
 
 
@@ -37,6 +40,19 @@ class PseudoLikelihood(LabelledLoss):
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> PseudoEvaluation:
         return PseudoEvaluation(self, w)
+
+    def subset(self, ids: ArrayLike) -> PseudoLikelihood:
+        """The loss of some graphs only."""
+        part = super().subset(ids)
+        part.__dict__["_table"] = None  # evaluated once, mostly: a table is not worth its making
+        return part
+
+    @cached_property
+    def _table(self) -> _core.PseudoTable | None:
+        return pseudo_table(self.data, self.field, self.labels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_table"}
 
     def lipschitz(self) -> float:
         """A bound of the Hessian's eigenvalues at every w, so of how fast the gradient changes.
@@ -81,8 +97,17 @@ class PseudoEvaluation(LazyEvaluation):
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss
+        if loss._table is not None:
+            both: tuple[float, Floats] = loss._table.value(self.w, count_threads(loss.n_threads))
+            return both
+        value, self.conditionals, nodes, edges = self._nodes_and_edges()
+        return value, loss.field.adjoint(loss.data, nodes, edges)
+
+    def _nodes_and_edges(self) -> tuple[float, Floats, Floats, Floats]:
+        """(the loss, conditionals, its derivatives by unary potentials and by coefficients)"""
+        loss = self._loss
         potentials = loss.field.potentials(loss.data, self.w)
-        value, self._conditionals, nodes, edges = _core.pseudo_value(
+        return _core.pseudo_value(
             loss.data.graph.native,
             potentials.unary,
             potentials.coefficients,
@@ -91,14 +116,11 @@ class PseudoEvaluation(LazyEvaluation):
             loss.data.node_weights,
             count_threads(loss.n_threads),
         )
-        return value, loss.field.adjoint(loss.data, nodes, edges)
 
-    @property
+    @cached_property
     def conditionals(self) -> Floats:
         """[n, K] p(y_i = k | the labels of the neighbours)."""
-        if self._both is None:
-            self._both = self._evaluate()
-        return self._conditionals
+        return self._nodes_and_edges()[1]
 
     def hessp(self, v: Floats) -> Floats:
         """∇²loss(w)·v."""

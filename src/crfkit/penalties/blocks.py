@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
-
+from crfkit.arrays import namespace
 from crfkit.errors import ParameterError
 from crfkit.penalties.none import NoPenalty
 from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
@@ -155,7 +154,7 @@ class _RestBlocks(_Blocks):
 
     def epigraph_start(self, w: Vector) -> tuple[Vector, Vector]:
         """(α, its cost) of all parts, one after another."""
-        xp = array_namespace(w)
+        xp = namespace(w)
         starts = [part.epigraph_start(w[place]) for _, place, part in self.parts]
         return xp.concat([alpha for alpha, _ in starts]), xp.concat([cost for _, cost in starts])
 

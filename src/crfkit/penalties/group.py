@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from array_api_compat import array_namespace
 
 from crfkit import _core
-from crfkit.arrays import is_native
+from crfkit.arrays import is_native, namespace
 from crfkit.errors import ParameterError
 from crfkit.penalties.groups import Groups
 from crfkit.penalties.l1 import L1
@@ -46,7 +46,7 @@ class _Group:
         raise NotImplementedError
 
     def value(self, w: Vector) -> float:
-        return self.strength * float(array_namespace(w).sum(self._norms(w)))
+        return self.strength * float(namespace(w).sum(self._norms(w)))
 
     def critical_strength(self, gradient: Vector) -> float:
         """The least strength at which w = 0 is optimal for the weights of groups, from the gradient there."""
@@ -122,6 +122,9 @@ class GroupLinf(_Group):
         return GroupLinf(strength, self.groups)
 
     def _norms(self, w: Vector) -> Vector:
+        if is_native(w):
+            self.groups.check(w)
+            return _core.norms_linf(w, self.groups.native)
         return self.groups.reduce(_sizes, w)
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
@@ -129,7 +132,7 @@ class GroupLinf(_Group):
         sgn(w_j)·e_j over the largest weights j: the sub-gradient is −g less its projection onto it."""
         if is_native(w, gradient):
             self.groups.check(w)
-            return _core.least_subgradient_linf(w, gradient, self.strength, self.groups.members, self.groups.offsets)
+            return _core.least_subgradient_linf(w, gradient, self.strength, self.groups.native)
 
         def least(x: Vector, g: Vector) -> Vector:
             xp = array_namespace(x)
@@ -158,7 +161,7 @@ class GroupLinf(_Group):
         """The nearest (w, α) with |w_k| ≤ α_G for all k of every group G; in the core, for vectors of NumPy."""
         if is_native(w, alpha):
             self.groups.check(w)
-            return _core.project_epigraph_linf(w, alpha, self.groups.members, self.groups.offsets)
+            return _core.project_epigraph_linf(w, alpha, self.groups.native)
         near: tuple[Vector, Vector] = self.groups.map_with(linf_cone, w, alpha)
         return near
 

@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
+from crfkit import _core
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 
@@ -49,6 +50,10 @@ class Groups:
         """[groups + 1] where the members of each group begin and end."""
         sizes = np.unique(self.ids[self.members], return_counts=True)[1]
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def native(self) -> _core.GroupMembers:
+        return _core.GroupMembers(self.members, self.offsets)
 
     @cached_property
     def places(self) -> tuple[NDArray[np.int64], ...]:

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
-
-from crfkit.arrays import combine, dot, norm
+from crfkit.arrays import combine, dot, namespace, norm
 from crfkit.protocols import Vector
 from crfkit.solvers.descent import saved_vector
 from crfkit.solvers.objective import Objective, Point
@@ -40,7 +38,7 @@ class EpigraphForm:
         if self.rest is None:
             return self.at(w0)
         alpha = saved_vector(saved, "alpha", self._alpha) if "alpha" in saved else self._alpha
-        return self.at(self.project(array_namespace(w0).concat([w0, alpha])))
+        return self.at(self.project(namespace(w0).concat([w0, alpha])))
 
     def at(self, x: Vector, near: Lifted | None = None) -> Lifted:
         """The objective at x; `near` is the iterate that it is tried from."""
@@ -48,12 +46,12 @@ class EpigraphForm:
         if self.rest is None:
             return Lifted(x, point.smooth_value, point.grad, point)
         value = point.smooth_value + (dot(self._cost, x[self.n :]) if x.shape[0] > self.n else 0.0)
-        return Lifted(x, value, array_namespace(x).concat([point.grad, self._cost]), point)
+        return Lifted(x, value, namespace(x).concat([point.grad, self._cost]), point)
 
     def project(self, x: Vector) -> Vector:
         if self.rest is None:
             return x
-        return array_namespace(x).concat(list(self.rest.project_epigraph(x[: self.n], x[self.n :])))
+        return namespace(x).concat(list(self.rest.project_epigraph(x[: self.n], x[self.n :])))
 
     def residual(self, at: Lifted) -> float:
         """‖P(x − ∇f) − x‖: zero at an optimum and only there."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from crfkit.arrays import combine, dot
+from crfkit.arrays import secant_products
 from crfkit.protocols import Vector
 
 ROUNDING = 8 * 2.0**-52  # of f, four times in φ
@@ -37,11 +37,10 @@ class Secant:
 
     @classmethod
     def between(cls, x: Vector, f: float, g: Vector, x_new: Vector, f_new: float, g_new: Vector) -> Secant:
-        s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
-        sy, up, down = dot(s, y), dot(s, g_new), dot(s, g)
+        ss, sy, yy, up, down = secant_products(x, g, x_new, g_new)
         phi = 4.0 * (f - f_new) + 2.0 * (up + down)
         known = abs(phi) > ROUNDING * max(abs(f), abs(f_new), abs(up), abs(down))
-        return cls(dot(s, s), sy, dot(y, y), phi if known and sy + phi > 0 else 0.0)
+        return cls(ss, sy, yy, phi if known and sy + phi > 0 else 0.0)
 
     @property
     def curved(self) -> bool:
