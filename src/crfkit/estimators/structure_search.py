@@ -171,10 +171,13 @@ class Search:
         return worth, w
 
     def _prices(self, loss: EdgeLoss) -> Floats:
-        """[E] (K_i − 1)(K_j − 1)·features·log n + 4γ·log p."""
+        """[E] df·log n + 4γ·log p, where df is (K_i − 1)(K_j − 1)·features."""
         table = loss.table
         K = table.n_states.astype(float)
-        df = (K[loss.edges[:, 0]] - 1) * (K[loss.edges[:, 1]] - 1) * table.widths[1]
+        first, second = K[loss.edges[:, 0]] - 1, K[loss.edges[:, 1]] - 1
+        df = first * second * table.widths[1]
+        if not table.ising:  # what tables say on one end given features of the other: seen by one conditional only
+            df += table.edge_parts[1] * (first + second) * (0.5 if isinstance(loss, StructurePseudoLikelihood) else 1.0)
         prices: Floats = df * math.log(max(table.total, 2.0)) + 4.0 * self.gamma * math.log(table.n_variables)
         return prices
 
