@@ -220,8 +220,8 @@ class TableEncoder:
                 raise DataError("the model has no inputs; X must be None")
             return None, None
         if X is None:
-            own = f" and {self.n_own} of each variable" if self.n_own else ""
-            raise DataError(f"the model has {len(self.features)} features of rows{own}; X is None")
+            more = f" and {self.n_own} of each variable" if self.n_own else ""
+            raise DataError(f"the model has {len(self.features)} features{more}; X is None")
         if not self.n_own:
             return self._shared(X), None
         shared, own = split_inputs(X)

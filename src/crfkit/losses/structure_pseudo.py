@@ -4,8 +4,8 @@
 
 D [m, S] are indicators of states, W_f [S, S] the couplings of feature f: symmetric, 0 within a variable. With R the
 derivative by L, the gradient by the couplings is Dᵀ(X_f ⊙ R) plus its transpose: of all edges, active or not, at once.
-Features of variables, O_f [m, S] by the columns of D, add O_f ⊙ (D A_f) + (D ⊙ O_f) A_fᵀ to L, where A_f[a, b] is the
-weight of the feature of b's variable, with the gradient Dᵀ(O_f ⊙ R) + Rᵀ(D ⊙ O_f).
+Features of variables, Q_f [m, S] by the columns of D, add Q_f ⊙ (D A_f) + (D ⊙ Q_f) A_fᵀ to L, where A_f[a, b] is the
+weight of the feature of b's variable, with the gradient Dᵀ(Q_f ⊙ R) + Rᵀ(D ⊙ Q_f).
 Binary variables in the Ising form have one column ±1 each: log(1 + exp(−2·D·L)).
 """
 
@@ -68,10 +68,10 @@ class StructurePseudoLikelihood(EdgeLoss):
         D, X = table.indicators, table.features
         S = D.shape[1]
         V = w[field.layout["node"]].reshape(S, field.n_node_features)
-        F, O = X.shape[1], table.own_columns
+        F, Q = X.shape[1], table.own_columns
         found = np.broadcast_to(X @ V[:, :F].T, D.shape).copy()
-        for f in range(len(O)):
-            found += O[f] * V[:, F + f]
+        for f in range(len(Q)):
+            found += Q[f] * V[:, F + f]
         if len(self.edges):
             edge_weights = w[field.layout["edge"]].reshape(-1, field.n_edge_features)
             W = np.zeros((S, S))
@@ -87,19 +87,19 @@ class StructurePseudoLikelihood(EdgeLoss):
             for f in range(own):
                 W[columns, rows] = edge_weights[:, shared + f]
                 W[rows, columns] = edge_weights[:, shared + own + f]
-                found += O[f] * (D @ W)
-                found += (D * O[f]) @ W.T
+                found += Q[f] * (D @ W)
+                found += (D * Q[f]) @ W.T
         return found
 
-    def node_gradient(self, R: Floats, X: Floats, O: Floats) -> Floats:
-        """Rᵀ[X, O], flat."""
+    def node_gradient(self, R: Floats, X: Floats, Q: Floats) -> Floats:
+        """Rᵀ[X, Q], flat."""
         if not self.table.has_inputs:
             return np.asarray(R.sum(axis=0) * X[0, 0])
-        if not len(O):
+        if not len(Q):
             return (R.T @ X).ravel()
-        return np.hstack([R.T @ X, np.einsum("ms,fms->sf", R, O)]).ravel()
+        return np.hstack([R.T @ X, np.einsum("ms,fms->sf", R, Q)]).ravel()
 
-    def pair_sums(self, R: Floats, D: Floats, X: Floats, O: Floats) -> Floats:
+    def pair_sums(self, R: Floats, D: Floats, X: Floats, Q: Floats) -> Floats:
         """[F, S, S] Dᵀ(X_f ⊙ R) and its transpose; of features of variables those of rows, then of columns."""
         out = np.empty((self.field.n_edge_features, D.shape[1], D.shape[1]))
         shared, own = self.table.edge_parts
@@ -107,7 +107,7 @@ class StructurePseudoLikelihood(EdgeLoss):
             G = D.T @ (R * X[:, f : f + 1] if self.table.has_inputs else R)
             np.add(G, G.T, out=out[f])
         for f in range(own):
-            G = D.T @ (O[f] * R) + R.T @ (D * O[f])
+            G = D.T @ (Q[f] * R) + R.T @ (D * Q[f])
             out[shared + f], out[shared + own + f] = G.T, G
         return out
 
@@ -153,8 +153,8 @@ class StructurePseudoLikelihood(EdgeLoss):
         R = R * table.weights[:, None]
         if scale is not None:
             R *= scale
-        D, X, O = table.indicators, table.features, table.own_columns
-        return self.packed(self.node_gradient(R, X, O), self.pair_sums(R, D, X, O))
+        D, X, Q = table.indicators, table.features, table.own_columns
+        return self.packed(self.node_gradient(R, X, Q), self.pair_sums(R, D, X, Q))
 
     def _pair_gradient(self, evaluation: Any) -> Floats:
         pairs: Floats = evaluation.pairs
@@ -221,9 +221,9 @@ class StructureEvaluation:
         """The diagonal: Σ weight · feature² · p(1 − p) · indicator²."""
         loss, p = self._loss, self._both[1]
         table = loss.table
-        X, O = np.square(table.features), np.square(table.own_columns)
+        X, Q = np.square(table.features), np.square(table.own_columns)
         R = (4.0 if table.ising else 1.0) * table.weights[:, None] * p * (1.0 - p)
-        return loss.packed(loss.node_gradient(R, X, O), loss.pair_sums(R, np.square(table.indicators), X, O))
+        return loss.packed(loss.node_gradient(R, X, Q), loss.pair_sums(R, np.square(table.indicators), X, Q))
 
     def hessian(self) -> Floats:
         """[size, size], dense. Variable i sees Z_i = X ⊗ [1, indicators of its neighbours]:
