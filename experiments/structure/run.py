@@ -74,7 +74,7 @@ def ranking(table: PairwiseTable, norm: str, form: str) -> dict[tuple[int, int],
     return {divmod(e, p): float(np.linalg.norm(w[found.block_index == e])) for e in found.active_ids.tolist()}
 
 
-def conditional(seed: int) -> dict[str, Any]:
+def conditional(seed: int, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     table = random_pairwise(NODES, FEATURES, SAMPLES, seed=seed)
     true = {(i, j) for i, j in table.edges.tolist()}
     pairs = list(combinations(range(NODES), 2))
@@ -85,6 +85,7 @@ def conditional(seed: int) -> dict[str, Any]:
         sizes = make()
         precision = average_precision_score([pair in true for pair in pairs], [sizes.get(pair, 0.0) for pair in pairs])
         rows.setdefault(name, {}).update(ap=float(precision), ap_seconds=time.perf_counter() - begin)
+        save(rows)
         print(seed, name, f"AP {precision:.3f}", f"{rows[name]['ap_seconds']:.1f} s", flush=True)
 
     def selected(name: str, found: Pairs, seconds: float) -> None:
@@ -92,6 +93,7 @@ def conditional(seed: int) -> dict[str, Any]:
         rows.setdefault(name, {}).update(
             f1=score, edges=len(found), hits=len(found & true), true=len(true), seconds=seconds
         )
+        save(rows)
         print(seed, name, f"F1 {score:.3f}, {len(found & true)} of {len(found)} right", f"{seconds:.1f} s", flush=True)
 
     scores, chosen = mutual_information(table.Y)
@@ -114,7 +116,7 @@ def conditional(seed: int) -> dict[str, Any]:
     return rows
 
 
-def planted(seed: int) -> dict[str, Any]:
+def planted(seed: int, save: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     rng = np.random.default_rng(1000 + seed)
     p, rows = 20, 3000
     all_pairs = np.array(list(combinations(range(p), 2)), dtype=np.int32)
@@ -130,6 +132,8 @@ def planted(seed: int) -> dict[str, Any]:
         begin = time.perf_counter()
         found = edges_of(StructureLearner(edge_strength=rule, n_threads=1).fit(Y))
         out[rule] = {"f1": f1(found, true), "edges": len(found), "seconds": time.perf_counter() - begin}
+        if len(out) == 3:
+            save(out)
         print("planted", seed, rule, f"F1 {out[rule]['f1']:.3f}", f"{out[rule]['seconds']:.1f} s", flush=True)
     return out
 
@@ -172,9 +176,9 @@ def report(results: dict[str, Any]) -> str:
         lines += ["| | average precision | F1 | edges right, selected, true | seconds |", "|---|---|---|---|---|"]
         for name in names:
             those = [trials[seed].get(name, {}) for seed in seeds]
-            counts = [np.mean([r[k] for r in those if k in r]) if "f1" in those[0] else 0 for k in COUNTS]
-            told = ", ".join(f"{c:.1f}" for c in counts[:3]) if "f1" in those[0] else ""
-            seconds = np.mean([r.get("seconds", 0.0) or r.get("ap_seconds", 0.0) for r in those])
+            chosen = [r for r in those if "f1" in r]
+            told = ", ".join(f"{np.mean([r[k] for r in chosen]):.1f}" for k in COUNTS) if chosen else ""
+            seconds = np.mean([r.get("seconds", 0.0) or r.get("ap_seconds", 0.0) for r in those if r])
             lines.append(f"| {name} | {spread(those, 'ap')} | {spread(those, 'f1')} | {told} | {seconds:.1f} |")
     if trials := results.get("planted"):
         lines += [f"\n### 20 binary variables, 24 edges, 3,000 samples: means of {len(trials)} fields\n"]
@@ -231,7 +235,8 @@ def main() -> None:
     for name, run in (("planted", planted), ("conditional", conditional)):
         if name in parts:
             for seed in numbers(options.seeds):
-                save(name, str(seed), run(seed))
+                key = str(seed)
+                save(name, key, run(seed, lambda rows, name=name, key=key: save(name, key, rows)))  # type: ignore[misc]
     if "tables" in parts and options.data is not None:
         for name in options.tables.split(","):
             save("tables", name, tables(options.data, [name])[name])

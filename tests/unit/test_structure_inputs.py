@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from crfkit import GraphCRF, StructureLearner
 from crfkit.data.graph import Graph
@@ -9,11 +10,13 @@ from crfkit.data.graphs import GraphData
 from crfkit.data.observations import Observations
 from crfkit.errors import DataError
 from crfkit.estimators.graph_inputs import split_inputs
+from crfkit.estimators.structure_search import Search, Solution
 from crfkit.inference.engines import make_engine
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.losses.structure_likelihood import StructureLikelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.synthetic import random_pairwise
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
 CASES = ["ising", "mixed", "shared too", "ising shared too", "plain edges"]
@@ -199,3 +202,37 @@ def test_inputs_of_wrong_shapes(learnt):
         with pytest.raises(DataError, match=match):
             learnt.predict(X)
     assert split_inputs(([0.0, 1.0], [1.0, 0.0])) == (([0.0, 1.0], [1.0, 0.0]), None)  # a table of two rows
+
+
+# --- rules, where edges have features
+
+
+def test_pruning_ends_where_no_edge_is_missed():
+    table = random_pairwise(8, 3, 400, seed=1)
+    rows = Observations.of(table.Y, 2, np.ones((400, 1)), None, True, True, table.X)
+    search = Search("grafting-light", "2")
+    empty = search.empty(StructurePseudoLikelihood(rows))
+    weak = search.solve(empty, 0.05 * search.critical_strength(empty))
+    pruned = search.refit(weak)
+    assert search.ebic(pruned) < search.ebic(search.refit(weak, prune=False))
+    for edge in np.setdiff1d(weak.support, pruned.support):  # putting any edge back does not pay
+        more, place = pruned.loss.activate([edge])
+        start = np.full(more.size, 1e-9)
+        start[place] = pruned.w
+        assert search.ebic(search.refit(Solution(more, start), prune=False)) > search.ebic(pruned)
+
+
+def test_prices_of_edges_with_features():
+    plain = Observations.of(np.zeros((50, 3), dtype=int), 2, np.ones((50, 1)), None, True)
+    search = Search()
+    one = search._prices(StructurePseudoLikelihood(plain, None, [1, 2]))
+    assert one.tolist() == pytest.approx([np.log(50) + 2 * np.log(3)] * 2)
+    table, *_ = make_table("ising")
+    many = search._prices(StructurePseudoLikelihood(table, None, [1]))
+    level = chi2.sf(np.log(table.total) + 2 * np.log(P), 1)
+    assert chi2.sf(many[0], 5) == pytest.approx(level)  # [1, f_i, f_j] of two features each
+
+
+def test_one_variable_has_no_edges():
+    with pytest.warns(UserWarning, match="there are no pairs to choose from; the graph is empty"):
+        assert StructureLearner().fit([[0], [1], [1]]).edges_ == []

@@ -189,9 +189,10 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         self.result_: Result | None = learned.solution.result
         self.inference_status_: InferenceStatus | None = None
         if not len(self.edges_):
+            why = f"the edge strength is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
+            none = len(encoder.variables) == 1 or (pairs is not None and not len(pairs))
             warnings.warn(
-                f"no edge was selected: the edge strength is {learned.strength:g}, and from {learned.critical:g} on "
-                "all edges are zero; the graph is empty",
+                f"no edge was selected: {'there are no pairs to choose from' if none else why}; the graph is empty",
                 UserWarning,
                 stacklevel=2,
             )

@@ -135,8 +135,10 @@ class Search:
             poor = refitted.loss.active_ids[np.argsort(worth, kind="stable")[: np.count_nonzero(worth < 0)]]
             if not len(poor):
                 break
-            smaller = self._without(refitted, poor, w)
             # The second order is far off where edges with many features make conditionals certain: fewer, then.
+            if refitted.loss.table.widths[1] > 1:
+                poor, w = poor[: max(1, len(poor) // 4)], refitted.w
+            smaller = self._without(refitted, poor, w)
             while refitted.loss.table.widths[1] > 1 and len(poor) > 1:
                 fewer = self._without(refitted, poor := poor[: len(poor) // 2], refitted.w)
                 if self.ebic(fewer) > self.ebic(smaller):
