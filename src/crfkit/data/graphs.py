@@ -117,10 +117,12 @@ class GraphData:
         Y: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         intercept: bool = True,
+        own: Floats | None = None,
     ) -> GraphData:
         """A table of `n_samples` rows: every row is a copy of `structure`, a type per variable and per edge.
 
         X [samples, features] is shared by all nodes and edges of a row; Y [samples, variables] are states, −1 unknown.
+        With features of its `own` [samples, variables, d] node i has [1, x, f_i], an edge [1, x, f_i, f_j].
         """
         n, E = structure.n_nodes, structure.n_edges
         features, rows = with_intercept(X, n_samples, intercept, "features")
@@ -128,12 +130,23 @@ class GraphData:
         labels = None
         if Y is not None:
             labels = whole_numbers(Y, "labels", (n_samples, n)).ravel()
+        nodes: Any = features
+        edges: Any = features
+        node_rows: Any = np.repeat(row, n)
+        edge_rows: Any = np.repeat(row, E)
+        if own is not None:
+            i, j = structure.edges.T
+            x: Any = features if isinstance(features, np.ndarray) else features.toarray()
+            d = own.shape[2]
+            nodes = np.hstack([x[node_rows], own.reshape(-1, d)])
+            edges = np.hstack([x[edge_rows], own[:, i].reshape(-1, d), own[:, j].reshape(-1, d)])
+            node_rows = edge_rows = None
         return cls(
             structure.repeat(n_samples),
-            features,
-            features,
-            np.repeat(row, n),
-            np.repeat(row, E),
+            nodes,
+            edges,
+            node_rows,
+            edge_rows,
             np.tile(np.arange(n, dtype=np.int32), n_samples),
             np.tile(np.arange(E, dtype=np.int32), n_samples),
             labels,

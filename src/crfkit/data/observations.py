@@ -19,7 +19,8 @@ class Observations:
     """Rows of states of p variables, with features or without.
 
     Make it with :meth:`of`, which keeps equal rows once where there are no features. Binary variables may be coded as
-    ±1 (`ising`: one column of ``indicators`` each), others have a column for each of their states.
+    ±1 (`ising`: one column of ``indicators`` each), others have a column for each of their states. With features of
+    variables, `own`, a node i has the features [x, f_i], an edge [x, f_i, f_j].
 
     >>> table = Observations.of([[0, 1], [0, 1], [1, 2]], [2, 3])
     >>> table.weights.tolist(), table.indicators.tolist()
@@ -32,6 +33,7 @@ class Observations:
     weights: Floats  # [m]
     ising: bool = False
     edge_inputs: bool = True  # whether edges see the features; else they have the first, the intercept
+    own: Floats | None = None  # [m, p, d]
 
     @classmethod
     def of(
@@ -42,8 +44,9 @@ class Observations:
         weights: ArrayLike | None = None,
         ising: bool = False,
         edge_inputs: bool = True,
+        own: Any = None,
     ) -> Observations:
-        """From states [rows, p]; features [rows, F] should begin with a column of ones."""
+        """From states [rows, p]; features [rows, F] should begin with a column of ones; own [rows, p, d]."""
         y = whole_numbers(states, "states")
         if y.ndim != 2:
             raise DataError(f"states must be a table [rows, variables]; got shape {y.shape}")
@@ -61,13 +64,21 @@ class Observations:
             features = np.asarray(features, dtype=np.float64)
             if features.ndim != 2 or len(features) != len(y):
                 raise DataError(f"features of shape {features.shape} for {len(y)} rows of states")
-        return cls(y, K, features, w, ising, edge_inputs)
+        if own is not None:
+            own = np.ascontiguousarray(own, dtype=np.float64)
+            if features is None or own.ndim != 3 or own.shape[:2] != y.shape:
+                raise DataError(
+                    f"features of variables of shape {own.shape} for states of shape {y.shape}; expected [rows, "
+                    "variables, features], besides features of rows (at least a column of ones)"
+                )
+        return cls(y, K, features, w, ising, edge_inputs, own)
 
     def take(self, rows: ArrayLike) -> Observations:
         """Some of the rows (those of `states`)."""
         ids = np.asarray(rows)
         inputs = None if self.inputs is None else self.inputs[ids]
-        return replace(self, states=self.states[ids], inputs=inputs, weights=self.weights[ids])
+        own = None if self.own is None else self.own[ids]
+        return replace(self, states=self.states[ids], inputs=inputs, weights=self.weights[ids], own=own)
 
     def reweighted(self, weights: Floats) -> Observations:
         """The same rows with other weights; those of weight 0 are left out."""
@@ -95,8 +106,26 @@ class Observations:
     @property
     def widths(self) -> tuple[int, int]:
         """(features of a node, features of an edge)"""
-        F = self.features.shape[1]
-        return F, F if self.edge_inputs else 1
+        F, d = self.features.shape[1], self.n_own
+        return F + d, F + 2 * d if self.edge_inputs else 1
+
+    @property
+    def n_own(self) -> int:
+        """How many features each variable has of its own."""
+        return 0 if self.own is None else self.own.shape[2]
+
+    @property
+    def edge_parts(self) -> tuple[int, int]:
+        """(shared features of an edge, features that it has from each end)"""
+        return (self.features.shape[1], self.n_own) if self.edge_inputs else (1, 0)
+
+    @cached_property
+    def own_columns(self) -> Floats:
+        """[d, m, S] features of variables, for every column of ``indicators``."""
+        if self.own is None:
+            return np.zeros((0, len(self.states), 1))
+        by_feature = np.ascontiguousarray(np.moveaxis(self.own, 2, 0))
+        return by_feature if self.ising else np.repeat(by_feature, self.n_states, axis=2)
 
     @cached_property
     def starts(self) -> Ids:
@@ -124,9 +153,26 @@ class Observations:
     @cached_property
     def pair_counts(self) -> Floats:
         """[F, ΣK, ΣK] Σ_rows weight · feature · (indicator of a state) · (indicator of another), of edge features."""
-        D, c = self.one_hot, self.weights[:, None]
-        F = self.widths[1]
-        return np.stack([D.T @ (D * (c * self.features[:, f : f + 1])) for f in range(F)])
+        return self.pair_products(self.one_hot)
+
+    def pair_products(self, Q: Floats) -> Floats:
+        """[F, ΣK, ΣK] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, ΣK]."""
+        c = self.weights[:, None]
+        shared, own = self.edge_parts
+        out = [Q.T @ (Q * (c * self.features[:, f : f + 1])) for f in range(shared)]
+        first = []
+        for f in range(own):
+            values = np.repeat(self.own[:, :, f], self.n_states, axis=1)  # type: ignore[index]
+            first.append((Q * (c * values)).T @ Q)
+        return np.stack([*out, *first, *(G.T for G in first)])
+
+    def pair_features(self, i: int, others: Any) -> Floats:
+        """[m, others, F] the features of the edges between i and variables above it."""
+        shared, own = self.edge_parts
+        x = np.broadcast_to(self.features[:, None, :shared], (len(self.states), len(others), shared))
+        if not own or self.own is None:
+            return x
+        return np.concatenate([x, np.broadcast_to(self.own[:, i : i + 1], (*x.shape[:2], own)), self.own[:, others]], 2)
 
     def positions(self, pairs: Ids) -> tuple[Ids, Ids]:
         """(rows, columns) in a matrix [S, S] of the couplings of pairs [E, 2] of variables: K_i·K_j each, row-major."""

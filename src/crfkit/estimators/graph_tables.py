@@ -13,6 +13,7 @@ from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.estimators.graph_inputs import check_own, split_inputs
 from crfkit.estimators.graph_labels import Labels, check_classes, learn_classes, read_labels, to_states
 from crfkit.fields.graph import GraphField
 from crfkit.modelfile import Contents
@@ -27,7 +28,8 @@ class TableEncoder:
     features: list[str] | None  # None: there are no inputs
     structure: Graph
     intercept: bool = True
-    edge_inputs: bool = True  # whether edges see the features of the row
+    edge_inputs: bool = True  # whether edges see the features
+    n_own: int = 0  # features of each variable, besides those of the row
 
     kind = "table"
     node_form = "reference"
@@ -67,8 +69,9 @@ class TableEncoder:
 
     def field(self, node_form: str, edge_form: str) -> GraphField:
         """A set of weights for every variable and every edge."""
-        width, structure = len(self.feature_names), self.structure
-        edge_width = width if self.edge_inputs else 1
+        structure, own = self.structure, self.n_own
+        width = len(self.feature_names)
+        edge_width = width + own if self.edge_inputs else 1
         states = np.array(self.n_states)
         return GraphField(states, width, edge_width, structure.n_edges, node_form, edge_form, structure.edges)
 
@@ -90,14 +93,15 @@ class TableEncoder:
             each = np.ones(len(states)) if weights is None else weights_of(weights, "row", len(states))
             states, which = np.unique(states, axis=0, return_inverse=True)
             weights = np.bincount(which.ravel(), weights=each)
-        return self._data(self.inputs(X), len(states), states, weights)
+        return self._data(*self.inputs(X), len(states), states, weights)
 
     def encode(self, X: Any, observed: Any = None) -> GraphData:
         """Rows to graphs. Without inputs X is None, and there are as many rows as in `observed`, or one."""
-        inputs = self.inputs(X)
-        if inputs is not None:
-            return self._data(inputs, inputs.shape[0])
-        return self._data(None, 1 if observed is None else len(observed))
+        shared, own = self.inputs(X)
+        rows = own if own is not None else shared
+        if rows is not None:
+            return self._data(shared, own, rows.shape[0])
+        return self._data(None, None, 1 if observed is None else len(observed))
 
     def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
         """[n] states, −1 where unknown."""
@@ -147,14 +151,22 @@ class TableEncoder:
 
     def edge_name(self, edge: int, feature: int) -> tuple[Any, ...]:
         i, j = self.structure.edges[edge]
-        names = self.feature_names if self.edge_inputs else ["intercept"]
+        names = self._shared_names() if self.edge_inputs else ["intercept"]
+        names = [*names, *(f"{own} of {self.variables[k]}" for k in (i, j) for own in self._own_names())]
         return (self.variables[i], self.variables[j]), names[feature]
 
     @property
     def feature_names(self) -> list[str]:
+        """Of nodes."""
+        return [*self._shared_names(), *self._own_names()]
+
+    def _shared_names(self) -> list[str]:
         if self.features is None:
             return ["intercept"]
         return ["intercept", *self.features] if self.intercept else self.features
+
+    def _own_names(self) -> list[str]:
+        return [f"f{k}" for k in range(self.n_own)]
 
     def node_classes(self, variable: int) -> Labels:
         return self.classes[variable]
@@ -172,6 +184,7 @@ class TableEncoder:
             "features": self.features,
             "intercept": self.intercept,
             "edge_inputs": self.edge_inputs,
+            **({"own_features": self.n_own} if self.n_own else {}),
         }
         return metadata, {"structure": self.structure.edges.ravel()}
 
@@ -182,6 +195,9 @@ class TableEncoder:
         features = contents.entry("features", list, type(None))
         if not classes or len(variables) != len(classes):
             raise ModelFileError(f"{len(variables)} variables, but labels of {len(classes)}")
+        own = contents.entry("own_features", int) if "own_features" in contents.metadata else 0
+        if own < 0 or (own and features is None):
+            raise ModelFileError(f"the metadata entry 'own_features' is {own!r}")
         edges = contents.tensor("structure", np.int32)
         if len(edges) % 2:
             raise ModelFileError("the edges are not pairs")
@@ -192,18 +208,37 @@ class TableEncoder:
             Graph(len(classes), edges.reshape(-1, 2)),
             contents.entry("intercept", bool),
             contents.entry("edge_inputs", bool),
+            own,
         )
 
     # --- inputs
 
-    def inputs(self, X: Any) -> Any:
-        """The matrix of the model's features, or None."""
+    def inputs(self, X: Any) -> tuple[Any, Floats | None]:
+        """(the matrix of the features of rows, those of variables); None for what the model has not."""
         if self.features is None:
             if X is not None:
                 raise DataError("the model has no inputs; X must be None")
-            return None
+            return None, None
         if X is None:
-            raise DataError(f"the model has {len(self.features)} features; X is None")
+            more = f" and {self.n_own} of each variable" if self.n_own else ""
+            raise DataError(f"the model has {len(self.features)} features{more}; X is None")
+        if not self.n_own:
+            return self._shared(X), None
+        shared, own = split_inputs(X)
+        if (shared is None) == bool(self.features) or own is None:
+            parts = "a tuple ([samples, features], {})" if self.features else "an array {}"
+            expected = parts.format(f"[samples, {len(self.classes)}, {self.n_own}]")
+            raise DataError(f"the model has features of each variable: X must be {expected}")
+        own = check_own(own, len(self.classes), self.n_own)
+        if shared is None:
+            return np.zeros((len(own), 0)), own
+        shared = self._shared(shared)
+        if shared.shape[0] != len(own):
+            raise DataError(f"X has {shared.shape[0]} rows of features, and {len(own)} of features of variables")
+        return shared, own
+
+    def _shared(self, X: Any) -> Any:
+        assert self.features is not None
         names = column_names(X, "x")
         named = hasattr(X, "columns") and _named(self.features, "x")
         if named and (missing := [name for name in self.features if name not in names]):
@@ -216,8 +251,10 @@ class TableEncoder:
             X = X.to_numpy()
         return check_features(X, "X")
 
-    def _data(self, X: Any, rows: int, states: Ids | None = None, weights: ArrayLike | None = None) -> GraphData:
-        data = GraphData.table(rows, self.structure, X, states, weights, self.intercept)
+    def _data(
+        self, X: Any, own: Floats | None, rows: int, states: Ids | None = None, weights: ArrayLike | None = None
+    ) -> GraphData:
+        data = GraphData.table(rows, self.structure, X, states, weights, self.intercept, own)
         if self.edge_inputs:
             return data
         none = np.zeros(data.graph.n_edges, dtype=np.int32)

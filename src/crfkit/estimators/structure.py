@@ -51,7 +51,8 @@ def _done(result: Result, slope: float) -> bool:
 class StructureLearner(BaseEstimator):  # type: ignore[misc]
     """Learns which variables of a table depend on each other, given all others.
 
-    The variables are the columns of Y; with inputs X the field is conditional, p(Y | X). The objective is
+    The variables are the columns of Y; with inputs X the field is conditional, p(Y | X): node i has the features
+    [1, g, f_i], an edge [1, g, f_i, f_j], of features g of the row, f_i of the variable, or both. The objective is
     ``loss + node_strength/2·‖node weights‖² + edge_strength·Σ_edges ‖weights of the edge‖``: whole edges become zero.
     Binary variables have one coupling per edge and one bias each in ±1 coding (Ising); variables of more labels a table
     of K_i × K_j weights per edge, of which the penalty settles what biases could say as well.
@@ -171,7 +172,11 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         return training
 
     def fit(self, Y: Any, X: Any = None) -> StructureLearner:
-        """Learns from a table Y [samples, variables] of labels, and inputs X [samples, features] if there are any."""
+        """Learns from a table Y [samples, variables] of labels, and inputs X if there are any.
+
+        X is [samples, features], which all variables share, [samples, variables, features], of each variable, or a
+        tuple of both in this order; the other methods take it in the same form.
+        """
         training = self._training()
         encoder, states = learn_table(Y, X, bool(self.edge_features))
         constant = np.flatnonzero((states == states[0]).all(axis=0))
@@ -190,9 +195,10 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         self.result_: Result | None = learned.solution.result
         self.inference_status_: InferenceStatus | None = None
         if not len(self.edges_):
+            why = f"the edge strength is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
+            none = len(encoder.variables) == 1 or (pairs is not None and not len(pairs))
             warnings.warn(
-                f"no edge was selected: the edge strength is {learned.strength:g}, and from {learned.critical:g} on "
-                "all edges are zero; the graph is empty",
+                f"no edge was selected: {'there are no pairs to choose from' if none else why}; the graph is empty",
                 UserWarning,
                 stacklevel=2,
             )

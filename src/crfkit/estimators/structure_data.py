@@ -11,6 +11,7 @@ import numpy as np
 from crfkit.data.graph import Graph
 from crfkit.data.sequences import Ids
 from crfkit.errors import DataError, ParameterError
+from crfkit.estimators.graph_inputs import check_own, split_inputs
 from crfkit.estimators.graph_labels import Labels
 from crfkit.estimators.graph_tables import TableEncoder, column_names, read_columns
 
@@ -36,16 +37,20 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
                 "number or a name? Group its values, or leave it out"
             )
         found.append(classes)
-    features = None
+    features, n_own = None, 0
     if X is not None:
-        features = column_names(X, "x")
-        if not features:
+        shared, own = split_inputs(X)
+        features = [] if shared is None else column_names(shared, "x")
+        if not features and own is None:
             raise DataError("X has no columns; give X=None for a field without inputs")
-        if (rows := X.shape[0] if hasattr(X, "shape") else len(X)) != n:
-            raise DataError(f"X has {rows} rows, Y has {n}")
+        for part in (shared, own):
+            if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != n:
+                raise DataError(f"X has {rows} rows, Y has {n}")
+        if own is not None:
+            n_own = check_own(own, len(names)).shape[2]
     constant = [i for i, classes in enumerate(found) if len(classes) < 2]
     completed = [with_another(classes, found) if len(classes) < 2 else classes for classes in found]
-    encoder = TableEncoder(completed, names, features, Graph(len(names), _no_edges()), True, edge_inputs)
+    encoder = TableEncoder(completed, names, features, Graph(len(names), _no_edges()), True, edge_inputs, n_own)
     states = encoder.states(Y)
     if constant:
         _warn(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtrc, chdtri
 
 from crfkit.data.observations import Observations
 from crfkit.data.sequences import Floats, Ints
@@ -131,11 +132,26 @@ class Search:
         refitted = self._smooth(solution.reduced(), REFIT)
         while prune and len(refitted.loss.edges):
             worth, w = self._worth(refitted)
-            if (worth >= 0).all():
+            poor = refitted.loss.active_ids[np.argsort(worth, kind="stable")[: np.count_nonzero(worth < 0)]]
+            if not len(poor):
                 break
-            kept = refitted.loss.active_ids[worth >= 0]
-            refitted = self._smooth(Solution(*refitted.loss.keep(kept, w)), REFIT)
+            # The second order is far off where edges with many features make conditionals certain: fewer, then.
+            if refitted.loss.table.widths[1] > 1:
+                poor, w = poor[: max(1, len(poor) // 4)], refitted.w
+            smaller = self._without(refitted, poor, w)
+            while refitted.loss.table.widths[1] > 1 and len(poor) > 1:
+                fewer = self._without(refitted, poor := poor[: len(poor) // 2], refitted.w)
+                if self.ebic(fewer) > self.ebic(smaller):
+                    break
+                smaller = fewer
+            if self.ebic(smaller) > self.ebic(refitted) and refitted.loss.table.widths[1] > 1:
+                break
+            refitted = smaller
         return refitted
+
+    def _without(self, refitted: Solution, edges: Ints, w: Floats) -> Solution:
+        kept = np.setdiff1d(refitted.loss.active_ids, edges)
+        return self._smooth(Solution(*refitted.loss.keep(kept, w)), REFIT)
 
     def _worth(self, refitted: Solution) -> tuple[Floats, Floats]:
         """([E] by how much the extended BIC would rise without each edge, the weights without those that are < 0).
@@ -171,12 +187,24 @@ class Search:
         return worth, w
 
     def _prices(self, loss: EdgeLoss) -> Floats:
-        """[E] (K_i − 1)(K_j − 1)·features·log n + 4γ·log p."""
+        """[E] df·log n + 4γ·log p, where df is (K_i − 1)(K_j − 1).
+
+        With features, what is as unlikely by chance for df·features weights: log n for each would be too dear, as the
+        features of an edge are given, and not chosen.
+        """
         table = loss.table
         K = table.n_states.astype(float)
-        df = (K[loss.edges[:, 0]] - 1) * (K[loss.edges[:, 1]] - 1) * table.widths[1]
-        prices: Floats = df * math.log(max(table.total, 2.0)) + 4.0 * self.gamma * math.log(table.n_variables)
-        return prices
+        first, second = K[loss.edges[:, 0]] - 1, K[loss.edges[:, 1]] - 1
+        plain: Floats = first * second
+        prices: Floats = plain * math.log(max(table.total, 2.0)) + 4.0 * self.gamma * math.log(table.n_variables)
+        if table.widths[1] == 1:
+            return prices
+        df = plain * table.widths[1]
+        if not table.ising:  # what tables say on one end given features of the other: seen by one conditional only
+            df += table.edge_parts[1] * (first + second) * (0.5 if isinstance(loss, StructurePseudoLikelihood) else 1.0)
+        chance = chdtrc(plain, prices)
+        found: Floats = np.where(chance > 0, chdtri(df, np.maximum(chance, 1e-300)), prices * df / plain)
+        return found
 
     def _smooth(self, start: Solution, strength: float) -> Solution:
         penalties = {"node": L2(self.node_strength), "edge": L2(strength)}

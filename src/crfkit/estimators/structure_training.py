@@ -94,7 +94,7 @@ class StructureTraining:
                 f"form='ising' is for two labels; column {encoder.variables[i]} has {n_states[i]}: use form='full'"
             )
         ising = bool((n_states == 2).all()) and self.form != "full"
-        inputs: Any = encoder.inputs(X)
+        inputs, own = encoder.inputs(X)
         if inputs is not None:
             inputs = inputs if isinstance(inputs, np.ndarray) else inputs.toarray()
             inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
@@ -102,7 +102,8 @@ class StructureTraining:
         def of(rows: Ints | None = None) -> Observations:
             chosen: Any = slice(None) if rows is None else rows
             some = None if inputs is None else inputs[chosen]
-            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs)
+            its = None if own is None else own[chosen]
+            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs, its)
 
         return of
 

@@ -57,7 +57,9 @@ class StructureLikelihood(EdgeLoss):
         """Counts, or a graph for every row where there are inputs."""
         table, graph = self.table, self.graph
         if table.has_inputs:
-            data = GraphData.table(len(table.states), graph, table.features, table.states, table.weights, False)
+            data = GraphData.table(
+                len(table.states), graph, table.features, table.states, table.weights, False, table.own
+            )
             if table.edge_inputs:
                 return data
             return replace(data, edge_features=np.ones((1, 1)), edge_rows=np.zeros(data.graph.n_edges, dtype=np.int32))
@@ -111,22 +113,24 @@ class StructureLikelihood(EdgeLoss):
         Q = evaluation.marginals.nodes.reshape(-1, *used.shape)[:, used]  # [m or 1, ΣK]
         if not table.has_inputs:
             return table.total * np.outer(Q[0], Q[0])[None]
-        c = table.weights[:, None]
-        return np.stack([Q.T @ (Q * (c * table.features[:, f : f + 1])) for f in range(table.widths[1])])
+        return table.pair_products(Q)
 
     def _exact_pairs(self, w: Floats) -> Floats:
         table = self.table
         p, K = table.n_variables, int(table.n_states.max())
         potentials = self.field.potentials(self.data, w)
         rows = np.arange(len(self.data))  # one graph where there are no inputs
-        weighted = (table.weights[:, None] * table.features)[:, : table.widths[1]] if table.has_inputs else None
         out = np.zeros_like(table.pair_counts)
         engine = Junction(max_table=1 << 26)
         for i in np.flatnonzero(self._inactive.any(axis=1)).tolist():
             others = np.flatnonzero(self._inactive[i])
             pairs = np.stack(np.broadcast_arrays(rows[:, None] * p + i, rows[:, None] * p + others), axis=-1)
             found = engine.pair_marginals(potentials, pairs.reshape(-1, 2)).reshape(len(rows), len(others), K, K)
-            sums = found * table.total if weighted is None else np.einsum("mf,mjab->fjab", weighted, found)
+            if table.has_inputs:
+                weighted = table.weights[:, None, None] * table.pair_features(i, others)
+                sums = np.einsum("mjf,mjab->fjab", weighted, found)
+            else:
+                sums = found * table.total
             for j, block in zip(others.tolist(), np.moveaxis(sums, 1, 0), strict=True):
                 out[:, self._block(i), self._block(j)] = block[:, : table.n_states[i], : table.n_states[j]]
         return out

@@ -4,6 +4,8 @@
 
 D [m, S] are indicators of states, W_f [S, S] the couplings of feature f: symmetric, 0 within a variable. With R the
 derivative by L, the gradient by the couplings is Dᵀ(X_f ⊙ R) plus its transpose: of all edges, active or not, at once.
+Features of variables, Q_f [m, S] by the columns of D, add Q_f ⊙ (D A_f) + (D ⊙ Q_f) A_fᵀ to L, where A_f[a, b] is the
+weight of the feature of b's variable, with the gradient Dᵀ(Q_f ⊙ R) + Rᵀ(D ⊙ Q_f).
 Binary variables in the Ising form have one column ±1 each: log(1 + exp(−2·D·L)).
 """
 
@@ -66,32 +68,47 @@ class StructurePseudoLikelihood(EdgeLoss):
         D, X = table.indicators, table.features
         S = D.shape[1]
         V = w[field.layout["node"]].reshape(S, field.n_node_features)
-        found = np.broadcast_to(X @ V.T, D.shape).copy()
+        F, Q = X.shape[1], table.own_columns
+        found = np.broadcast_to(X @ V[:, :F].T, D.shape).copy()
+        for f in range(len(Q)):
+            found += Q[f] * V[:, F + f]
         if len(self.edges):
             edge_weights = w[field.layout["edge"]].reshape(-1, field.n_edge_features)
             W = np.zeros((S, S))
             rows, columns = self._places
-            for f in range(field.n_edge_features):
+            shared, own = table.edge_parts
+            for f in range(shared):
                 W[rows, columns] = edge_weights[:, f]
                 W[columns, rows] = edge_weights[:, f]
                 product = D @ W
                 if table.has_inputs:
                     product *= X[:, f : f + 1]
                 found += product
+            for f in range(own):
+                W[columns, rows] = edge_weights[:, shared + f]
+                W[rows, columns] = edge_weights[:, shared + own + f]
+                found += Q[f] * (D @ W)
+                found += (D * Q[f]) @ W.T
         return found
 
-    def node_gradient(self, R: Floats, X: Floats) -> Floats:
-        """Rᵀ X, flat."""
+    def node_gradient(self, R: Floats, X: Floats, Q: Floats) -> Floats:
+        """Rᵀ[X, Q], flat."""
         if not self.table.has_inputs:
             return np.asarray(R.sum(axis=0) * X[0, 0])
-        return (R.T @ X).ravel()
+        if not len(Q):
+            return (R.T @ X).ravel()
+        return np.hstack([R.T @ X, np.einsum("ms,fms->sf", R, Q)]).ravel()
 
-    def pair_sums(self, R: Floats, D: Floats, X: Floats) -> Floats:
-        """[F, S, S] Dᵀ(X_f ⊙ R) and its transpose."""
+    def pair_sums(self, R: Floats, D: Floats, X: Floats, Q: Floats) -> Floats:
+        """[F, S, S] Dᵀ(X_f ⊙ R) and its transpose; of features of variables those of rows, then of columns."""
         out = np.empty((self.field.n_edge_features, D.shape[1], D.shape[1]))
-        for f in range(len(out)):
+        shared, own = self.table.edge_parts
+        for f in range(shared):
             G = D.T @ (R * X[:, f : f + 1] if self.table.has_inputs else R)
             np.add(G, G.T, out=out[f])
+        for f in range(own):
+            G = D.T @ (Q[f] * R) + R.T @ (D * Q[f])
+            out[shared + f], out[shared + own + f] = G.T, G
         return out
 
     def neighbourhood(self, i: int) -> tuple[Floats, Any]:
@@ -100,7 +117,9 @@ class StructurePseudoLikelihood(EdgeLoss):
         S, X, D = (1 if table.ising else int(table.n_states[i])), table.features, table.indicators
         F, G = field.n_node_features, field.n_edge_features
         states = np.arange(S)[:, None]
-        columns = [np.broadcast_to(X, (len(D), F))]
+        shared, own = table.edge_parts
+        one = np.broadcast_to(X, (len(D), X.shape[1]))
+        columns = [one if table.own is None else np.hstack([one, table.own[:, i]])]
         index = [(int(table.starts[i]) + states) * F + np.arange(F)]
         sizes = np.full((len(self.edges), 2), 1) if table.ising else table.n_states[self.edges]
         begins = field.n_node_weights + np.concatenate([[0], np.cumsum(sizes.prod(axis=1) * G)])
@@ -108,7 +127,10 @@ class StructurePseudoLikelihood(EdgeLoss):
             (k, m), (rows, width) = self.edges[e].tolist(), sizes[e].tolist()
             j, other = (m, width) if i == k else (k, rows)
             start = int(table.starts[j])
-            seen = D[:, start : start + other, None] * X[:, None, :G]
+            features = X[:, :shared]
+            if own and table.own is not None:
+                features = np.hstack([features, table.own[:, k], table.own[:, m]])
+            seen = D[:, start : start + other, None] * features[:, None, :]
             columns.append(seen.reshape(len(D), -1))
             b = np.arange(other)
             pair = states * width + b if i == k else b * width + states  # [S, other]
@@ -131,8 +153,8 @@ class StructurePseudoLikelihood(EdgeLoss):
         R = R * table.weights[:, None]
         if scale is not None:
             R *= scale
-        D, X = table.indicators, table.features
-        return self.packed(self.node_gradient(R, X), self.pair_sums(R, D, X))
+        D, X, Q = table.indicators, table.features, table.own_columns
+        return self.packed(self.node_gradient(R, X, Q), self.pair_sums(R, D, X, Q))
 
     def _pair_gradient(self, evaluation: Any) -> Floats:
         pairs: Floats = evaluation.pairs
@@ -185,12 +207,12 @@ class StructureEvaluation:
     def pairs(self) -> Floats:
         """[F, S, S] the gradient by all couplings."""
         table = self._loss.table
-        return self._loss.pair_sums(self._residual, table.indicators, table.features)
+        return self._loss.pair_sums(self._residual, table.indicators, table.features, table.own_columns)
 
     @property
     def grad(self) -> Floats:
-        loss = self._loss
-        return loss.packed(loss.node_gradient(self._residual, loss.table.features), self.pairs)
+        loss, table = self._loss, self._loss.table
+        return loss.packed(loss.node_gradient(self._residual, table.features, table.own_columns), self.pairs)
 
     def hessp(self, v: Floats) -> Floats:
         return self._loss._hessp(v, self._both[1])
@@ -199,9 +221,9 @@ class StructureEvaluation:
         """The diagonal: Σ weight · feature² · p(1 − p) · indicator²."""
         loss, p = self._loss, self._both[1]
         table = loss.table
-        X = np.square(table.features)
+        X, Q = np.square(table.features), np.square(table.own_columns)
         R = (4.0 if table.ising else 1.0) * table.weights[:, None] * p * (1.0 - p)
-        return loss.packed(loss.node_gradient(R, X), loss.pair_sums(R, np.square(table.indicators), X))
+        return loss.packed(loss.node_gradient(R, X, Q), loss.pair_sums(R, np.square(table.indicators), X, Q))
 
     def hessian(self) -> Floats:
         """[size, size], dense. Variable i sees Z_i = X ⊗ [1, indicators of its neighbours]:
