@@ -128,6 +128,12 @@ class Observations:
         F = self.widths[1]
         return np.stack([D.T @ (D * (c * self.features[:, f : f + 1])) for f in range(F)])
 
+    @cached_property
+    def spin_products(self) -> Floats:
+        """[F, p, p] Σ_rows weight · feature · s_i·s_j of binary variables as ±1, of edge features."""
+        D, c = self.indicators, self.weights[:, None]
+        return np.stack([D.T @ (D * (c * self.features[:, f : f + 1])) for f in range(self.widths[1])])
+
     def positions(self, pairs: Ids) -> tuple[Ids, Ids]:
         """(rows, columns) in a matrix [S, S] of the couplings of pairs [E, 2] of variables: K_i·K_j each, row-major."""
         if self.ising:
