@@ -158,7 +158,7 @@ class RestPenalty(Penalty, Protocol):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "prox", "epigraph" (see :class:`EpigraphPenalty`), "by
+        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "orthants" (of some weights), "prox", "epigraph" (see :class:`EpigraphPenalty`), "by
         block" (it grows with the loss)."""
         ...
 
