@@ -122,6 +122,11 @@ class Observations:
         return 2.0 * self.states.astype(np.float64) - 1.0 if self.ising else self.one_hot
 
     @cached_property
+    def indicator_rows(self) -> Floats:
+        """[S, m] ``indicators``, a variable's numbers side by side."""
+        return np.ascontiguousarray(self.indicators.T)
+
+    @cached_property
     def pair_counts(self) -> Floats:
         """[F, ΣK, ΣK] Σ_rows weight · feature · (indicator of a state) · (indicator of another), of edge features."""
         D, c = self.one_hot, self.weights[:, None]

@@ -18,7 +18,7 @@ from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
-from crfkit.solvers import GradientNorm
+from crfkit.solvers import AnyOf, GradientNorm, SuccessiveChanges
 
 METHODS = ("agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
@@ -26,6 +26,8 @@ REFIT = 1e-2  # strength of L2 on edges that are refitted: finite weights where 
 CERTAIN = (
     2.0  # weights as large as this say that variables determine each other, where this test fails (Hauck & Donner)
 )
+DENSE = 1500  # weights whose Hessian is kept as a matrix
+NEWTON = 1e-2  # of the tolerance: the relative decrease of the last step of Newton's method, whose errors are squared
 PATIENCE = 4  # strengths without a better score before a path ends
 
 
@@ -122,13 +124,13 @@ class Search:
         none = loss.with_active(())
         return self._smooth(Solution(none, np.zeros(none.size)), REFIT)
 
-    def refit(self, solution: Solution, prune: bool = True) -> Solution:
+    def refit(self, solution: Solution, prune: bool = True, near: Solution | None = None) -> Solution:
         """The edges of a solution, without the edge penalty (a trace of L2 keeps weights finite).
 
         A penalty that keeps weak edges also lets in some that only stand in for the shrinkage of others. `prune` drops
-        edges that the extended BIC finds not worth their price.
+        edges that the extended BIC finds not worth their price. `near`, of other edges, is where to start.
         """
-        refitted = self._smooth(solution.reduced(), REFIT)
+        refitted = self._smooth(_started(solution.reduced(), near), REFIT)
         while prune and len(refitted.loss.edges):
             worth, w = self._worth(refitted)
             if (worth >= 0).all():
@@ -180,9 +182,18 @@ class Search:
 
     def _smooth(self, start: Solution, strength: float) -> Solution:
         penalties = {"node": L2(self.node_strength), "edge": L2(strength)}
-        solver = replace(self.options, solver="lbfgs").make_solver()
-        result = solver.minimize(start.loss, Blockwise(penalties, start.loss.layout), start.w)
+        result = self._smooth_solver(start.loss).minimize(
+            start.loss, Blockwise(penalties, start.loss.layout), start.w
+        )  # fmt: skip
         return _checked(Solution(start.loss, result.w, result))
+
+    def _smooth_solver(self, loss: EdgeLoss) -> Any:
+        """Newton's method while its matrix is small: a few steps, where L-BFGS takes dozens."""
+        given = self.options.tolerance
+        if not isinstance(loss, StructurePseudoLikelihood) or loss.size > DENSE or not isinstance(given, (int, float)):
+            return replace(self.options, solver="lbfgs").make_solver()
+        stopping = AnyOf((SuccessiveChanges(NEWTON * given, 1), GradientNorm(given)))
+        return replace(self.options, solver="newton").make_solver(direction="dense", stopping=stopping)
 
     def critical_strength(self, empty: Solution) -> float:
         """The least strength at which no edge is selected."""
@@ -223,8 +234,9 @@ class Search:
         steps: list[PathStep] = []
         best = -1
         for step in self.path(loss, self.strengths(self.empty(loss))):
+            last = steps[-1].refitted if steps else None
             same = bool(steps) and np.array_equal(steps[-1].support, step.support)
-            refitted = steps[-1].refitted if same and steps[-1].refitted else self.refit(step.solution)
+            refitted = last if same and last else self.refit(step.solution, near=last)
             steps.append(replace(step, refitted=refitted, score=self.ebic(refitted)))
             best = _best(steps)
             if len(steps) - 1 - best >= PATIENCE:
@@ -283,6 +295,18 @@ def _best(steps: Sequence[PathStep]) -> int:
     scores = np.array([step.score for step in steps])
     least = scores.min()
     return int(np.flatnonzero(scores <= least + 1e-6 * abs(least))[0])
+
+
+def _started(solution: Solution, near: Solution | None) -> Solution:
+    """The solution with the weights of `near`, where that has any."""
+    if near is None:
+        return solution
+    w = solution.w.copy()
+    mine, others = solution.loss.block_index, near.loss.block_index
+    both = np.intersect1d(mine, others)  # edges, and −1, the nodes
+    here, there = (np.flatnonzero(np.isin(index, both)) for index in (mine, others))
+    w[here[np.argsort(mine[here], kind="stable")]] = near.w[there[np.argsort(others[there], kind="stable")]]
+    return Solution(solution.loss, w, solution.result)
 
 
 def _all_on(start: Solution) -> Solution:
