@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from report import NAMES
+
 from crfkit.data.observations import Observations
 from crfkit.errors import StopTraining
 from crfkit.inference.belief_propagation import BeliefPropagation
@@ -34,15 +36,15 @@ SIDE, HEIGHT, WIDTH = 20, 16, 8
 NODE_STRENGTH = 1.0  # of L2 on biases, which keeps those of constant pixels finite
 SHARES = {  # of the critical strength: the path of λ
     "bp": (0.7, 0.6, 0.55, 0.5, 0.475, 0.45, 0.425, 0.4, 0.375, 0.35, 0.325, 0.3, 0.275, 0.25),
-    "pl": (0.1, 0.05, 0.03, 0.02, 0.01, 0.005),
+    "pl": (0.05, 0.02, 0.01, 0.005),
 }
-UNIT = 10  # M of Figure 4
+UNITS = {"bp": 10, "pl": 50}  # M of Figure 4
 OPTIMAL = 0.05  # of λ: the sub-gradient's length at what counts as an optimum
-SECONDS = 25.0  # of CPU time, after which a run is stopped
+SECONDS = 20.0  # of CPU time, after which a run is stopped
 METHODS = ("grafting-light", "grafting", "full-opt-l1")
 SAMPLES = 400
-FIGURE_5 = "s"
-BEYOND = 0.3  # of the critical strength, for the letter of Figure 5: the path has ended before
+FIGURE_5 = "a"
+BEYOND = 0.25  # of the critical strength, for the letter of Figure 5: the path has ended before
 
 
 @dataclass
@@ -174,7 +176,7 @@ def path(letter: Letter, kind: str, threads: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for share in SHARES[kind]:
         begin = time.perf_counter()
-        loss, result = minimise("grafting-light", loss, w, share * critical, UNIT if kind == "bp" else 50)
+        loss, result = minimise("grafting-light", loss, w, share * critical, UNITS[kind])
         w = result.w
         row = {
             "share": share,
@@ -218,46 +220,57 @@ def by_samples(letter: Letter, active: Any, w: Any) -> Any:
 
 
 def run(given: argparse.Namespace) -> None:
-    from letters_report import average_images, figure_5, tables
-
-    letters = read(given.data)
-    everything: dict[str, Any] = {"paths": {}, "runs": [], "figure_5": [], "beyond": []}
+    """Letter by letter; what there is so far is written after each."""
+    everything: dict[str, Any] = {"paths": {}, "runs": [], "figure_5": [], "beyond": [], "seconds": 0.0}
     images: dict[tuple[str, str], Any] = {}
     begin = time.perf_counter()
+    units = [int(unit) for unit in given.units.split(",")]
     with threadpool_limits(given.threads, "blas"):
-        for letter in letters:
-            images["training images", letter.name] = letter.train.weights @ letter.train.states / letter.train.total
-            for kind in ("bp", "pl"):
-                rows = path(letter, kind, given.threads)
-                everything["paths"][f"{letter.name} {kind}"] = rows
-                for method in METHODS if kind == "bp" else METHODS[:1]:
-                    unit = UNIT if kind == "bp" else 50
-                    record, loss, w = measured(method, kind, letter, best(rows), unit, given.threads)
-                    everything["runs"].append(record)
-                    print(record, flush=True)
-                    name = method if kind == "bp" else "pseudo-likelihood"
-                    if kind == "bp":
-                        images[f"{name}, BP", letter.name] = by_marginals(letter, loss.active_ids, w)
-                    images[f"{name}, samples", letter.name] = by_samples(letter, loss.active_ids, w)
-        letter = letters[LETTERS.index(FIGURE_5)]
-        rows = everything["paths"][f"{letter.name} bp"]
-        strength = best(rows)
-        beyond = BEYOND * rows[0]["strength"] / rows[0]["share"]
-        for method in METHODS:
-            record, _, _ = measured(method, "bp", letter, beyond, UNIT, given.threads)
-            everything["beyond"].append(record)
+        for letter in read(given.data):
+            if letter.name not in given.letters:
+                continue
+            _learn(letter, everything, images, given.threads)
+            if letter.name == FIGURE_5:
+                _vary(letter, units, everything, given.threads)
+            everything["seconds"] = round(time.perf_counter() - begin, 1)
+            _write(everything, images, given.output)
+
+
+def _learn(letter: Letter, everything: dict[str, Any], images: dict[tuple[str, str], Any], threads: int) -> None:
+    """Figure 4: paths, then every method at the λ that was chosen."""
+    images["training images", letter.name] = letter.train.weights @ letter.train.states / letter.train.total
+    for kind in ("bp", "pl"):
+        rows = path(letter, kind, threads)
+        everything["paths"][f"{letter.name} {kind}"] = rows
+        for method in METHODS if kind == "bp" else METHODS[:1]:
+            record, loss, w = measured(method, kind, letter, best(rows), UNITS[kind], threads)
+            everything["runs"].append(record)
             print(record, flush=True)
-        for unit in (int(unit) for unit in given.units.split(",")):
-            for method in METHODS[:2]:
-                record, _, _ = measured(method, "bp", letter, strength, unit, given.threads)
-                everything["figure_5"].append(record)
-                print(record, flush=True)
-    everything["seconds"] = round(time.perf_counter() - begin, 1)
-    full = [
-        record for record in everything["runs"] if record["letter"] == letter.name and record["method"] == METHODS[2]
-    ]
-    everything["figure_5"] += full
-    (given.output / "results_letters.json").write_text(json.dumps(everything, indent=1) + "\n", "utf-8")
-    (given.output / "results_letters.md").write_text(tables(everything), "utf-8")
-    average_images(images, LETTERS, given.output / "letters.png")
-    figure_5(everything["figure_5"], given.output / "letters_units.png", FIGURE_5)
+            name = NAMES[method] if kind == "bp" else "pseudo-likelihood"
+            if kind == "bp":
+                images[f"{name}, BP", letter.name] = by_marginals(letter, loss.active_ids, w)
+            images[f"{name}, samples", letter.name] = by_samples(letter, loss.active_ids, w)
+
+
+def _vary(letter: Letter, units: Sequence[int], everything: dict[str, Any], threads: int) -> None:
+    """Figure 5: select units at the same λ; and all methods at one that is weaker than the path's last."""
+    rows = everything["paths"][f"{letter.name} bp"]
+    critical = rows[0]["strength"] / rows[0]["share"]
+    for method in METHODS[:2]:
+        for unit in units:
+            everything["figure_5"].append(measured(method, "bp", letter, best(rows), unit, threads)[0])
+    everything["figure_5"] += [record for record in everything["runs"] if record["method"] == METHODS[2]]
+    for method in METHODS:
+        record = measured(method, "bp", letter, BEYOND * critical, UNITS["bp"], threads)[0]
+        everything["beyond"].append(record)
+        print(record, flush=True)
+
+
+def _write(everything: dict[str, Any], images: dict[tuple[str, str], Any], output: Path) -> None:
+    from letters_report import average_images, figure_5, tables
+
+    (output / "results_letters.json").write_text(json.dumps(everything, indent=1) + "\n", "utf-8")
+    (output / "results_letters.md").write_text(tables(everything), "utf-8")
+    average_images(images, output / "letters.png")
+    if everything["figure_5"]:
+        figure_5(everything["figure_5"], output / "letters_units.png", FIGURE_5)

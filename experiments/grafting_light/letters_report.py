@@ -29,10 +29,12 @@ COLUMNS = {
 }
 
 
-def average_images(images: dict[tuple[str, str], Any], letters: str, path: Path) -> None:
+def average_images(images: dict[tuple[str, str], Any], path: Path) -> None:
     """A row for each way to get them, a column for each letter; black is 0."""
     rows = list(dict.fromkeys(row for row, _ in images))
-    chart, axes = plt.subplots(len(rows), len(letters), figsize=(1.1 * len(letters) + 2.2, 1.1 * len(rows)))
+    letters = list(dict.fromkeys(letter for _, letter in images))
+    size = (1.1 * len(letters) + 2.6, 1.1 * len(rows))
+    chart, axes = plt.subplots(len(rows), len(letters), figsize=size, squeeze=False)
     for r, row in enumerate(rows):
         for c, letter in enumerate(letters):
             axis = axes[r, c]
@@ -40,7 +42,7 @@ def average_images(images: dict[tuple[str, str], Any], letters: str, path: Path)
             axis.set_xticks([])
             axis.set_yticks([])
         axes[r, 0].set_ylabel(row, rotation=0, ha="right", va="center", fontsize=9)
-    chart.subplots_adjust(left=0.28, right=0.99, top=0.99, bottom=0.01, wspace=0.05, hspace=0.05)
+    chart.subplots_adjust(left=2.5 / size[0], right=0.99, top=0.99, bottom=0.01, wspace=0.05, hspace=0.05)
     chart.savefig(path, dpi=80)
     plt.close(chart)
 
@@ -86,14 +88,8 @@ def tables(everything: dict[str, Any]) -> str:
         "",
         *table(runs),
         "",
-        f"## Select units, letter {everything['figure_5'][0]['letter']}",
-        "",
-        *table(everything["figure_5"]),
-        "",
-        "## Beyond the end of the path",
-        "",
-        *table(everything["beyond"]),
-        "",
+        *(_part("Select units", everything["figure_5"])),
+        *(_part("Beyond the end of the path", everything["beyond"])),
         "## Paths of λ, by Grafting-Light",
         "",
         "| letter, loss | λ | of the critical | edges | held-out NPL per image | ‖sub-gradient‖ | optimal | wall s |",
@@ -105,6 +101,10 @@ def tables(everything: dict[str, Any]) -> str:
             ends = ["yes" if row["optimal"] else f"no ({row['status']})", row["seconds"]]
             lines.append(f"| {name} | " + " | ".join(map(_cell, [*cells, *ends])) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _part(title: str, records: list[dict[str, Any]]) -> list[str]:
+    return [f"## {title}", "", *table(records), ""] if records else []
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:

@@ -38,6 +38,7 @@ def main() -> None:
         part.add_argument("--threads", type=int, default=1)
         part.add_argument("--output", type=Path, default=HERE)
         if name == "letters":
+            part.add_argument("--letters", default="acmsig")
             continue
         part.add_argument("--methods", default=",".join(METHODS[1:] if name == "synthetic" else METHODS))
         part.add_argument("--strength", type=float, default=64.0 if name == "synthetic" else None)
