@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
 from report import NAMES
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit.data.observations import Observations
 from crfkit.errors import StopTraining

@@ -82,7 +82,7 @@ def tables(everything: dict[str, Any]) -> str:
     lines = [
         "# Figures 4 and 5: letters",
         "",
-        f"{runs[0]['variables']} variables, {runs[0]['candidates']:,} candidate edges; all in {everything['seconds']:.0f} s.",
+        f"{runs[0]['variables']} variables, {runs[0]['candidates']:,} candidate edges; {everything['seconds']:.0f} s.",
         "",
         "## Methods, at the λ that the other half chose",
         "",

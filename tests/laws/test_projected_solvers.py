@@ -19,7 +19,19 @@ from crfkit.inference.junction import Junction
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, GroupL1, GroupL2, GroupLinf
 from crfkit.result import Status, TraceRow
-from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, AnyOf, GradientNorm, PeriodDecrease, PeriodSpread, Zhou, make_solver
+from crfkit.solvers import (
+    ADMM,
+    AGPM,
+    FISTA,
+    PQN,
+    SPG,
+    AnyOf,
+    GradientNorm,
+    PeriodDecrease,
+    PeriodSpread,
+    Zhou,
+    make_solver,
+)
 from crfkit.solvers.epigraph import EpigraphForm
 from crfkit.solvers.nonmonotone import SEARCHES, Reference
 from crfkit.solvers.objective import Objective

@@ -11,7 +11,7 @@ import numpy as np
 
 from crfkit.data.observations import Observations
 from crfkit.data.sequences import Floats, Ints
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, StopTraining
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
@@ -19,6 +19,7 @@ from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers import AnyOf, GradientNorm, SuccessiveChanges
+from crfkit.solvers.loop import Callback
 
 METHODS = ("agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
@@ -84,6 +85,7 @@ class Search:
     n_folds: int = 5
     n_subsamples: int = 50
     callback: Callable[[PathStep], None] | None = None
+    callbacks: tuple[Callback, ...] = ()  # of every minimisation at a strength
 
     # --- one strength
 
@@ -101,11 +103,17 @@ class Search:
         return Blockwise({"node": L2(self.node_strength), "edge": edges}, loss.layout)
 
     def solve(self, start: Solution, strength: float) -> Solution:
-        """The optimum at one strength, over all candidates."""
+        """The optimum at one strength, over all candidates; KeyboardInterrupt or StopTraining where it was ended."""
+        return _checked(self.minimise(start, strength))
+
+    def minimise(self, start: Solution, strength: float) -> Solution:
+        """The same, or where it was ended. Callbacks see the strength as a number of the trace."""
         if self.method in ("agpm", "full"):
             start = _all_on(start)
-        result = self._solver(strength).minimize(start.loss, self.penalty(start.loss, strength), start.w)
-        return _checked(Solution(result.loss or start.loss, result.w, result))
+        callbacks: Any = (lambda _: {"strength": strength}, *self.callbacks) if self.callbacks else ()
+        penalty = self.penalty(start.loss, strength)
+        result = self._solver(strength).minimize(start.loss, penalty, start.w, callbacks)
+        return Solution(result.loss or start.loss, result.w, result)
 
     def _solver(self, strength: float) -> Any:
         if self.method.startswith("grafting"):
@@ -229,30 +237,27 @@ class Search:
         twice = 2.0 if isinstance(loss, StructurePseudoLikelihood) else 1.0
         return 2.0 * loss.at(refitted.w).value + twice * float(self._prices(loss).sum())
 
-    def by_ebic(self, loss: EdgeLoss) -> tuple[list[PathStep], int]:
-        """(the path, the step of the least extended BIC)."""
+    def by_ebic(self, loss: EdgeLoss) -> Iterator[PathStep]:
+        """The path, refitted, with extended BICs; it ends when none has been the least for a while."""
         steps: list[PathStep] = []
-        best = -1
         for step in self.path(loss, self.strengths(self.empty(loss))):
             last = steps[-1].refitted if steps else None
             same = bool(steps) and np.array_equal(steps[-1].support, step.support)
             refitted = last if same and last else self.refit(step.solution, near=last)
             steps.append(replace(step, refitted=refitted, score=self.ebic(refitted)))
-            best = _best(steps)
-            if len(steps) - 1 - best >= PATIENCE:
+            yield steps[-1]
+            if len(steps) - 1 - least(steps) >= PATIENCE:
                 break
-        return steps, best
 
-    def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> tuple[list[PathStep], int]:
-        """(the path, the step with the fewest edges within a standard error of the least held-out loss).
-
-        Each fold has a path of its own; what is scored is its support refitted without the edge penalty.
-        """
+    def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> Iterator[PathStep]:
+        """The path, with held-out losses. Each fold has a path of its own; what is scored is its support, refitted
+        without the edge penalty."""
         folds = self._folds(n)
         grid = self.strengths(self.empty(loss))
         sides = [(table_of(np.setdiff1d(np.arange(n), fold)), table_of(fold)) for fold in folds]
         held_out = [loss.on(test) for _, test in sides]
-        paths = [self.path(loss.on(train), grid * (train.total / n)) for train, _ in sides]
+        quiet = replace(self, callback=None, callbacks=())
+        paths = [quiet.path(loss.on(train), grid * (train.total / n)) for train, _ in sides]
         steps: list[PathStep] = []
         for step in self.path(loss, grid):
             scores = []
@@ -261,14 +266,9 @@ class Search:
                 scores.append(test.with_active(refitted.loss.active_ids).at(refitted.w).value / test.table.total)
             error = float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
             steps.append(replace(step, score=float(np.mean(scores)), error=error))
-            best = _best(steps)
-            if len(steps) - 1 - best >= PATIENCE:
+            yield steps[-1]
+            if len(steps) - 1 - least(steps) >= PATIENCE:
                 break
-        if not steps:
-            return steps, -1
-        limit = (steps[best].score or 0.0) + (steps[best].error or 0.0)
-        chosen = next(k for k, step in enumerate(steps) if step.score is not None and step.score <= limit)
-        return steps, chosen
 
     def _folds(self, n: int) -> list[Ints]:
         if n < self.n_folds:
@@ -290,11 +290,18 @@ class Search:
         return {edge: count / self.n_subsamples for edge, count in sorted(counts.items())}
 
 
-def _best(steps: Sequence[PathStep]) -> int:
+def least(steps: Sequence[PathStep]) -> int:
     """The step of the least score; of scores that are equal to rounding, the one with the largest strength."""
     scores = np.array([step.score for step in steps])
-    least = scores.min()
-    return int(np.flatnonzero(scores <= least + 1e-6 * abs(least))[0])
+    lowest = scores.min()
+    return int(np.flatnonzero(scores <= lowest + 1e-6 * abs(lowest))[0])
+
+
+def within_an_error(steps: Sequence[PathStep]) -> int:
+    """The step with the largest strength within a standard error of the least score."""
+    best = steps[least(steps)]
+    limit = (best.score or 0.0) + (best.error or 0.0)
+    return next(k for k, step in enumerate(steps) if step.score is not None and step.score <= limit)
 
 
 def _started(solution: Solution, near: Solution | None) -> Solution:
@@ -320,6 +327,9 @@ def _all_on(start: Solution) -> Solution:
 
 
 def _checked(solution: Solution) -> Solution:
-    if solution.result is not None and solution.result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt(str(solution.result.status))
+    status = None if solution.result is None else solution.result.status
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt(str(status))
+    if status is Status.STOPPED_BY_CALLBACK:
+        raise StopTraining(str(status))
     return solution

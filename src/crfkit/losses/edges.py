@@ -27,7 +27,8 @@ Self = TypeVar("Self", bound="EdgeLoss")
 class EdgeLoss(FieldLoss):
     """A loss of a table of variables whose edges can be switched on.
 
-    `pairs` are the edges that may be on ([M, 2] or a mask [p, p] of i < j; None: all), `active` the ids of those that are.
+    `pairs` are the edges that may be on ([M, 2], or a mask [p, p] of i < j; None: all), `active` the ids of those that
+    are.
     """
 
     def __init__(self, table: Observations, pairs: ArrayLike | None = None, active: ArrayLike = ()) -> None:

@@ -65,7 +65,7 @@ class StructureLikelihood(EdgeLoss):
         counts = table.pair_counts[0]
         nodes, edges, one = np.zeros((p, K)), np.zeros((E, K, K)), np.ones((1, 1))
         nodes[np.arange(K) < table.n_states[:, None]] = np.diag(counts)
-        if K == int(table.n_states.min()):
+        if int(table.n_states.min()) == K:
             tables = counts.reshape(p, K, p, K)
             edges[:] = tables[self.edges[:, 0], :, self.edges[:, 1], :]
         else:

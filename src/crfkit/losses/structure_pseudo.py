@@ -125,8 +125,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         if table.ising and not table.has_inputs:
             mine = np.flatnonzero((self.edges == i).any(axis=1))
             others = self.edges[mine].sum(axis=1) - i
-            index = np.concatenate([[i], field.n_node_weights + mine])
-            return np.concatenate([np.ones((1, m)), D[others]]), index[None]
+            return np.concatenate([np.ones((1, m)), D[others]]), np.array([[i, *(field.n_node_weights + mine)]])
         columns = [np.broadcast_to(X, (F, m))]
         index: Any = [(int(table.starts[i]) + states) * F + np.arange(F)]
         sizes = np.full((len(self.edges), 2), 1) if table.ising else table.n_states[self.edges]
