@@ -219,36 +219,44 @@ def by_samples(letter: Letter, active: Any, w: Any) -> Any:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Letter by letter; what there is so far is written after each."""
+    """Letter by letter, belief propagation first; what there is so far is written after each."""
     everything: dict[str, Any] = {"paths": {}, "runs": [], "figure_5": [], "beyond": [], "seconds": 0.0}
     images: dict[tuple[str, str], Any] = {}
     begin = time.perf_counter()
     units = [int(unit) for unit in given.units.split(",")]
+    letters = [letter for letter in read(given.data) if letter.name in given.letters]
+
+    def write() -> None:
+        everything["seconds"] = round(time.perf_counter() - begin, 1)
+        _write(everything, images, given.output)
+
     with threadpool_limits(given.threads, "blas"):
-        for letter in read(given.data):
-            if letter.name not in given.letters:
-                continue
-            _learn(letter, everything, images, given.threads)
+        for letter in letters:
+            images["training images", letter.name] = letter.train.weights @ letter.train.states / letter.train.total
+        for kind in ("bp", "pl"):
+            for letter in letters:
+                _learn(letter, kind, everything, images, given.threads)
+                write()
+        for letter in letters:
             if letter.name == FIGURE_5:
                 _vary(letter, units, everything, given.threads)
-            everything["seconds"] = round(time.perf_counter() - begin, 1)
-            _write(everything, images, given.output)
+                write()
 
 
-def _learn(letter: Letter, everything: dict[str, Any], images: dict[tuple[str, str], Any], threads: int) -> None:
-    """Figure 4: paths, then every method at the λ that was chosen."""
-    images["training images", letter.name] = letter.train.weights @ letter.train.states / letter.train.total
-    for kind in ("bp", "pl"):
-        rows = path(letter, kind, threads)
-        everything["paths"][f"{letter.name} {kind}"] = rows
-        for method in METHODS if kind == "bp" else METHODS[:1]:
-            record, loss, w = measured(method, kind, letter, best(rows), UNITS[kind], threads)
-            everything["runs"].append(record)
-            print(record, flush=True)
-            name = NAMES[method] if kind == "bp" else "pseudo-likelihood"
-            if kind == "bp":
-                images[f"{name}, BP", letter.name] = by_marginals(letter, loss.active_ids, w)
-            images[f"{name}, samples", letter.name] = by_samples(letter, loss.active_ids, w)
+def _learn(
+    letter: Letter, kind: str, everything: dict[str, Any], images: dict[tuple[str, str], Any], threads: int
+) -> None:
+    """Figure 4: a path, then every method at the λ that was chosen."""
+    rows = path(letter, kind, threads)
+    everything["paths"][f"{letter.name} {kind}"] = rows
+    for method in METHODS if kind == "bp" else METHODS[:1]:
+        record, loss, w = measured(method, kind, letter, best(rows), UNITS[kind], threads)
+        everything["runs"].append(record)
+        print(record, flush=True)
+        name = NAMES[method] if kind == "bp" else "pseudo-likelihood"
+        if kind == "bp":
+            images[f"{name}, BP", letter.name] = by_marginals(letter, loss.active_ids, w)
+        images[f"{name}, samples", letter.name] = by_samples(letter, loss.active_ids, w)
 
 
 def _vary(letter: Letter, units: Sequence[int], everything: dict[str, Any], threads: int) -> None:
@@ -258,7 +266,9 @@ def _vary(letter: Letter, units: Sequence[int], everything: dict[str, Any], thre
     for method in METHODS[:2]:
         for unit in units:
             everything["figure_5"].append(measured(method, "bp", letter, best(rows), unit, threads)[0])
-    everything["figure_5"] += [record for record in everything["runs"] if record["method"] == METHODS[2]]
+    everything["figure_5"] += [
+        record for record in everything["runs"] if record["method"] == METHODS[2] and record["letter"] == letter.name
+    ]
     for method in METHODS:
         record = measured(method, "bp", letter, BEYOND * critical, UNITS["bp"], threads)[0]
         everything["beyond"].append(record)

@@ -38,6 +38,9 @@ def average_images(images: dict[tuple[str, str], Any], path: Path) -> None:
     for r, row in enumerate(rows):
         for c, letter in enumerate(letters):
             axis = axes[r, c]
+            if (row, letter) not in images:
+                axis.axis("off")
+                continue
             axis.imshow(images[row, letter].reshape(20, 20), cmap="gray", vmin=0, vmax=1)
             axis.set_xticks([])
             axis.set_yticks([])

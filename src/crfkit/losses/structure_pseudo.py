@@ -82,7 +82,7 @@ class StructurePseudoLikelihood(EdgeLoss):
 
         def of(some: slice) -> Floats:
             x = X[some] if table.has_inputs else X
-            found = D[some] @ W[0] if len(W) else np.zeros((len(D[some]), S))
+            found: Floats = D[some] @ W[0] if len(W) else np.zeros((len(D[some]), S))
             if table.has_inputs and len(W):
                 found *= x[:, :1]
             found += x @ V.T
