@@ -50,10 +50,7 @@ def train(
     ] = False,
     loss: Annotated[str, typer.Option("--loss", help="likelihood, or pl: pseudo-likelihood.")] = "likelihood",
     inference: Annotated[
-        str,
-        typer.Option(
-            "--inference", metavar="NAME", help="auto, junction, bp, trw, mean-field, gibbs; or pl, as --loss."
-        ),
+        str, typer.Option("--inference", metavar="NAME", help="auto, junction, bp, trw, mean-field, gibbs; or pl, as --loss.")
     ] = "auto",
     sweeps: Annotated[
         int, typer.Option("--sweeps", metavar="N", help="The most of bp, trw and mean-field at a step of training.")
