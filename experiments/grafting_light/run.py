@@ -2,7 +2,7 @@
 
     python experiments/grafting_light/run.py synthetic [--units 1,10,20,…] [--methods …]
     python experiments/grafting_light/run.py np CONLL2000 [--units 100,500] [--strength S | --cv SENTENCES]
-    python experiments/grafting_light/run.py letters OCR_LETTERS
+    python experiments/grafting_light/run.py letters OCR_LETTERS [--units 1,10,…]
 
 `synthetic` is Figure 2 (six criteria against the select unit M), `np` Figure 3 (noun phrases, the folder of CoNLL-2000
 with train.txt and test.txt), `letters` Figures 4 and 5. Every run is a process of its own, with one thread unless
@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 
 from methods import BATCH, METHODS, in_own_process, merged  # noqa: E402
 
-UNITS = "1,10,20,30,40,50,60,70,80,90,100,110"
+UNITS_OF = {"synthetic": "1,10,20,30,40,50,60,70,80,90,100,110", "np": "100,500", "letters": "1,10,30,50,100"}
 QUALITY = {"synthetic": ("error", "error rate, test"), "np": ("f1", "F1, test")}
 TITLES = {"synthetic": "Figure 2: synthetic chains, λ = 64", "np": "Figure 3: noun phrases of CoNLL-2000"}
 
@@ -34,11 +34,14 @@ def main() -> None:
         part = parts.add_parser(name)
         if name != "synthetic":
             part.add_argument("data", type=Path)
-        part.add_argument("--units", default=UNITS if name == "synthetic" else "100,500")
-        part.add_argument("--methods", default=",".join(METHODS[1:] if name == "synthetic" else METHODS))
-        part.add_argument("--strength", type=float, default=64.0 if name == "synthetic" else None)
+        part.add_argument("--units", default=UNITS_OF[name])
         part.add_argument("--threads", type=int, default=1)
         part.add_argument("--output", type=Path, default=HERE)
+        if name == "letters":
+            part.add_argument("--letters", default="acmsig")
+            continue
+        part.add_argument("--methods", default=",".join(METHODS[1:] if name == "synthetic" else METHODS))
+        part.add_argument("--strength", type=float, default=64.0 if name == "synthetic" else None)
         if name == "np":
             part.add_argument("--cv", type=int, default=1000, help="sentences of the cross-validation")
     one = parts.add_parser("one", help="one run; prints what was measured")

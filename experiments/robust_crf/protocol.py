@@ -69,7 +69,7 @@ class Watch:
 
     def __call__(self, iteration: Any) -> dict[str, float] | None:
         k = iteration.row.iteration
-        if k % EVERY:
+        if k % (EVERY if self.stop else 5 * EVERY):
             return None
         errors = self.trial.errors(iteration.w, self.engine)
         if errors["validation"] < self.best[0]:

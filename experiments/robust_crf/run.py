@@ -31,7 +31,7 @@ from crfkit.readers.images import pair_folders
 HERE = Path(__file__).resolve().parent
 STRENGTHS = (100.0, 30.0)  # of L1, the strongest first
 RIDGES = (100.0, 10.0)  # of L2
-SMOOTHING = (0.1, 0.01)  # μ of OGM
+SMOOTHING = (0.01,)  # μ of OGM and of Huber
 EDGES = (30_000.0, 10_000.0)  # of L1 on the couplings, under pseudo-likelihood
 PROXIMAL = ("ista", "fista", "ogm")
 
@@ -146,8 +146,12 @@ def report(results: dict[str, Any]) -> str:
 
 
 def numbers(text: str) -> list[int]:
-    first, _, last = text.partition("-")
-    return list(range(int(first), int(last) + 1)) if last else [int(n) for n in text.split(",")]
+    """ "0-2,5" is 0, 1, 2, 5."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 def main() -> None:

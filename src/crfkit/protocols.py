@@ -158,8 +158,8 @@ class RestPenalty(Penalty, Protocol):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "prox", "epigraph" (see :class:`EpigraphPenalty`), "by
-        block" (it grows with the loss)."""
+        """What solvers may use of it: "l1" (`strength`·‖w‖₁), "orthants" (that of some weights), "prox", "epigraph"
+        (see :class:`EpigraphPenalty`), "by block" (it grows with the loss)."""
         ...
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:

@@ -18,13 +18,26 @@ from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.junction import Junction
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, GroupL1, GroupL2, GroupLinf
-from crfkit.result import Status
-from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, GradientNorm, PeriodDecrease, Zhou, make_solver
+from crfkit.result import Status, TraceRow
+from crfkit.solvers import (
+    ADMM,
+    AGPM,
+    FISTA,
+    PQN,
+    SPG,
+    AnyOf,
+    GradientNorm,
+    PeriodDecrease,
+    PeriodSpread,
+    Zhou,
+    make_solver,
+)
 from crfkit.solvers.epigraph import EpigraphForm
 from crfkit.solvers.nonmonotone import SEARCHES, Reference
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.secant_pairs import SecantPairs
 from crfkit.solvers.step_rules import STEP_RULES, Secant
+from crfkit.solvers.stopping import for_values_that_rise
 from crfkit.synthetic import random_pairwise
 
 TIGHT = {"stopping": GradientNorm(1e-7), "max_iterations": 5000}
@@ -353,3 +366,32 @@ def test_random_pairwise_draws_from_the_field_it_gives():
     for (i, j), p in zip(table.edges, run.edges, strict=True):
         assert_allclose((table.Y[:, i] * table.Y[:, j]).mean(), p[1, 1], atol=0.015)
     assert (np.abs(table.edge_weights).max(axis=(1, 2)) < 5).all()
+
+
+@pytest.mark.parametrize("name", ["agpm", "spg", "zhou"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_that_rise_for_a_while_are_no_end(name, kind):
+    # with tolerance 0 nothing but rounding may end a run
+    loss, best = loss_of("pl"), optimum("pl", kind)
+    for period in (2, 3, 10):
+        solver = SOLVERS[name](stopping=PeriodDecrease(0.0, period))
+        found = solver.minimize(loss, penalty_of(kind), np.zeros(loss.size))
+        assert found.optimality < 1e-4
+        assert found.value <= best.value * (1 + 1e-9)
+
+
+def test_the_spread_of_a_period():
+    def rows(*values):
+        return [TraceRow(k, value, 1.0, k, 0.0, 0) for k, value in enumerate(values)]
+
+    w = np.zeros(1)
+    risen = rows(10.0, 5.0, 6.0, 5.00001)
+    assert PeriodDecrease(1e-4, 2).satisfied(risen, w)  # what it is for: noise
+    assert not PeriodSpread(1e-4, 2).satisfied(risen, w)
+    assert PeriodSpread(1e-4, 2).satisfied(rows(10.0, 5.0, 5.0001, 5.00005), w)
+    assert not PeriodSpread(0.0, 2).satisfied(rows(5.0, 5.0), w)
+    assert PeriodSpread(0.0, 2).satisfied(rows(5.0, 5.0, 5.0), w)
+    rule = for_values_that_rise(AnyOf((PeriodDecrease(0.5, 3), GradientNorm(0.1))))
+    assert rule == AnyOf((PeriodSpread(0.5, 3), GradientNorm(0.1)))
+    with pytest.raises(ParameterError, match="period"):
+        PeriodSpread(period=0)

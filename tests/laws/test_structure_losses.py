@@ -6,12 +6,15 @@ import pytest
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.observations import Observations
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.inference.engines import make_engine
+from crfkit.losses import structure_pseudo
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.penalties import L1, L2, ByBlock, GroupLinf
+from crfkit.solvers import GradientNorm, make_solver
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
 CASES = ["ising", "states", "mixed", "inputs", "ising inputs", "plain edges"]
@@ -162,3 +165,47 @@ def test_one_engine_for_all_graphs():
     assert learning_engine(Observations.of(small, 2)) == "junction"
     assert learning_engine(Observations.of(large, 2)) == "trw"
     assert learning_engine(Observations.of(large, 2), [(i, i + 1) for i in range(59)]) == "junction"
+
+
+@pytest.mark.parametrize("ising", [True, False])
+def test_a_loss_that_grows_carries_its_evaluation(ising):
+    rng = np.random.default_rng(0)
+    loss = StructurePseudoLikelihood(Observations.of(rng.integers(0, 2, (40, 5)), 2, ising=ising), None, [1, 13])
+    w = rng.normal(size=loss.size)
+    larger, place = loss.activate([2, 9])
+    carried = larger.carry(loss.at(w), place)
+    afresh = larger.at(carried.w)
+    np.testing.assert_allclose(carried.value, afresh.value, rtol=1e-13)
+    np.testing.assert_allclose(carried.grad, afresh.grad, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(carried.w[place], w)
+
+
+@pytest.mark.parametrize("ising", [True, False])
+def test_rows_in_blocks(ising, monkeypatch):
+    rng = np.random.default_rng(1)
+    table = Observations.of(rng.integers(0, 2, (200, 6)), 2, rng.normal(size=(200, 2)), None, ising)
+    loss = StructurePseudoLikelihood(table, None, [1, 8, 17])
+    w = rng.normal(size=loss.size)
+    whole = loss.at(w)
+    assert len(loss.blocks) == 1
+    assert np.isfinite(whole.grad).all()  # now, in one block
+    monkeypatch.setattr(structure_pseudo, "BLOCK", 1)
+    blocks = StructurePseudoLikelihood(table, None, [1, 8, 17]).at(w)
+    assert len(blocks._loss.blocks) > 1
+    np.testing.assert_allclose(blocks.value, whole.value, rtol=1e-13)
+    np.testing.assert_allclose(blocks.grad, whole.grad, rtol=1e-10, atol=1e-11)
+
+
+def test_owlqn_on_all_edges_has_the_optimum_of_grafting():
+    rng = np.random.default_rng(2)
+    Y = rng.integers(0, 2, (300, 6))
+    Y[:, 1] = np.where(rng.random(300) < 0.7, Y[:, 0], Y[:, 1])
+    loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True))
+    penalty = ByBlock(L1, 20.0, L2(1.0))
+    few = make_solver("grafting-light", stopping=GradientNorm(1e-8)).minimize(loss, penalty, np.zeros(loss.size))
+    every, _ = loss.activate(loss.candidate_ids)
+    full = make_solver("owlqn", stopping=GradientNorm(1e-8)).minimize(every, penalty, np.zeros(every.size))
+    np.testing.assert_allclose(full.value, few.value, rtol=1e-10)
+    assert every.nonzero_ids(full.w).tolist() == few.loss.nonzero_ids(few.w).tolist()
+    with pytest.raises(CapabilityError):
+        make_solver("owlqn").minimize(every, ByBlock(GroupLinf, 20.0, L2(1.0)), np.zeros(every.size))

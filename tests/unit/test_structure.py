@@ -11,7 +11,7 @@ from structure_cases import f1, planted
 
 from crfkit import GraphCRF, StructureLearner
 from crfkit.data.observations import Observations
-from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.errors import DataError, ModelFileError, ParameterError, StopTraining
 from crfkit.estimators.structure_search import Search
 from crfkit.estimators.structure_training import in_order
 from crfkit.inference.marginals import InferenceStatus
@@ -280,3 +280,56 @@ def test_methods_of_a_field_without_inputs_need_a_table(learner, small):
         learner.predict(hole)
     with pytest.raises(DataError, match="complete"):
         learner.log_likelihood(hole)
+
+
+# --- progress, and its end
+
+
+def test_callbacks_see_strengths_and_may_end_the_path(small):
+    Y = small[0]
+    seen = []
+
+    def stop(iteration):
+        seen.append(iteration.row.extra["strength"])
+        if len(set(seen)) == 4:
+            raise StopTraining
+
+    learner = StructureLearner(edge_strength="path", n_strengths=10).fit(Y, callbacks=[stop])
+    assert len(learner.strength_path_) == 3  # the fourth was not finished
+    assert sorted(set(seen), reverse=True)[:3] == [point.strength for point in learner.strength_path_]
+    assert seen == sorted(seen, reverse=True)
+
+
+@pytest.mark.parametrize("rule", ["path", "ebic", "cv", "stability", 5.0])
+def test_ctrl_c_keeps_what_there_is(small, rule):
+    Y = small[0]
+    seen = set()
+
+    def interrupt(iteration):
+        seen.add(iteration.row.extra["strength"])
+        if len(seen) == 4 or (rule == 5.0 and iteration.row.iteration == 2):
+            raise KeyboardInterrupt
+
+    learner = StructureLearner(edge_strength=rule, n_strengths=10, n_folds=2, n_subsamples=2)
+    with pytest.raises(KeyboardInterrupt):
+        learner.fit(Y, callbacks=[interrupt])
+    assert len(learner.strength_path_) == (0 if rule == 5.0 else 3)
+    assert learner.predict(Y).shape == Y.shape
+
+    def at_once(_):
+        raise KeyboardInterrupt
+
+    if rule != 5.0:
+        other = StructureLearner(edge_strength=rule)
+        with pytest.raises(KeyboardInterrupt):
+            other.fit(Y, callbacks=[at_once])
+        assert not hasattr(other, "model_")
+
+
+def test_verbose(small, capsys):
+    StructureLearner(n_strengths=5, verbose=1).fit(small[0])
+    lines = capsys.readouterr().out.splitlines()
+    assert 1 < len(lines) <= 5
+    assert all(line.startswith("strength ") for line in lines)
+    StructureLearner(edge_strength=20.0, verbose=2).fit(small[0])
+    assert "iteration    1" in capsys.readouterr().out

@@ -57,6 +57,22 @@ def progress_callback(max_iterations: int | None, quiet: bool) -> Iterator[list[
 
 
 @contextmanager
+def strength_callback(quiet: bool) -> Iterator[list[Callback]]:
+    """Of a path of strengths: a live line, or a plain one as each strength begins."""
+    if quiet or sys.stderr.isatty():
+        with progress_callback(None, quiet) as callbacks:
+            yield callbacks
+        return
+
+    def show(iteration: Iteration) -> None:
+        row = iteration.row
+        if row.iteration == 0:
+            print(f"strength {row.extra['strength']:12.6g}  objective {row.value:14.4f}", file=sys.stderr, flush=True)
+
+    yield [show]
+
+
+@contextmanager
 def json_log(path: Path | None) -> Iterator[list[Callback]]:
     """A callback that writes each iteration as a JSON line; an old log is kept until there is the first."""
     if path is None:

@@ -54,11 +54,16 @@ def learn(
     top: Top = 10,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of folds and random halves.")] = 0,
     threads: Threads = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Learn the graph of the columns of a table: an edge where two depend on each other given all others."""
+    """Learn the graph of the columns of a table: an edge where two depend on each other given all others.
+
+    Ctrl-C stops early and still writes the best model of the strengths so far.
+    """
     from crfkit import modelfile
     from crfkit.cli.graph_columns import read_edges
     from crfkit.cli.options import check_distinct
+    from crfkit.cli.progress import strength_callback
     from crfkit.estimators.structure import StructureLearner
     from crfkit.readers.tables import read_table
 
@@ -88,19 +93,27 @@ def learn(
         n_threads=threads,
         random_state=seed,
     )
-    begin = time.perf_counter()
-    with warnings.catch_warnings(record=True) as said:
+    begin, interrupted = time.perf_counter(), False
+    with warnings.catch_warnings(record=True) as said, strength_callback(quiet) as showing:
         warnings.simplefilter("always")
         try:
-            learner.fit(Y, X)
+            learner.fit(Y, X, showing)
         except DataError as error:
             raise DataError(str(error), data) from None
+        except KeyboardInterrupt:
+            interrupted = True
+    if interrupted and not hasattr(learner, "model_"):
+        typer.echo("interrupted before the first strength was done; no model was written", err=True)
+        raise typer.Exit(130)
     for line in dict.fromkeys(str(w.message) for w in said):
         typer.echo(f"crfkit: warning: {line}", err=True)
     learner.save(model)
     typer.echo(report(learner, top))
     typer.echo(f"learnt in {time.perf_counter() - begin:.2f} s, model written to {model}")
     _write(learner, graph, plot)
+    if interrupted:
+        typer.echo("interrupted: the edges are those of the strengths so far", err=True)
+        raise typer.Exit(130)
 
 
 @app.command()

@@ -151,18 +151,28 @@ class Observations:
         return 2.0 * self.states.astype(np.float64) - 1.0 if self.ising else self.one_hot
 
     @cached_property
+    def indicator_rows(self) -> Floats:
+        """[S, m] ``indicators``, a variable's numbers side by side."""
+        return np.ascontiguousarray(self.indicators.T)
+
+    @cached_property
     def pair_counts(self) -> Floats:
         """[F, ΣK, ΣK] Σ_rows weight · feature · (indicator of a state) · (indicator of another), of edge features."""
         return self.pair_products(self.one_hot)
 
     def pair_products(self, Q: Floats) -> Floats:
-        """[F, ΣK, ΣK] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, ΣK]."""
+        """[F, S, S] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, S].
+
+        Columns are of states or, where there are as many as variables, of those.
+        """
         c = self.weights[:, None]
         shared, own = self.edge_parts
         out = [Q.T @ (Q * (c * self.features[:, f : f + 1])) for f in range(shared)]
         first = []
         for f in range(own):
-            values = np.repeat(self.own[:, :, f], self.n_states, axis=1)  # type: ignore[index]
+            values: Floats = self.own[:, :, f]  # type: ignore[index]
+            if Q.shape[1] != self.n_variables:
+                values = np.repeat(values, self.n_states, axis=1)
             first.append((Q * (c * values)).T @ Q)
         return np.stack([*out, *first, *(G.T for G in first)])
 
@@ -173,6 +183,11 @@ class Observations:
         if not own or self.own is None:
             return x
         return np.concatenate([x, np.broadcast_to(self.own[:, i : i + 1], (*x.shape[:2], own)), self.own[:, others]], 2)
+
+    @cached_property
+    def spin_products(self) -> Floats:
+        """[F, p, p] Σ_rows weight · feature · s_i·s_j of binary variables as ±1, of edge features."""
+        return self.pair_products(self.indicators)
 
     def positions(self, pairs: Ids) -> tuple[Ids, Ids]:
         """(rows, columns) in a matrix [S, S] of the couplings of pairs [E, 2] of variables: K_i·K_j each, row-major."""

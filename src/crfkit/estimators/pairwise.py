@@ -66,7 +66,7 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         callbacks: Sequence[Callback],
     ) -> Self:
         if self.verbose:
-            callbacks = [*callbacks, _print_row]
+            callbacks = [*callbacks, print_row]
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
         model, result, status = training.run(encoder, X, states, sample_weight, callbacks, start)
         self._set_model(model)
@@ -204,7 +204,7 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_")
 
 
-def _print_row(iteration: Iteration) -> None:
+def print_row(iteration: Iteration) -> None:
     row = iteration.row
     extra = "".join(f"  {name} {value:.5f}" for name, value in row.extra.items())
     print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,17 @@ from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.pairwise import print_row
 from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.estimators.structure_data import candidate_pairs, learn_table
-from crfkit.estimators.structure_search import Search
+from crfkit.estimators.structure_search import PathStep, Search
 from crfkit.estimators.structure_training import StructureTraining, edge_sizes
 from crfkit.inference.chain import count_threads
 from crfkit.inference.engines import choose_engine
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.result import Result, Status
+from crfkit.solvers.loop import Callback
 
 Edge = tuple[Any, Any, float]
 
@@ -81,6 +84,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
     n_threads : None for all cores
     random_state : the seed of folds and random halves; None is 0
+    verbose : 1 prints a line per strength, 2 a line per iteration
 
     Attributes
     ----------
@@ -128,6 +132,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         max_iterations: int | None = None,
         n_threads: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.method = method
         self.loss = loss
@@ -148,10 +153,11 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         self.max_iterations = max_iterations
         self.n_threads = n_threads
         self.random_state = random_state
+        self.verbose = verbose
 
     # --- training
 
-    def _training(self) -> StructureTraining:
+    def _training(self, callbacks: Sequence[Callback] = ()) -> StructureTraining:
         seed = make_seed(self.random_state)
         options = SolverOptions(None, "auto", self.tolerance, self.max_iterations, self.n_threads, seed)
         search = Search(
@@ -164,6 +170,8 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
             gamma=self.ebic_gamma,
             n_folds=self.n_folds,
             n_subsamples=self.n_subsamples,
+            callback=_print_step if self.verbose else None,
+            callbacks=(*callbacks, *((print_row,) if self.verbose > 1 else ())),
         )
         training = StructureTraining(
             search, self.loss, self.inference, self.edge_strength, self.form, self.threshold
@@ -171,13 +179,15 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         training.check()
         return training
 
-    def fit(self, Y: Any, X: Any = None) -> StructureLearner:
+    def fit(self, Y: Any, X: Any = None, callbacks: Sequence[Callback] = ()) -> StructureLearner:
         """Learns from a table Y [samples, variables] of labels, and inputs X if there are any.
 
         X is [samples, features], which all variables share, [samples, variables, features], of each variable, or a
-        tuple of both in this order; the other methods take it in the same form.
+        tuple of both in this order; the other methods take it in the same form. Callbacks see every iteration at every
+        strength, which is a number of the row; StopTraining ends the path. On Ctrl-C the best model of the strengths so
+        far is kept and KeyboardInterrupt is raised.
         """
-        training = self._training()
+        training = self._training(callbacks)
         encoder, states = learn_table(Y, X, bool(self.edge_features))
         constant = np.flatnonzero((states == states[0]).all(axis=0))
         if len(constant) and self.node_strength == 0:
@@ -194,6 +204,8 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         self._set_model(model)
         self.result_: Result | None = learned.solution.result
         self.inference_status_: InferenceStatus | None = None
+        if learned.interrupted:
+            raise KeyboardInterrupt(str(Status.INTERRUPTED))
         if not len(self.edges_):
             why = f"the edge strength is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
             none = len(encoder.variables) == 1 or (pairs is not None and not len(pairs))
@@ -374,3 +386,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
+
+
+def _print_step(step: PathStep) -> None:
+    print(f"strength {step.strength:.6g}  edges {step.n_edges}", flush=True)

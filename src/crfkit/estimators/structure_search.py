@@ -12,14 +12,15 @@ from scipy.special import chdtrc, chdtri
 
 from crfkit.data.observations import Observations
 from crfkit.data.sequences import Floats, Ints
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, StopTraining
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
-from crfkit.solvers import GradientNorm
+from crfkit.solvers import AnyOf, GradientNorm, SuccessiveChanges
+from crfkit.solvers.loop import Callback
 
 METHODS = ("agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
@@ -27,6 +28,8 @@ REFIT = 1e-2  # strength of L2 on edges that are refitted: finite weights where 
 CERTAIN = (
     2.0  # weights as large as this say that variables determine each other, where this test fails (Hauck & Donner)
 )
+DENSE = 1500  # weights whose Hessian is kept as a matrix
+NEWTON = 1e-2  # of the tolerance: the relative decrease of the last step of Newton's method, whose errors are squared
 PATIENCE = 4  # strengths without a better score before a path ends
 
 
@@ -83,6 +86,7 @@ class Search:
     n_folds: int = 5
     n_subsamples: int = 50
     callback: Callable[[PathStep], None] | None = None
+    callbacks: tuple[Callback, ...] = ()  # of every minimisation at a strength
 
     # --- one strength
 
@@ -100,11 +104,17 @@ class Search:
         return Blockwise({"node": L2(self.node_strength), "edge": edges}, loss.layout)
 
     def solve(self, start: Solution, strength: float) -> Solution:
-        """The optimum at one strength, over all candidates."""
+        """The optimum at one strength, over all candidates; KeyboardInterrupt or StopTraining where it was ended."""
+        return _checked(self.minimise(start, strength))
+
+    def minimise(self, start: Solution, strength: float) -> Solution:
+        """The same, or where it was ended. Callbacks see the strength as a number of the trace."""
         if self.method in ("agpm", "full"):
             start = _all_on(start)
-        result = self._solver(strength).minimize(start.loss, self.penalty(start.loss, strength), start.w)
-        return _checked(Solution(result.loss or start.loss, result.w, result))
+        callbacks: Any = (lambda _: {"strength": strength}, *self.callbacks) if self.callbacks else ()
+        penalty = self.penalty(start.loss, strength)
+        result = self._solver(strength).minimize(start.loss, penalty, start.w, callbacks)
+        return Solution(result.loss or start.loss, result.w, result)
 
     def _solver(self, strength: float) -> Any:
         if self.method.startswith("grafting"):
@@ -123,13 +133,13 @@ class Search:
         none = loss.with_active(())
         return self._smooth(Solution(none, np.zeros(none.size)), REFIT)
 
-    def refit(self, solution: Solution, prune: bool = True) -> Solution:
+    def refit(self, solution: Solution, prune: bool = True, near: Solution | None = None) -> Solution:
         """The edges of a solution, without the edge penalty (a trace of L2 keeps weights finite).
 
         A penalty that keeps weak edges also lets in some that only stand in for the shrinkage of others. `prune` drops
-        edges that the extended BIC finds not worth their price.
+        edges that the extended BIC finds not worth their price. `near`, of other edges, is where to start.
         """
-        refitted = self._smooth(solution.reduced(), REFIT)
+        refitted = self._smooth(_started(solution.reduced(), near), REFIT)
         while prune and len(refitted.loss.edges):
             worth, w = self._worth(refitted)
             poor = refitted.loss.active_ids[np.argsort(worth, kind="stable")[: np.count_nonzero(worth < 0)]]
@@ -208,9 +218,18 @@ class Search:
 
     def _smooth(self, start: Solution, strength: float) -> Solution:
         penalties = {"node": L2(self.node_strength), "edge": L2(strength)}
-        solver = replace(self.options, solver="lbfgs").make_solver()
-        result = solver.minimize(start.loss, Blockwise(penalties, start.loss.layout), start.w)
+        result = self._smooth_solver(start.loss).minimize(
+            start.loss, Blockwise(penalties, start.loss.layout), start.w
+        )  # fmt: skip
         return _checked(Solution(start.loss, result.w, result))
+
+    def _smooth_solver(self, loss: EdgeLoss) -> Any:
+        """Newton's method while its matrix is small: a few steps, where L-BFGS takes dozens."""
+        given = self.options.tolerance
+        if not isinstance(loss, StructurePseudoLikelihood) or loss.size > DENSE or not isinstance(given, (int, float)):
+            return replace(self.options, solver="lbfgs").make_solver()
+        stopping = AnyOf((SuccessiveChanges(NEWTON * given, 1), GradientNorm(given)))
+        return replace(self.options, solver="newton").make_solver(direction="dense", stopping=stopping)
 
     def critical_strength(self, empty: Solution) -> float:
         """The least strength at which no edge is selected."""
@@ -246,29 +265,27 @@ class Search:
         twice = 2.0 if isinstance(loss, StructurePseudoLikelihood) else 1.0
         return 2.0 * loss.at(refitted.w).value + twice * float(self._prices(loss).sum())
 
-    def by_ebic(self, loss: EdgeLoss) -> tuple[list[PathStep], int]:
-        """(the path, the step of the least extended BIC)."""
+    def by_ebic(self, loss: EdgeLoss) -> Iterator[PathStep]:
+        """The path, refitted, with extended BICs; it ends when none has been the least for a while."""
         steps: list[PathStep] = []
-        best = -1
         for step in self.path(loss, self.strengths(self.empty(loss))):
+            last = steps[-1].refitted if steps else None
             same = bool(steps) and np.array_equal(steps[-1].support, step.support)
-            refitted = steps[-1].refitted if same and steps[-1].refitted else self.refit(step.solution)
+            refitted = last if same and last else self.refit(step.solution, near=last)
             steps.append(replace(step, refitted=refitted, score=self.ebic(refitted)))
-            best = _best(steps)
-            if len(steps) - 1 - best >= PATIENCE:
+            yield steps[-1]
+            if len(steps) - 1 - least(steps) >= PATIENCE:
                 break
-        return steps, best
 
-    def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> tuple[list[PathStep], int]:
-        """(the path, the step with the fewest edges within a standard error of the least held-out loss).
-
-        Each fold has a path of its own; what is scored is its support refitted without the edge penalty.
-        """
+    def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> Iterator[PathStep]:
+        """The path, with held-out losses. Each fold has a path of its own; what is scored is its support, refitted
+        without the edge penalty."""
         folds = self._folds(n)
         grid = self.strengths(self.empty(loss))
         sides = [(table_of(np.setdiff1d(np.arange(n), fold)), table_of(fold)) for fold in folds]
         held_out = [loss.on(test) for _, test in sides]
-        paths = [self.path(loss.on(train), grid * (train.total / n)) for train, _ in sides]
+        quiet = replace(self, callback=None, callbacks=())
+        paths = [quiet.path(loss.on(train), grid * (train.total / n)) for train, _ in sides]
         steps: list[PathStep] = []
         for step in self.path(loss, grid):
             scores = []
@@ -277,14 +294,9 @@ class Search:
                 scores.append(test.with_active(refitted.loss.active_ids).at(refitted.w).value / test.table.total)
             error = float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
             steps.append(replace(step, score=float(np.mean(scores)), error=error))
-            best = _best(steps)
-            if len(steps) - 1 - best >= PATIENCE:
+            yield steps[-1]
+            if len(steps) - 1 - least(steps) >= PATIENCE:
                 break
-        if not steps:
-            return steps, -1
-        limit = (steps[best].score or 0.0) + (steps[best].error or 0.0)
-        chosen = next(k for k, step in enumerate(steps) if step.score is not None and step.score <= limit)
-        return steps, chosen
 
     def _folds(self, n: int) -> list[Ints]:
         if n < self.n_folds:
@@ -306,11 +318,30 @@ class Search:
         return {edge: count / self.n_subsamples for edge, count in sorted(counts.items())}
 
 
-def _best(steps: Sequence[PathStep]) -> int:
+def least(steps: Sequence[PathStep]) -> int:
     """The step of the least score; of scores that are equal to rounding, the one with the largest strength."""
     scores = np.array([step.score for step in steps])
-    least = scores.min()
-    return int(np.flatnonzero(scores <= least + 1e-6 * abs(least))[0])
+    lowest = scores.min()
+    return int(np.flatnonzero(scores <= lowest + 1e-6 * abs(lowest))[0])
+
+
+def within_an_error(steps: Sequence[PathStep]) -> int:
+    """The step with the largest strength within a standard error of the least score."""
+    best = steps[least(steps)]
+    limit = (best.score or 0.0) + (best.error or 0.0)
+    return next(k for k, step in enumerate(steps) if step.score is not None and step.score <= limit)
+
+
+def _started(solution: Solution, near: Solution | None) -> Solution:
+    """The solution with the weights of `near`, where that has any."""
+    if near is None:
+        return solution
+    w = solution.w.copy()
+    mine, others = solution.loss.block_index, near.loss.block_index
+    both = np.intersect1d(mine, others)  # edges, and −1, the nodes
+    here, there = (np.flatnonzero(np.isin(index, both)) for index in (mine, others))
+    w[here[np.argsort(mine[here], kind="stable")]] = near.w[there[np.argsort(others[there], kind="stable")]]
+    return Solution(solution.loss, w, solution.result)
 
 
 def _all_on(start: Solution) -> Solution:
@@ -324,6 +355,9 @@ def _all_on(start: Solution) -> Solution:
 
 
 def _checked(solution: Solution) -> Solution:
-    if solution.result is not None and solution.result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt(str(solution.result.status))
+    status = None if solution.result is None else solution.result.status
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt(str(status))
+    if status is Status.STOPPED_BY_CALLBACK:
+        raise StopTraining(str(status))
     return solution

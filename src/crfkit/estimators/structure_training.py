@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,15 +12,16 @@ import numpy as np
 
 from crfkit.data.observations import Observations
 from crfkit.data.sequences import Floats, Ids, Ints
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, StopTraining
 from crfkit.estimators.graph_model import GraphModel, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
-from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, Solution
+from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, Solution, least, within_an_error
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.result import Status
 
 LOSSES = ("pl", "likelihood")
 RULES = ("path", "cv", "ebic", "stability")
@@ -37,6 +38,7 @@ class Learned:
     chosen: int | None  # of the steps
     stability: dict[int, float]
     critical: float
+    interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,14 @@ class StructureTraining:
         _number("node_strength", search.node_strength, 0.0)
         _number("ebic_gamma", search.gamma, 0.0)
         _number("threshold", self.threshold, 0.0, 1.0)
-        for name, count, least in (
+        for name, count, fewest in (
             ("select_unit", search.select_unit, 1),
             ("n_strengths", search.n_strengths, 1),
             ("n_folds", search.n_folds, 2),
             ("n_subsamples", search.n_subsamples, 1),
         ):
-            if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < least:
-                raise ParameterError(f"{name} must be an integer >= {least}, not {count!r}")
+            if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < fewest:
+                raise ParameterError(f"{name} must be an integer >= {fewest}, not {count!r}")
 
     def tables(self, encoder: TableEncoder, X: Any, states: Ids) -> Callable[[Ints | None], Observations]:
         """A function from row numbers (None: all) to the table of these rows."""
@@ -138,30 +140,30 @@ class StructureTraining:
         empty = search.empty(loss)
         critical = search.critical_strength(empty)
         if not isinstance(rule, str):
-            solution = search.solve(empty, float(rule)) if loss.n_candidates else empty
-            return Learned(solution.reduced(), float(rule), [], None, {}, critical)
-        if rule == "path":
-            steps = list(search.path(loss, search.strengths(empty)))
-            chosen = len(steps) - 1
-        elif rule == "cv":
-            steps, chosen = search.by_folds(loss, table_of, n)
-        else:
-            steps, chosen = search.by_ebic(loss)
+            solution = search.minimise(empty, float(rule)) if loss.n_candidates else empty
+            interrupted = solution.result is not None and solution.result.status is Status.INTERRUPTED
+            return Learned(solution.reduced(), float(rule), [], None, {}, critical, interrupted)
+        path = {
+            "path": lambda: search.path(loss, search.strengths(empty)),
+            "cv": lambda: search.by_folds(loss, table_of, n),
+        }.get(rule, lambda: search.by_ebic(loss))()
+        steps, interrupted = _gathered(path)
         if not steps:  # no candidate has a slope
-            return Learned(empty, critical, [], None, {}, critical)
-        step = steps[chosen]
+            return Learned(empty, critical, [], None, {}, critical, interrupted)
         if rule == "path":
-            return Learned(step.solution, step.strength, steps, chosen, {}, critical)
-        if rule == "stability":
+            return Learned(steps[-1].solution, steps[-1].strength, steps, len(steps) - 1, {}, critical, interrupted)
+        chosen = within_an_error(steps) if rule == "cv" else least(steps)
+        step, shares = steps[chosen], {}
+        if rule == "stability" and not interrupted:
             shares = search.stability(loss, table_of, n, step.strength)
             stable = [edge for edge, share in shares.items() if share >= self.threshold]
             full = loss.with_active(stable)
             start = np.zeros(full.size)
             start[: len(empty.w)] = empty.w
             kept = search.refit(Solution(full, start + 1e-12 * (full.block_index >= 0)), prune=False)
-            return Learned(kept, step.strength, steps, chosen, shares, critical)
-        refitted = step.refitted or search.refit(step.solution)
-        return Learned(refitted, step.strength, steps, chosen, {}, critical)
+        else:
+            kept = step.refitted or search.refit(step.solution)
+        return Learned(kept, step.strength, steps, chosen, shares, critical, interrupted)
 
     def model(self, encoder: TableEncoder, learned: Learned) -> GraphModel:
         """A model of the edges that were chosen, in the order of their ends."""
@@ -192,6 +194,21 @@ class StructureTraining:
             "chosen": learned.chosen,
             "stability": [[edge, share] for edge, share in learned.stability.items()],
         }
+
+
+def _gathered(path: Iterator[PathStep]) -> tuple[list[PathStep], bool]:
+    """(the steps, whether Ctrl-C ended them); nothing is kept of an interrupt before the first, nor of that step."""
+    steps: list[PathStep] = []
+    try:
+        for step in path:
+            steps.append(step)  # noqa: PERF402 - what came before an exception counts
+    except StopTraining:
+        pass
+    except KeyboardInterrupt:
+        if not steps:
+            raise
+        return steps, True
+    return steps, False
 
 
 def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:

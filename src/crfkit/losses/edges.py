@@ -27,7 +27,8 @@ Self = TypeVar("Self", bound="EdgeLoss")
 class EdgeLoss(FieldLoss):
     """A loss of a table of variables whose edges can be switched on.
 
-    `pairs` are the edges that may be on (None: all), `active` the ids of those that are.
+    `pairs` are the edges that may be on ([M, 2], or a mask [p, p] of i < j; None: all), `active` the ids of those that
+    are.
     """
 
     def __init__(self, table: Observations, pairs: ArrayLike | None = None, active: ArrayLike = ()) -> None:
@@ -96,7 +97,7 @@ class EdgeLoss(FieldLoss):
 
     def on(self: Self, table: Observations) -> Self:
         """The loss of other rows of the same variables, with the same edges."""
-        return type(self)(table, np.argwhere(self._allowed), self.active_ids, **self._options())
+        return type(self)(table, self._allowed, self.active_ids, **self._options())
 
     def keep(self: Self, ids: ArrayLike, w: Floats) -> tuple[Self, Floats]:
         """(the loss with those of its edges that are among `ids`, the weights of them)."""
@@ -109,7 +110,7 @@ class EdgeLoss(FieldLoss):
         return found[found >= 0]
 
     def _like(self: Self, allowed: NDArray[np.bool_], active: ArrayLike) -> Self:
-        return type(self)(self.table, np.argwhere(allowed), active, **self._options())
+        return type(self)(self.table, allowed, active, **self._options())
 
     def _options(self) -> dict[str, Any]:
         return {}
@@ -141,6 +142,8 @@ class EdgeLoss(FieldLoss):
 def _mask(pairs: ArrayLike, p: int) -> NDArray[np.bool_]:
     """[p, p] which pairs i < j are among `pairs`, in either order."""
     given = np.asarray(pairs)
+    if given.dtype == np.bool_ and given.shape == (p, p) and not np.tril(given).any():
+        return given
     mask = np.zeros((p, p), dtype=bool)
     if given.size == 0:
         return mask

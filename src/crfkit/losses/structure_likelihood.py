@@ -67,8 +67,12 @@ class StructureLikelihood(EdgeLoss):
         counts = table.pair_counts[0]
         nodes, edges, one = np.zeros((p, K)), np.zeros((E, K, K)), np.ones((1, 1))
         nodes[np.arange(K) < table.n_states[:, None]] = np.diag(counts)
-        for e, (i, j) in enumerate(self.edges):
-            edges[e, : table.n_states[i], : table.n_states[j]] = counts[self._block(i), self._block(j)]
+        if int(table.n_states.min()) == K:
+            tables = counts.reshape(p, K, p, K)
+            edges[:] = tables[self.edges[:, 0], :, self.edges[:, 1], :]
+        else:
+            for e, (i, j) in enumerate(self.edges):
+                edges[e, : table.n_states[i], : table.n_states[j]] = counts[self._block(i), self._block(j)]
         ids = np.arange(max(p, E), dtype=np.int32)
         rows = np.zeros_like(ids)
         total = np.array([table.total])
@@ -95,27 +99,35 @@ class StructureLikelihood(EdgeLoss):
     # --- candidates
 
     def _pair_gradient(self, evaluation: Any) -> Floats:
-        tables = self._expected(evaluation) - self.table.pair_counts  # [F, ΣK, ΣK]
-        if not self.table.ising:
-            return tables
-        signs = np.tile([-1.0, 1.0], self.table.n_variables)
-        starts = self.table.state_starts
-        return np.add.reduceat(np.add.reduceat(tables * np.outer(signs, signs), starts, axis=1), starts, axis=2)
-
-    def _expected(self, evaluation: GraphEvaluation) -> Floats:
-        """[F, ΣK, ΣK] Σ_n c_n x_n p(y_i = a, y_j = b); right above the diagonal, for edges that are off."""
+        table, exact = self.table, self.engine.bound == "exact"
         _ = evaluation.value
+        if not table.ising:
+            expected = self._exact_pairs(evaluation.w) if exact else self._products(self._beliefs(evaluation))
+            return expected - table.pair_counts
+        if not exact:
+            Q = self._beliefs(evaluation)
+            return self._products(Q[:, 1::2] - Q[:, ::2]) - table.spin_products
+        p = table.n_variables
+        tables = self._exact_pairs(evaluation.w).reshape(-1, p, 2, p, 2)
+        agree = tables[:, :, 0, :, 0] + tables[:, :, 1, :, 1] - tables[:, :, 0, :, 1] - tables[:, :, 1, :, 0]
+        return agree - table.spin_products  # of E[s_i s_j]
+
+    def _beliefs(self, evaluation: GraphEvaluation) -> Floats:
+        """[m or 1, ΣK] marginals of nodes."""
         assert evaluation.marginals is not None
-        if self.engine.bound == "exact":
-            return self._exact_pairs(evaluation.w)
         table = self.table
         used = np.arange(int(table.n_states.max())) < table.n_states[:, None]
-        Q = evaluation.marginals.nodes.reshape(-1, *used.shape)[:, used]  # [m or 1, ΣK]
+        return evaluation.marginals.nodes.reshape(-1, *used.shape)[:, used]
+
+    def _products(self, means: Floats) -> Floats:
+        """[F, S, S] Σ_n c_n x_n q_i q_j of means [m or 1, S]; right for edges that are off."""
+        table = self.table
         if not table.has_inputs:
-            return table.total * np.outer(Q[0], Q[0])[None]
-        return table.pair_products(Q)
+            return table.total * np.outer(means[0], means[0])[None]
+        return table.pair_products(means)
 
     def _exact_pairs(self, w: Floats) -> Floats:
+        """[F, ΣK, ΣK] Σ_n c_n x_n p(y_i = a, y_j = b); right above the diagonal, for edges that are off."""
         table = self.table
         p, K = table.n_variables, int(table.n_states.max())
         potentials = self.field.potentials(self.data, w)

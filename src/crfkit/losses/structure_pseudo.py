@@ -11,15 +11,18 @@ Binary variables in the Ising form have one column ±1 each: log(1 + exp(−2·D
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from crfkit.data.sequences import Floats
+from crfkit.data.sequences import Floats, Ints
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.pseudo import _largest_eigenvalue
 from crfkit.protocols import Evaluation
+
+BLOCK = 1 << 14  # numbers of an array that stay in a cache while a few passes are made over them
 
 
 class StructurePseudoLikelihood(EdgeLoss):
@@ -64,32 +67,51 @@ class StructurePseudoLikelihood(EdgeLoss):
 
     def logits(self, w: Floats) -> Floats:
         """[m, S]"""
+        return self.linear(w)(slice(None))
+
+    def linear(self, w: Floats) -> Callable[[slice], Floats]:
+        """A function from rows to their logits [rows, S]."""
         table, field = self.table, self.field
         D, X = table.indicators, table.features
         S = D.shape[1]
-        V = w[field.layout["node"]].reshape(S, field.n_node_features)
         F, Q = X.shape[1], table.own_columns
-        found = np.broadcast_to(X @ V[:, :F].T, D.shape).copy()
-        for f in range(len(Q)):
-            found += Q[f] * V[:, F + f]
-        if len(self.edges):
-            edge_weights = w[field.layout["edge"]].reshape(-1, field.n_edge_features)
-            W = np.zeros((S, S))
-            rows, columns = self._places
-            shared, own = table.edge_parts
-            for f in range(shared):
-                W[rows, columns] = edge_weights[:, f]
-                W[columns, rows] = edge_weights[:, f]
-                product = D @ W
-                if table.has_inputs:
-                    product *= X[:, f : f + 1]
-                found += product
+        V = w[field.layout["node"]].reshape(S, field.n_node_features)
+        shared, own = table.edge_parts if len(self.edges) else (0, 0)
+        # W_f [S, S]: symmetric; of features of variables W[a, b] is for the feature of b's variable
+        W = np.zeros((shared + own, S, S))
+        rows, columns = self._places
+        edge_weights = w[field.layout["edge"]].reshape(-1, field.n_edge_features)
+        for f in range(shared):
+            W[f, rows, columns] = edge_weights[:, f]
+            W[f, columns, rows] = edge_weights[:, f]
+        for f in range(shared, shared + own):
+            W[f, columns, rows] = edge_weights[:, f]
+            W[f, rows, columns] = edge_weights[:, own + f]
+
+        def of(some: slice) -> Floats:
+            x, d = X[some] if table.has_inputs else X, D[some]
+            found: Floats = d @ W[0] if shared else np.zeros((len(d), S))
+            if table.has_inputs and shared:
+                found *= x[:, :1]
+            found += x @ V[:, :F].T
+            for f in range(1, shared):
+                found += x[:, f : f + 1] * (d @ W[f])
+            for f in range(len(Q)):
+                found += Q[f, some] * V[:, F + f]
             for f in range(own):
-                W[columns, rows] = edge_weights[:, shared + f]
-                W[rows, columns] = edge_weights[:, shared + own + f]
-                found += Q[f] * (D @ W)
-                found += (D * Q[f]) @ W.T
-        return found
+                q = Q[f, some]
+                found += q * (d @ W[shared + f])
+                found += (d * q) @ W[shared + f].T
+            return found
+
+        return of
+
+    @cached_property
+    def blocks(self) -> list[slice]:
+        """Rows that a cache holds at a time."""
+        m, S = self.table.indicators.shape
+        size = max(16, BLOCK // S)
+        return [slice(first, min(first + size, m)) for first in range(0, m, size)]
 
     def node_gradient(self, R: Floats, X: Floats, Q: Floats) -> Floats:
         """Rᵀ[X, Q], flat."""
@@ -100,42 +122,61 @@ class StructurePseudoLikelihood(EdgeLoss):
         return np.hstack([R.T @ X, np.einsum("ms,fms->sf", R, Q)]).ravel()
 
     def pair_sums(self, R: Floats, D: Floats, X: Floats, Q: Floats) -> Floats:
-        """[F, S, S] Dᵀ(X_f ⊙ R) and its transpose; of features of variables those of rows, then of columns."""
-        out = np.empty((self.field.n_edge_features, D.shape[1], D.shape[1]))
+        """[F, S, S] the gradient by all couplings."""
+        shared, own = self.table.edge_parts
+        out = np.zeros((shared + own, D.shape[1], D.shape[1]))
+        self.add_pair_sums(R, D, X, Q, out)
+        return self.both_ways(out)
+
+    def add_pair_sums(self, R: Floats, D: Floats, X: Floats, Q: Floats, out: Floats) -> None:
+        """Adds Dᵀ(X_f ⊙ R), and of features of variables Dᵀ(Q_f ⊙ R) + Rᵀ(Q_f ⊙ D)."""
         shared, own = self.table.edge_parts
         for f in range(shared):
-            G = D.T @ (R * X[:, f : f + 1] if self.table.has_inputs else R)
-            np.add(G, G.T, out=out[f])
+            out[f] += D.T @ (R * X[:, f : f + 1] if self.table.has_inputs else R)
         for f in range(own):
-            G = D.T @ (Q[f] * R) + R.T @ (D * Q[f])
-            out[shared + f], out[shared + own + f] = G.T, G
-        return out
+            out[shared + f] += D.T @ (Q[f] * R)
+            out[shared + f] += R.T @ (D * Q[f])
+
+    def both_ways(self, sums: Floats) -> Floats:
+        """[F, S, S] from what add_pair_sums has summed: plus its transpose; of features of variables those of rows,
+        then of columns."""
+        shared, _ = self.table.edge_parts
+        turned = sums.transpose(0, 2, 1)
+        if len(sums) == shared:
+            return sums + turned
+        return np.concatenate([sums[:shared] + turned[:shared], turned[shared:], sums[shared:]])
 
     def neighbourhood(self, i: int) -> tuple[Floats, Any]:
-        """(Z_i [m, q], [states of i, q] the weight of each of its columns)."""
+        """(Z_i [q, m], [states of i, q] the weight of each of its rows)."""
         table, field = self.table, self.field
-        S, X, D = (1 if table.ising else int(table.n_states[i])), table.features, table.indicators
+        S, X, D = (1 if table.ising else int(table.n_states[i])), table.features.T, table.indicator_rows
         F, G = field.n_node_features, field.n_edge_features
         states = np.arange(S)[:, None]
+        m = D.shape[1]
         shared, own = table.edge_parts
-        one = np.broadcast_to(X, (len(D), X.shape[1]))
-        columns = [one if table.own is None else np.hstack([one, table.own[:, i]])]
-        index = [(int(table.starts[i]) + states) * F + np.arange(F)]
+        if table.ising and not table.has_inputs:
+            mine = np.flatnonzero((self.edges == i).any(axis=1))
+            others = self.edges[mine].sum(axis=1) - i
+            return np.concatenate([np.ones((1, m)), D[others]]), np.array([[i, *(field.n_node_weights + mine)]])
+        columns = [np.broadcast_to(X, (len(X), m))]
+        if table.own is not None:
+            columns.append(table.own[:, i].T)
+        index: Any = [(int(table.starts[i]) + states) * F + np.arange(F)]
         sizes = np.full((len(self.edges), 2), 1) if table.ising else table.n_states[self.edges]
         begins = field.n_node_weights + np.concatenate([[0], np.cumsum(sizes.prod(axis=1) * G)])
         for e in np.flatnonzero((self.edges == i).any(axis=1)).tolist():
-            (k, m), (rows, width) = self.edges[e].tolist(), sizes[e].tolist()
-            j, other = (m, width) if i == k else (k, rows)
+            (k, end), (rows, width) = self.edges[e].tolist(), sizes[e].tolist()
+            j, other = (end, width) if i == k else (k, rows)
             start = int(table.starts[j])
-            features = X[:, :shared]
+            features = X[:shared]
             if own and table.own is not None:
-                features = np.hstack([features, table.own[:, k], table.own[:, m]])
-            seen = D[:, start : start + other, None] * features[:, None, :]
-            columns.append(seen.reshape(len(D), -1))
+                features = np.concatenate([features, table.own[:, k].T, table.own[:, end].T])
+            seen = D[start : start + other, None] * features
+            columns.append(seen.reshape(-1, m))
             b = np.arange(other)
             pair = states * width + b if i == k else b * width + states  # [S, other]
             index.append((begins[e] + pair[:, :, None] * G + np.arange(G)).reshape(S, -1))
-        return np.hstack(columns), np.hstack(index)
+        return np.concatenate(columns), np.hstack(index)
 
     def packed(self, nodes: Floats, pairs: Floats) -> Floats:
         rows, columns = self._places
@@ -160,6 +201,12 @@ class StructurePseudoLikelihood(EdgeLoss):
         pairs: Floats = evaluation.pairs
         return pairs
 
+    def carry(self, evaluation: StructureEvaluation, place: Ints) -> StructureEvaluation:
+        """The evaluation of a loss with fewer edges, where those that are new have weight 0."""
+        w = np.zeros(self.size)
+        w[place] = evaluation.w
+        return evaluation.carried(self, w)
+
 
 class StructureEvaluation:
     """A pseudo-likelihood at w. The value takes one product of matrices, the gradient another, each when asked for."""
@@ -171,48 +218,71 @@ class StructureEvaluation:
     @cached_property
     def _both(self) -> tuple[float, Floats]:
         """(value, [m, S] probabilities: of states, or in the Ising form of the state that is not the row's)"""
-        table, L = self._loss.table, self._loss.logits(self.w)
-        if table.ising:
-            L *= table.indicators
-            L *= -2.0
-            e = np.exp(-np.abs(L))
-            total = np.maximum(L, 0.0).sum(axis=1)
-            q = 1.0 + e
-            e /= q
-            for first in range(0, q.shape[1], 512):  # Σ log(1 + e) as one logarithm: products of numbers up to 2
-                total += np.log(q[:, first : first + 512].prod(axis=1))
-            np.subtract(1.0, e, out=e, where=L > 0)
-            return float(table.weights @ total), e
+        loss = self._loss
+        table, D, logits = loss.table, loss.table.indicators, loss.linear(self.w)
+        p, value = np.empty(D.shape), 0.0
+        for rows in loss.blocks:
+            ready = self._ising_block if table.ising else self._block
+            value += ready(rows, logits(rows), p[rows])
+        return value, p
+
+    def _ising_block(self, rows: slice, L: Floats, p: Floats) -> float:
+        """Of some rows: writes p, returns their part of the value."""
+        table = self._loss.table
+        L *= table.indicators[rows]
+        L *= -2.0
+        e = np.abs(L)
+        np.negative(e, out=e)
+        np.exp(e, out=e)
+        q = 1.0 + e
+        np.divide(np.where(L > 0, 1.0, e), q, out=p)
+        np.maximum(L, 0.0, out=L)
+        total = L.sum(axis=1)
+        for first in range(0, q.shape[1], 512):  # Σ log(1 + e) as one logarithm: products of numbers up to 2
+            total += np.log(q[:, first : first + 512].prod(axis=1))
+        return float(table.weights[rows] @ total)
+
+    def _block(self, rows: slice, L: Floats, p: Floats) -> float:
+        table = self._loss.table
         K = table.n_states
         L -= np.repeat(np.maximum.reduceat(L, table.starts, axis=1), K, axis=1)
-        scores = np.einsum("ms,ms->m", L, table.indicators)
+        scores = np.einsum("ms,ms->m", L, table.indicators[rows])
         np.exp(L, out=L)
         z = np.add.reduceat(L, table.starts, axis=1)
-        L /= np.repeat(z, K, axis=1)
-        return float(table.weights @ (np.log(z).sum(axis=1) - scores)), L
+        np.divide(L, np.repeat(z, K, axis=1), out=p)
+        return float(table.weights[rows] @ (np.log(z).sum(axis=1) - scores))
 
     @property
     def value(self) -> float:
         return self._both[0]
 
     @cached_property
-    def _residual(self) -> Floats:
-        """[m, S] the derivative of the loss by the logits."""
-        table, p = self._loss.table, self._both[1]
-        if table.ising:
-            return -2.0 * table.weights[:, None] * table.indicators * p
-        return table.weights[:, None] * (p - table.indicators)
+    def _gradients(self) -> tuple[Floats, Floats]:
+        """(the gradient by weights of nodes, [F, S, S] by all couplings), from the derivative R by the logits."""
+        loss, p = self._loss, self._both[1]
+        table, D, X, Q = loss.table, loss.table.indicators, loss.table.features, loss.table.own_columns
+        nodes, pairs = np.zeros(loss.field.n_node_weights), np.zeros((sum(table.edge_parts), *2 * D.shape[1:]))
+        for rows in loss.blocks:
+            c, x = table.weights[rows, None], X[rows] if table.has_inputs else X
+            R = (-2.0 * c) * p[rows] * D[rows] if table.ising else c * (p[rows] - D[rows])
+            nodes += loss.node_gradient(R, x, Q[:, rows])
+            loss.add_pair_sums(R, D[rows], x, Q[:, rows], pairs)
+        return nodes, loss.both_ways(pairs)
 
-    @cached_property
+    @property
     def pairs(self) -> Floats:
         """[F, S, S] the gradient by all couplings."""
-        table = self._loss.table
-        return self._loss.pair_sums(self._residual, table.indicators, table.features, table.own_columns)
+        return self._gradients[1]
 
     @property
     def grad(self) -> Floats:
-        loss, table = self._loss, self._loss.table
-        return loss.packed(loss.node_gradient(self._residual, table.features, table.own_columns), self.pairs)
+        return self._loss.packed(*self._gradients)
+
+    def carried(self, loss: StructurePseudoLikelihood, w: Floats) -> StructureEvaluation:
+        """The same of a loss with more edges, of weight 0."""
+        found = StructureEvaluation(loss, w)
+        found.__dict__.update(_both=self._both, _gradients=self._gradients)
+        return found
 
     def hessp(self, v: Floats) -> Floats:
         return self._loss._hessp(v, self._both[1])
@@ -232,13 +302,13 @@ class StructureEvaluation:
         table, size = loss.table, loss.size
         H = np.zeros((size, size))
         for i in range(table.n_variables):
-            Z, index = loss.neighbourhood(i)
+            Z, index = loss.neighbourhood(i)  # [q, m]
             first = int(table.starts[i])
-            P = p[:, first : first + len(index)]
+            P = p[:, first : first + len(index)].T
             for a in range(len(index)):
                 for b in range(a, len(index)):
-                    curvature = 4.0 * P[:, 0] * (1.0 - P[:, 0]) if table.ising else P[:, a] * ((a == b) - P[:, b])
-                    block = Z.T @ (Z * (table.weights * curvature)[:, None])
+                    curvature = 4.0 * P[0] * (1.0 - P[0]) if table.ising else P[a] * ((a == b) - P[b])
+                    block = (Z * (table.weights * curvature)) @ Z.T
                     H[np.ix_(index[a], index[b])] += block
                     if a != b:
                         H[np.ix_(index[b], index[a])] += block.T

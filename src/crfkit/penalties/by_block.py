@@ -148,7 +148,9 @@ class _Rest:
     parts: tuple[tuple[Any, Any], ...]
     strength: float  # of the blocks
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"prox", "by block"})
+    @property
+    def kinds(self) -> frozenset[str]:
+        return frozenset({"prox", "by block", *(("orthants",) if self.orthants else ())})
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ from crfkit.solvers.projected import AGPM, SPG, Zhou
 from crfkit.solvers.rda import RDA
 from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
-from crfkit.solvers.stopping import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, SuccessiveChanges
+from crfkit.solvers.stopping import AnyOf, GradientNorm, PeriodDecrease, PeriodSpread, StoppingRule, SuccessiveChanges
 from crfkit.solvers.tron import Tron
 
 SOLVERS: dict[str, Any] = {
@@ -125,6 +125,7 @@ __all__ = [
     "Newton",
     "PassiveAggressive",
     "PeriodDecrease",
+    "PeriodSpread",
     "StoppingRule",
     "StrongWolfe",
     "SuccessiveChanges",

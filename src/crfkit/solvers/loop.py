@@ -16,7 +16,7 @@ from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTrai
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.objective import Objective
-from crfkit.solvers.stopping import StoppingRule
+from crfkit.solvers.stopping import StoppingRule, for_values_that_rise
 
 
 class Iterate(Protocol):
@@ -178,7 +178,8 @@ class IterativeSolver:
 
     def finished(self: Stepper[Any], trace: Sequence[TraceRow], state: Any) -> bool:
         """Whether the stopping rule is satisfied."""
-        return self.stopping.satisfied(trace, state.point.w)
+        rule = for_values_that_rise(self.stopping) if getattr(self, "nonmonotone", False) else self.stopping
+        return rule.satisfied(trace, state.point.w)
 
 
 def bound(penalty: Any, loss: Any) -> Any:

@@ -59,7 +59,7 @@ class OWLQN(IterativeSolver):
 
     name: ClassVar[str] = "owlqn"
     needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1", "orthants"})  # L1 of all weights, or of some of them
 
     def __post_init__(self) -> None:
         if self.memory < 1:

@@ -80,6 +80,28 @@ class PeriodDecrease:
 
 
 @dataclass(frozen=True)
+class PeriodSpread:
+    """All values of the last `period` iterations are within a relative delta of each other.
+
+    :class:`PeriodDecrease` for values that rise on their way: one that is higher than ten steps ago says nothing there.
+    """
+
+    delta: float = 1e-5
+    period: int = 10
+
+    def __post_init__(self) -> None:
+        _check("delta", self.delta)
+        _check("period", self.period - 1)
+
+    def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
+        if len(trace) <= self.period:
+            return False
+        values = [row.value for row in trace[-1 - self.period :]]
+        spread = max(values) - min(values)
+        return spread < self.delta * abs(values[-1]) or spread == 0.0
+
+
+@dataclass(frozen=True)
 class AnyOf:
     """Satisfied when one of the rules is."""
 
@@ -87,3 +109,10 @@ class AnyOf:
 
     def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
         return any(rule.satisfied(trace, w) for rule in self.rules)
+
+
+def for_values_that_rise(rule: StoppingRule) -> StoppingRule:
+    """The rule, as it is meant, for solvers that are not monotone."""
+    if isinstance(rule, AnyOf):
+        return AnyOf(tuple(for_values_that_rise(part) for part in rule.rules))
+    return PeriodSpread(rule.delta, rule.period) if isinstance(rule, PeriodDecrease) else rule
