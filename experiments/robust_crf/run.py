@@ -106,9 +106,8 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
     return {key: row[key] for key in ("penalty", "mu", "validation", "test", "seconds") if key in row}
 
 
-def report(results: dict[str, Any]) -> str:
-    trials = sorted(results["tables"], key=int)
-    rows = {seed: results["tables"][seed] for seed in trials}
+def report_tables(rows: dict[str, Any]) -> list[str]:
+    trials = sorted(rows, key=int)
     plain = [100 * rows[seed]["logistic regression"]["test"] for seed in trials]
     lines = [
         f"Test error (%) and training time of {len(trials)} trials; all background: "
@@ -137,6 +136,11 @@ def report(results: dict[str, Any]) -> str:
         "",
         f"The nine cells {{ISTA, FISTA, OGM}} × {{bp, mean-field, pl}} of the first three trials: {spent:.0f} s.",
     ]
+    return lines
+
+
+def report(results: dict[str, Any]) -> str:
+    lines = report_tables(results["tables"]) if results["tables"] else []
     if "peak_gb" in results:
         lines.append(f"Peak memory: {results['peak_gb']:.2f} GB.")
     for part in ("equivalence", "noise"):
