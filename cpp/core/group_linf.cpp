@@ -71,7 +71,7 @@ double sum(const double* x, int64_t size) {
 }
 
 // θ = (shift + Σ_{h∈A} h)/(more + |A|) with A = {h > θ}. From A = all, θ rises while the members that are not above it
-// are dropped (Michelot 1986): a few passes in place of a sort. A becomes empty only if more > 0.
+// are dropped (Michelot 1986): a few passes in place of a sort. A becomes empty only if the sum is not a finite number.
 double raised_mean(double* h, int64_t size, double shift, double more) {
     for (;;) {
         const double theta = (shift + sum(h, size)) / (more + static_cast<double>(size));
@@ -81,7 +81,7 @@ double raised_mean(double* h, int64_t size, double shift, double more) {
             h[kept] = x;
             kept += x > theta;
         }
-        if (kept == size || (kept == 0 && more == 0)) return theta;
+        if (kept == size || kept == 0) return theta;
         size = kept;
     }
 }
@@ -111,7 +111,7 @@ void project_epigraph_linf(const GroupMembers& groups, double* out, double* radi
             n += !(a <= alpha);  // θ ≥ α
         }
         if (n == 0 && alpha >= 0) return;
-        const double theta = alpha + sum(above, n) > 0 ? raised_mean(above, n, alpha, 1.0) : 0.0;
+        const double theta = alpha + sum(above, n) <= 0 ? 0.0 : raised_mean(above, n, alpha, 1.0);  // NaN stays NaN
         radii[s] = theta;
         for (int64_t k = 0; k < size; ++k) {
             const double at = x[places[k]], low = at < -theta ? -theta : at;

@@ -261,3 +261,11 @@ def test_impossible_radii(bad):
 def test_balls_survive_a_pickle():
     for ball in BALLS:
         assert pickle.loads(pickle.dumps(ball)) == ball
+
+
+def test_sizes_that_overflow_are_not_hidden():
+    penalty = GroupLinf(1.0, [0, 0, 1, 1])
+    _, alpha = penalty.project_epigraph(np.array([1.7e308, 1.7e308, 1.0, 2.0]), np.array([-1.0, 0.5]))
+    assert alpha.tolist() == [np.inf, 1.25]
+    w, alpha = penalty.project_epigraph(np.array([np.nan, 1.0, 1.0, 2.0]), np.array([-1.0, 0.5]))
+    assert np.isnan(alpha[0]) and np.isnan(w[0])
