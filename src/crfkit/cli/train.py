@@ -89,9 +89,9 @@ def train(
 
     Ctrl-C stops early and still writes the model.
 
-    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, ista, fista, ogm; with --l1, to
-    select attributes as they are needed, grafting-light, grafting, gauss-seidel; from sequence to
-    sequence sgd, asgd, smd, rda, averaged-perceptron, passive-aggressive, arow, mira.
+    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, ista, fista, ogm, admm, agpm, spg,
+    zhou, pqn; with --l1, to select attributes as they are needed, grafting-light, grafting, gauss-seidel; from sequence
+    to sequence sgd, asgd, smd, rda, averaged-perceptron, passive-aggressive, arow, mira.
     """
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint
