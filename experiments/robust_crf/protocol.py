@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,15 @@ class Trial:
     """Fifty images, divided: `sets` are grids, `alone` the same blocks without edges; training, validation, test."""
 
     def __init__(
-        self, pairs: list[tuple[Path, Path]], seed: int, cache: Path, noise: int = 0, parts: tuple[int, ...] = PARTS
+        self,
+        pairs: list[tuple[Path, Path]],
+        seed: int,
+        cache: Path,
+        noise: int = 0,
+        parts: tuple[int, ...] = PARTS,
+        centred: bool = False,
     ) -> None:
+        """`noise`: features of noise beside the real ones. `centred`: |h_i − h_j| less its mean."""
         rng = np.random.default_rng(seed)
         self.chosen = [pairs[k] for k in rng.permutation(len(pairs))[: sum(parts)]]
         images, labels = [], []
@@ -47,6 +55,10 @@ class Trial:
         standard = [(x - rows.mean(axis=0)) / np.where(scale > 0, scale, 1.0) for x in images]
         bounds = np.cumsum([0, *parts])
         self.sets = [_data(standard[a:b], labels[a:b], True) for a, b in pairwise(bounds)]
+        if centred:
+            mean = self.sets[0].edge_features.mean(axis=0)
+            mean[0] = 0.0  # of the 1
+            self.sets = [replace(data, edge_features=data.edge_features - mean) for data in self.sets]
         self.alone = [_data(standard[a:b], labels[a:b], False) for a, b in pairwise(bounds)]
         self.field = tied_field(self.sets[0], 2, "ising", "ising")
 

@@ -194,8 +194,8 @@ def main() -> None:
     if "noise" in parts:
         results["noise"] = {}
         for seed in trials[:3]:
-            pair = [Trial(pairs, seed, options.cache, noise) for noise in (0, studies.REAL)]
-            results["noise"][str(seed)] = studies.noise(*pair, STRENGTHS, RIDGES)
+            pair = [Trial(pairs, seed, options.cache, noise, centred=True) for noise in (0, studies.REAL)]
+            results["noise"][str(seed)] = studies.noise(*pair)
             save()
     print(report(results))
 
