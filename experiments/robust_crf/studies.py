@@ -11,7 +11,7 @@ from crfkit.penalties import L1, L2
 from crfkit.solvers import SuccessiveChanges, make_solver
 
 REAL = len(FEATURES.names)
-STRENGTHS = (1000.0, 300.0, 100.0)
+STRENGTHS = (300.0, 200.0, 150.0, 100.0)
 RIDGE = 10.0
 
 
@@ -132,8 +132,8 @@ def _choices(path: list[dict[str, Any]]) -> dict[str, int]:
 def report_noise(trials: dict[str, Any]) -> list[str]:
     lines = [
         f"{REAL} features of noise beside the {REAL} real ones; tree-reweighted bound, |h_i − h_j| less its mean. L1 "
-        f"selects, L2({RIDGE:g}) refits; the strength is the largest within one standard error of the fewest validation "
-        f"errors. L2: all features with L2({RIDGE:g}).",
+        f"selects, L2({RIDGE:g}) refits; the strength is the largest within one standard error of the fewest "
+        f"validation errors. L2: all features with L2({RIDGE:g}).",
         "",
         "| trial | | strength | noise dropped, unary | pairwise | weights | test error, % | without noise |",
         "|---|---|---|---|---|---|---|---|",
