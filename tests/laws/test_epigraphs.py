@@ -268,4 +268,5 @@ def test_sizes_that_overflow_are_not_hidden():
     _, alpha = penalty.project_epigraph(np.array([1.7e308, 1.7e308, 1.0, 2.0]), np.array([-1.0, 0.5]))
     assert alpha.tolist() == [np.inf, 1.25]
     w, alpha = penalty.project_epigraph(np.array([np.nan, 1.0, 1.0, 2.0]), np.array([-1.0, 0.5]))
-    assert np.isnan(alpha[0]) and np.isnan(w[0])
+    assert np.isnan(alpha[0])
+    assert np.isnan(w[0])
