@@ -38,7 +38,11 @@ def show(folder: Path) -> None:
     places = np.stack(np.divmod(np.arange(p), SIDE), axis=1)
     far = np.array([np.abs(places[i] - places[j]).max() for i, j, _ in learner.edges_])
     sizes = np.array([weight for _, _, weight in learner.edges_])
-    for title, chosen in (("touch each other", far == 1), ("are 2 pixels apart", far == 2), ("are further apart", far > 2)):
+    for title, chosen in (
+        ("touch each other", far == 1),
+        ("are 2 pixels apart", far == 2),
+        ("are further away", far > 2),
+    ):
         size = np.abs(sizes[chosen]).mean() if chosen.any() else 0.0
         typer.echo(f"{chosen.sum():5d} edges {title}, couplings of {size:.2f} on average")
     typer.echo(_draw(learner.edges_))
