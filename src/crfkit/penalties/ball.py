@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,17 +18,17 @@ from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 TOLERANCE = 1e-9  # of the radius: rounding does not take a point out of the ball or off its surface
 
 
-class _Ball:
+class _Ball(ABC):
     """0 inside, ∞ outside. With n(w) = the sizes whose sum is bounded and μ the multiplier of the bound."""
 
     radius: float
     kinds: ClassVar[frozenset[str]] = frozenset({"prox", "epigraph"})
 
-    def _sizes(self, w: Vector) -> Vector:
-        raise NotImplementedError
+    @abstractmethod
+    def _sizes(self, w: Vector) -> Vector: ...
 
-    def prox(self, w: Vector, step: float) -> Vector:
-        raise NotImplementedError
+    @abstractmethod
+    def prox(self, w: Vector, step: float) -> Vector: ...
 
     def _sum(self, w: Vector) -> float:
         return float(array_namespace(w).sum(self._sizes(w)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class _Group:
+class _Group(ABC):
     strength: float
     groups: Any  # a Groups, or what it is made from
 
@@ -38,12 +39,12 @@ class _Group:
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         return None, self  # type: ignore[return-value]
 
+    @abstractmethod
     def _norms(self, w: Vector) -> Vector:
         """[groups]"""
-        raise NotImplementedError
 
-    def dual_norm(self, gradient: Vector) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def dual_norm(self, gradient: Vector) -> float: ...
 
     def value(self, w: Vector) -> float:
         return self.strength * float(namespace(w).sum(self._norms(w)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from crfkit.errors import CapabilityError
 from crfkit.protocols import Evaluation, Vector
 
 
@@ -45,7 +46,7 @@ class RestrictedEvaluation:
         self.grad = whole.grad[index]
 
     def hessp(self, v: Vector) -> Vector:
-        raise NotImplementedError
+        raise CapabilityError("a loss of some of the weights has no hessp")
 
     def hess_diag(self) -> Vector:
-        raise NotImplementedError
+        raise CapabilityError("a loss of some of the weights has no hess_diag")

@@ -80,18 +80,11 @@ class PeriodDecrease:
 
 
 @dataclass(frozen=True)
-class PeriodSpread:
+class PeriodSpread(PeriodDecrease):
     """All values of the last `period` iterations are within a relative delta of each other.
 
     :class:`PeriodDecrease` for values that rise on their way: one that is higher than ten steps ago says nothing there.
     """
-
-    delta: float = 1e-5
-    period: int = 10
-
-    def __post_init__(self) -> None:
-        _check("delta", self.delta)
-        _check("period", self.period - 1)
 
     def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
         if len(trace) <= self.period:
