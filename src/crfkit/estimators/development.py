@@ -12,12 +12,13 @@ from crfkit.errors import DataError, ParameterError, StopTraining
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
+from crfkit.schemes import are_phrases
 from crfkit.solvers.loop import Iteration
 
 
 class Development:
-    """Callback: adds `dev_f1` (labels of phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a callback to be
-    called after all others, ends training when it has not improved for `patience` iterations."""
+    """Callback: adds `dev_f1` (where all labels write phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a
+    callback to be called after all others, ends training when it has not improved for `patience` iterations."""
 
     def __init__(
         self,
@@ -36,11 +37,12 @@ class Development:
         self.best_loss: Any = None  # that best_w belongs to
         self.stopped = False
         self._data, self._field, self._threads = data, field, n_threads
-        self._gold = [[str(label) for label in row] for row in gold]
-        self._names = [str(label) for label in classes]
+        self._gold = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in gold]
+        self._names = list(classes)
         self._patience = patience
         self._best, self._since = -1.0, 0
-        self.name = "dev_f1" if any(label[:2] in ("B-", "I-") for label in self._names) else "dev_accuracy"
+        labels = {*self._names, *(label for row in self._gold for label in row)}
+        self.name = "dev_f1" if are_phrases(labels) else "dev_accuracy"
 
     def score(self, w: Floats) -> float:
         """F1 of phrases, or the share of positions that are right."""
