@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -54,6 +54,7 @@ class TaggedCorpus:
     vocabulary: Vocabulary
     data: SequenceData
     classes: NDArray[Any]
+    sources: tuple[Any, ...] = ()  # the files that it was read from
 
 
 def learn(
@@ -99,9 +100,12 @@ def learn_file(source: str | Path | BinaryIO, template: Template, min_frequency:
     classes = np.array(sorted(encoder.label_names))
     n_features = encoder.n_columns - 1
     try:
-        return _finish("template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features)
+        corpus = _finish(
+            "template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features
+        )
     except DataError as error:
         raise DataError(str(error), _name(source)) from None
+    return replace(corpus, sources=(source,))
 
 
 def feed_columns(encoder: _core.Encoder, source: str | Path | BinaryIO) -> Iterator[None]:

@@ -17,7 +17,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def source_name(source: Source) -> str:
-    return str(getattr(source, "name", source))
+    return str(source) if isinstance(source, (str, Path)) else str(getattr(source, "name", source))
 
 
 def read_tagged(source: Source, columns: Sequence[int] = (-2, -1)) -> Iterator[list[list[str]]]:
@@ -70,15 +70,16 @@ def check_column(column: int) -> None:
         raise ParameterError("columns are counted from 1, or from -1 at the end of the line; there is no column 0")
 
 
-def find_line(source: Source, position: int) -> tuple[int, str] | None:
-    """Return (line, last cell) of the n-th token of a column file, counted from 0; None if it cannot be read again."""
-    if hasattr(source, "read"):
-        return None
-    for number, raw in _lines(source):
-        if not _blank(raw):
-            if position == 0:
-                return number, _CELL.findall(raw.rstrip(b"\r\n"))[-1].decode(errors="replace")
-            position -= 1
+def find_line(sources: Sequence[Source], position: int) -> tuple[str, int, str] | None:
+    """Return (file, line, last cell) of a token of column files, counted from 0; None if it cannot be read again."""
+    for source in sources:
+        if not isinstance(source, (str, Path)):
+            return None
+        for number, raw in _lines(source):
+            if not _blank(raw):
+                if position == 0:
+                    return source_name(source), number, _CELL.findall(raw.rstrip(b"\r\n"))[-1].decode(errors="replace")
+                position -= 1
     return None
 
 
