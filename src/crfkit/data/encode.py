@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit.data.labels import label_array, sort_labels
 from crfkit.data.sequences import Ids, Ints, SequenceData, check_labels, encode_labels
 from crfkit.errors import DataError
 from crfkit.features.attributes import column_name, is_matrix, stack_matrices
@@ -97,7 +98,7 @@ def learn_file(source: str | Path | BinaryIO, template: Template, min_frequency:
     order = sorted(range(len(encoder.label_names)), key=encoder.label_names.__getitem__)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    classes = np.array(sorted(encoder.label_names))
+    classes = label_array(sorted(encoder.label_names))
     n_features = encoder.n_columns - 1
     try:
         corpus = _finish(
@@ -141,15 +142,8 @@ def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
 def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
     lengths = np.diff(starts)
     y = label_rows(y)
-    try:
-        seen = set(check_labels(y, lengths))
-        names = sorted(seen)  # type: ignore[type-var]
-    except TypeError:
-        kinds = sorted({type(label).__name__ for row in y for label in row})
-        raise DataError(f"labels must be of one type, not {kinds}, that can be sorted") from None
-    if any(name != name for name in names):
-        raise DataError("a label is NaN")
-    return np.array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
+    names = sort_labels(check_labels(y, lengths))
+    return label_array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
 
 
 def _add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core, modelfile
 from crfkit.data.encode import Vocabulary, feed_columns, sorted_data
+from crfkit.data.labels import label_array, labels_from_json, to_json
 from crfkit.data.sequences import Floats, SequenceData
 from crfkit.errors import DataError, ModelFileError
 from crfkit.features.template import Template
@@ -119,7 +120,7 @@ class ChainModel:
         """(metadata, tensors)."""
         v, f = self.vocabulary, self.field
         metadata = {
-            "labels": self.class_list,
+            "labels": [to_json(label) for label in self.class_list],
             "inputs": v.kind,
             "template": v.template.text if v.template else None,
             "n_features": v.n_features,
@@ -144,11 +145,7 @@ class ChainModel:
         """Puts a model together again, checking that its parts belong together."""
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
-        labels = contents.entry("labels", list)
-        if not all(isinstance(label, (str, int, float)) for label in labels):
-            raise ModelFileError("a label is neither a string nor a number")
-        if len(labels) < 2 or len(set(map(repr, labels))) != len(labels) or len({type(x) for x in labels}) != 1:
-            raise ModelFileError("the labels are not two or more different values of one type")
+        labels = labels_from_json(contents.entry("labels", list))
         n_features = contents.entry("n_features", int, type(None))
         if n_features is not None and n_features < 0:
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
@@ -193,7 +190,7 @@ class ChainModel:
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
             raise ModelFileError("the names of the label classes do not fit the field")
         training = training if isinstance(training, dict) else {}
-        return cls(vocabulary, np.array(labels), field, w, training, n_threads, tuple(names))
+        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names))
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, "chain", *self.parts())
