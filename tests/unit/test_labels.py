@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crfkit import ChainCRF
+from crfkit import ChainCRF, GraphCRF
 from crfkit.data.labels import from_json, label_array, sort_labels, to_json
 from crfkit.errors import DataError, ModelFileError, ParameterError
 
@@ -178,3 +178,33 @@ def test_every_label_that_is_allowed_survives_a_file(label):
 def test_labels_of_damaged_files(value):
     with pytest.raises(ModelFileError, match="is neither a string nor a number"):
         from_json(value)
+
+
+# --- graphs
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([True, 2, 2], r"holds True \(a boolean\) and 2 \(a number\); labels are strings or numbers, of one kind"),
+        ([1, "1", 2], r"holds [12] .*and '1'"),
+        ([b"a", b"b", b"a"], r"holds b'a'|holds \|S1"),
+    ],
+    ids=str,
+)
+def test_labels_of_graphs_are_of_one_kind(labels, message):
+    features, edges = np.eye(3), [[0, 1], [1, 2]]
+    with pytest.raises(DataError, match=message):
+        GraphCRF().fit([(features, edges)] * 2, [labels] * 2)
+    with pytest.raises(DataError, match=message):
+        GraphCRF().fit(features, [[label, label] for label in labels])
+
+
+def test_graphs_of_different_kinds():
+    with pytest.raises(DataError, match="some graphs have numbers as labels, others booleans"):
+        GraphCRF().fit([(np.eye(2), [[0, 1]])] * 2, [[True, False], [1, 2]])
+
+
+def test_unknown_labels_among_strings_stay_unknown():
+    crf = GraphCRF().fit([(np.eye(3), [[0, 1], [1, 2]])] * 2, [["a", math.nan, "b"], ["b", None, "a"]])
+    assert crf.classes_.tolist() == ["a", "b"]
