@@ -272,7 +272,7 @@ def test_without_pillow(folders, fails, monkeypatch):
 def test_mu_reaches_a_solver_that_has_one(monkeypatch):
     from dataclasses import dataclass
 
-    from crfkit.cli.segment_files import make_solver
+    from crfkit.cli.segment_options import make_solver
     from crfkit.solvers import LBFGS, SOLVERS
 
     @dataclass(frozen=True)
