@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from crfkit.estimators.segmenter import ImageSegmenter
     from crfkit.readers.images import MaskRules
 
+ONE_PENALTY = (
+    "the pseudo-likelihood with one penalty for all weights mostly smooths too much: leave out --l1 and --l2 to have "
+    "the penalty of edges chosen on held-out images, or give --edge-l2"
+)
+
 
 def train(
     images: given.Images,
@@ -93,7 +98,10 @@ def train(
     l2: Annotated[
         float | None,
         typer.Option(
-            "--l2", metavar="S", help="Penalty S/2·‖w‖² of all weights. Default 1.", rich_help_panel=OPTIMISATION
+            "--l2",
+            metavar="S",
+            help="Penalty S/2·‖w‖² of all weights. Default 1; for pl, see --edge-l2.",
+            rich_help_panel=OPTIMISATION,
         ),
     ] = None,
     l1: Annotated[
@@ -105,7 +113,8 @@ def train(
         typer.Option(
             "--edge-l2",
             metavar="S",
-            help="Penalty S/2·‖w‖² of the weights between neighbours, in place of --l1 and --l2.",
+            help="Penalty S/2·‖w‖² of the weights between neighbours, in place of --l1 and --l2. Default: as those; "
+            "for pl without them, chosen on held-out images.",
             rich_help_panel=OPTIMISATION,
         ),
     ] = None,
@@ -241,6 +250,8 @@ def train(
         if path is not None:
             modelfile.check_writable(path)
     pairs = _pair(images, masks, image_pattern, mask_pattern, skip_bad, segmenter._rules())
+    if segmenter.loss == "pseudo-likelihood" and edge_l2 is None and segmenter.penalty is not None:
+        typer.echo(f"crfkit: note: {ONE_PENALTY}", err=True)
     interrupted = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)

@@ -126,6 +126,11 @@ class Pairs:
 
     def draw(self, fraction: float, seed: int) -> tuple[Pairs, Pairs]:
         """Return (the others, a random share)."""
+        others, drawn = self.draw_ids(fraction, seed)
+        return self.take(others), self.take(drawn)
+
+    def draw_ids(self, fraction: float, seed: int) -> tuple[list[int], list[int]]:
+        """Return the numbers of (the others, a random share)."""
         if not 0 < fraction < 1:
             raise ParameterError(f"validation_fraction must be between 0 and 1, not {fraction!r}")
         n = len(self.images)
@@ -133,7 +138,7 @@ class Pairs:
         if count >= n:
             raise DataError(f"{n} images are too few to keep {count} for validation; give a validation set")
         order = np.random.default_rng(seed).permutation(n).tolist()
-        return self.take(sorted(order[count:])), self.take(sorted(order[:count]))
+        return sorted(order[count:]), sorted(order[:count])
 
     def take(self, ids: Sequence[int]) -> Pairs:
         images, masks, names, image_names = ([part[k] for k in ids] for part in self._lists())

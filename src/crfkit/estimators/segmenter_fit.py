@@ -18,6 +18,7 @@ from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.grid import GridCRF
 from crfkit.estimators.segmenter_model import SegmenterModel
 from crfkit.estimators.segmenter_training import BlockEncoder
+from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers.loop import Callback, Iteration
@@ -66,6 +67,11 @@ class BlockTraining:
     @property
     def model(self) -> SegmenterModel:
         return self.make(self.crf.model_)
+
+    def edge_penalty(self, share: float) -> Penalty:
+        """Return L2(1) of nodes, and of edges `share` times the number of labelled blocks."""
+        blocks = sum(int((of >= 0).sum()) for of in self.states)
+        return Blockwise({"node": L2(1.0), "edge": L2(share * blocks)})
 
     def subset(self, chosen: Sequence[int]) -> BlockTraining:
         """Return the training on some of the images."""

@@ -35,6 +35,10 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
                 turned = turned.convert("RGB")
             elif turned.mode == "PA":
                 turned = turned.convert("P")
+            elif turned.mode == "P" and name == "GIF":  # which numbers colours of a GIF have is chance
+                levels = np.array(turned.convert("RGB"))
+                if (levels == levels[..., :1]).all():
+                    turned = turned.convert("L")
             elif turned.mode in ("CMYK", "YCbCr", "LAB", "HSV", "RGBX", "RGBa", "La"):
                 turned = turned.convert("RGB")
             pixels = np.array(turned)
