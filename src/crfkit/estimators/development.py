@@ -14,8 +14,8 @@ from crfkit.errors import DataError, DataWarning, ParameterError, StopTraining
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
-from crfkit.schemes import are_phrases
 from crfkit.result import TraceRow
+from crfkit.schemes import are_phrases
 from crfkit.solvers.loop import Iteration
 from crfkit.wording import counted
 
