@@ -8,7 +8,6 @@ L2(strength=0.5)
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 # Loaded when first asked for: the command line and tagging do not need scikit-learn.
@@ -71,11 +70,16 @@ if TYPE_CHECKING:
     from crfkit.schemes import convert_tags as convert_tags
     from crfkit.schemes import detect_scheme as detect_scheme
 
-__version__ = version("crfkit")
+    __version__: str
+
 __all__ = [*_HOME]  # noqa: PLE0604 - names, and each can be asked for
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("crfkit")
     if name not in _HOME:
         raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

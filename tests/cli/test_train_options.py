@@ -261,7 +261,7 @@ def test_a_sparse_run_in_two_parts(call):
 def test_a_checkpoint_of_the_command_line_is_one_of_the_estimator(call):
     assert call(*TRAIN, "part.crf", "-i", 3, "--checkpoint", "c", "-e", "0", "--solver", "lbfgs").code == 0
     assert call(*TRAIN, "whole.crf", "--solver", "lbfgs").code == 0
-    crf = ChainCRF(Template(TINY), solver="lbfgs", n_threads=1, all_possible_states=True, all_possible_transitions=True)
+    crf = ChainCRF(Template(TINY), solver="lbfgs", n_threads=1)
     X, y = read_columns("tiny.txt")
     crf.fit(X, y, resume=Checkpoint.load("c"))
     np.testing.assert_allclose(crf.result_.value, ChainCRF.load("whole.crf").model_.training["value"], rtol=1e-4)
@@ -374,7 +374,7 @@ def test_a_checkpoint_that_is_read_is_not_written_over(call, fails, option):
 def test_checkpoints_of_other_runs_are_refused(call, fails):
     assert call(*TRAIN, "m.crf", "-i", 2, "--checkpoint", "c", "--solver", "lbfgs").code == 0
     assert "solver 'lbfgs', not of 'sgd'" in fails(*TRAIN, "n.crf", "--resume", "c", "--solver", "sgd")
-    message = fails(*TRAIN, "n.crf", "--resume", "c", "--solver", "lbfgs", "--observed-states")
+    message = fails(*TRAIN, "n.crf", "--resume", "c", "--solver", "lbfgs", "--all-states")
     assert "weights" in message
     assert "checkpoint" in message or "c:" in message, "a person who gave --resume knows of no start vector"
 

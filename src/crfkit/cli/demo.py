@@ -64,7 +64,7 @@ def _run(folder: Path, sentences: int, seed: int) -> None:
 
     typer.echo(f"$ crfkit train {train.name} --template template --model {model.name}")
     begin = time.perf_counter()
-    crf = ChainCRF(folder / "template", all_possible_states=True, all_possible_transitions=True)
+    crf = ChainCRF(folder / "template")
     with progress_callback(crf.max_iterations, quiet=not sys.stderr.isatty()) as showing:
         crf.fit_file(train, callbacks=showing)
     crf.save(model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +36,8 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         with open(path, "wb") as stream:
             yield stream
         return
+    import tempfile
+
     target = path.resolve()
     temporary = None
     try:

@@ -45,6 +45,7 @@ class Dev:
     data: SequenceData
     gold: Iterable[Sequence[Any]]
     patience: int = 10
+    path: str | None = None  # of the file that it is from, for messages
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class ChainTraining:
         if training_error:
             callbacks = [TrainingError(data, field, self.n_threads), *callbacks]
         if dev is not None:
-            development = Development(dev.data, dev.gold, classes, field, dev.patience, self.n_threads)
+            development = Development(dev.data, dev.gold, classes, field, dev.patience, self.n_threads, dev.path)
             callbacks = [development, *callbacks, development.stop]
         w0 = np.zeros(field.size) if start is None else transfer(start, vocabulary, classes, field, names)
         if isinstance(loss, CandidateChain):
@@ -138,6 +139,7 @@ class ChainTraining:
             "iterations": result.iterations,
             "min_frequency": int(self.min_frequency),
             "solver": solver.name,
+            **corpus.record,
         }
         if isinstance(loss, CandidateChain):
             last: CandidateChain = result.loss if result.loss is not None else loss
@@ -224,13 +226,12 @@ def _with_line(error: ConstraintError, sources: Sequence[Any]) -> DataError:
 
 def _best_of(result: Result, development: Development) -> Result:
     """The result at the weights that scored best on the development set."""
-    w: Floats | None = development.best_w
-    if w is None:
+    w, row = development.best_w, development.best_row
+    if w is None or row is None:
         return result
     status = Status.NO_IMPROVEMENT if development.stopped else result.status
     if np.array_equal(w, result.w):
         return replace(result, status=status)
-    row = max(result.trace, key=lambda row: row.extra.get(development.name, -1.0))
     state = {**result.state, LAST_WEIGHTS: result.w}  # to which the state belongs
     loss = development.best_loss if result.loss is not None else None
     return replace(result, w=w, value=row.value, optimality=row.optimality, status=status, state=state, loss=loss)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers.columns import read_chunks
+from crfkit.readers.columns import ColumnFile, ColumnSource, read_chunks
 
 Source = str | Path | BinaryIO
 
@@ -55,7 +55,7 @@ def rewrite_column(source: Source, column: int, rewrite: Callable[[list[str]], l
             for begin, end in [_cell(raw, column, source, n).span()]
         )
 
-    for number, raw in _lines(source):
+    for number, raw in _lines(read_chunks(source)):
         if _blank(raw):
             yield (rewritten() if lines else b"") + raw
             lines = []
@@ -70,22 +70,24 @@ def check_column(column: int) -> None:
         raise ParameterError("columns are counted from 1, or from -1 at the end of the line; there is no column 0")
 
 
-def find_line(sources: Sequence[Source], position: int) -> tuple[str, int, str] | None:
-    """Return (file, line, last cell) of a token of column files, counted from 0; None if it cannot be read again."""
+def find_line(sources: Sequence[ColumnSource], position: int) -> tuple[str, int, str] | None:
+    """Return (file, line, label) of a token of column files, counted from 0; None if it cannot be read again."""
     for source in sources:
-        if not isinstance(source, (str, Path)):
+        file = ColumnFile.of(source)
+        if not isinstance(file.source, (str, Path)):
             return None
-        for number, raw in _lines(source):
+        for number, raw in _lines(file.chunks(labelled=True)):
             if not _blank(raw):
                 if position == 0:
-                    return source_name(source), number, _CELL.findall(raw.rstrip(b"\r\n"))[-1].decode(errors="replace")
+                    label = _CELL.findall(raw.rstrip(b"\r\n"))[-1].decode(errors="replace")
+                    return file.name, file.line(number), label
                 position -= 1
     return None
 
 
 def _sequences(source: Source) -> Iterator[list[tuple[int, bytes]]]:
     lines: list[tuple[int, bytes]] = []
-    for number, raw in _lines(source):
+    for number, raw in _lines(read_chunks(source)):
         if not _blank(raw):
             lines.append((number, raw))
         elif lines:
@@ -95,10 +97,10 @@ def _sequences(source: Source) -> Iterator[list[tuple[int, bytes]]]:
         yield lines
 
 
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line with its end)."""
     rest, number = b"", 0
-    for block in read_chunks(source):
+    for block in blocks:
         *whole, rest = (rest + block).split(b"\n")
         for raw in whole:
             number += 1
