@@ -200,12 +200,32 @@ def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids
 def _add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
     add = encoder.add_rows if kind == "template" else encoder.add_items
     try:
-        for sequence in X:
+        for n, sequence in enumerate(X):
+            if kind == "template":
+                _check_rows(sequence, n)
             add(sequence)
     except _core.BadInput as error:
         raise DataError(str(error)) from None
     except TypeError:
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}") from None
+
+
+def _check_rows(sequence: Any, n: int) -> None:
+    """Raise DataError where a token is a dict or a set, whose keys would be taken for columns."""
+    if not isinstance(sequence, (list, tuple)):
+        return
+    for t, token in enumerate(sequence):
+        if isinstance(token, (Mapping, set, frozenset)):
+            raise DataError(
+                f"sequence {n}, position {t}: with a template a token is a list of columns, not a "
+                f"{type(token).__name__}, {_shortened(token)}; leave the template out to use it as attributes, or give "
+                "the columns in order, as in ['the', 'DT']"
+            )
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
