@@ -220,7 +220,7 @@ def _with_line(error: ConstraintError, sources: Sequence[Any]) -> DataError:
     except DataError:
         found = None
     if found is None or found[2] != error.label:  # not to name a line that does not hold the label
-        return DataError(str(error), source_name(sources[0])) if len(sources) == 1 else error
+        return DataError(str(error), source_name(sources[0]) if len(sources) == 1 else None)
     return DataError(str(error), found[0], found[1])
 
 
