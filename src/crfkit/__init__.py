@@ -33,6 +33,8 @@ _HOME = {
     "PathPoint": "crfkit.path",
     "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
+    "convert_tags": "crfkit.schemes",
+    "detect_scheme": "crfkit.schemes",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
     "read_table": "crfkit.readers.tables",
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     from crfkit.penalties import NoPenalty as NoPenalty
     from crfkit.readers import read_columns as read_columns
     from crfkit.readers.tables import read_table as read_table
+    from crfkit.schemes import convert_tags as convert_tags
+    from crfkit.schemes import detect_scheme as detect_scheme
 
     __version__: str
 

@@ -315,7 +315,10 @@ def test_models_learned_in_batches_can_be_used(call):
         ("--loss hinge --solver lbfgs", r"lbfgs needs smooth, .*these can: sgd"),
         ("--order 0", r"order must be 1 or 2, not 0"),
         ("--order 3", r"order must be 1 or 2, not 3"),
-        ("--constraints bio", r"unknown constraints 'bio'; there are iob2, iobes, observed"),
+        (
+            "--constraints bio",
+            r"unknown constraints 'bio'; there are iob1, iob2, ioe1, ioe2, iobes, bilou, observed; did you mean 'iob2'",
+        ),
         ("--constraints iobes", r"sequence \d+ .*constraints forbid"),
         ("--seed -1", r"seed must be an integer >= 0, not -1"),
         ("--seed -1 --solver sgd", r"seed must be an integer >= 0, not -1"),

@@ -50,7 +50,6 @@ def demo(
 
 
 def _run(folder: Path, sentences: int, seed: int) -> None:
-    from crfkit.cli.evaluate import report
     from crfkit.cli.inspect import report as describe
     from crfkit.cli.progress import progress_callback
     from crfkit.estimators.chain import ChainCRF
@@ -81,7 +80,7 @@ def _run(folder: Path, sentences: int, seed: int) -> None:
     for gold, predicted in crf.model_.tag_labelled(test):
         for a, b in zip(gold, predicted, strict=True):
             result.add(a, b)
-    typer.echo(report(result))
+    typer.echo(str(result))
 
     typer.echo(f"\n$ crfkit inspect {model.name} --top 3")
     typer.echo(describe(crf.model_, 3))

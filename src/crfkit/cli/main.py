@@ -1,4 +1,4 @@
-"""The command line: `crfkit train | tag | eval | inspect | demo | graph | segment | structure`."""
+"""The command line: `crfkit train | tag | eval | convert-tags | inspect | demo | graph | segment | structure`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from crfkit.cli import demo, evaluate, graph, inspect, segment, structure, tag, train
+from crfkit.cli import convert_tags, demo, evaluate, graph, inspect, segment, structure, tag, train
 from crfkit.cli.running import run
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command("train")(train.train)
 app.command("tag")(tag.tag)
 app.command("eval")(evaluate.evaluate)
+app.command("convert-tags")(convert_tags.convert_tags)
 app.command("inspect")(inspect.inspect)
 app.command("demo")(demo.demo)
 app.add_typer(graph.app, name="graph")

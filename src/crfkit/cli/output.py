@@ -1,4 +1,4 @@
-"""Where a command writes its results."""
+"""Where a command reads its input and writes its results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from typing import BinaryIO
 
 from crfkit.errors import DataError
 from crfkit.files import make_ordinary
+
+
+def open_input(path: Path) -> Path | BinaryIO:
+    """Return what to read: the file, or standard input for "-"."""
+    if path != Path("-"):
+        return path
+    if sys.stdin is None:
+        raise DataError("standard input is closed; name a file")
+    return sys.stdin.buffer
 
 
 @contextmanager

@@ -54,6 +54,7 @@ class TaggedCorpus:
     vocabulary: Vocabulary
     data: SequenceData
     classes: NDArray[Any]
+    sources: tuple[Any, ...] = ()  # the files that it was read from
     record: Mapping[str, Any] = field(default_factory=dict)  # what tagging must know of the files
 
 
@@ -131,7 +132,7 @@ def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Templat
         )
     except DataError as error:
         raise DataError(str(error), name) from None
-    return replace(corpus, record=record)
+    return replace(corpus, record=record, sources=tuple(files))
 
 
 class _Beginning:

@@ -55,8 +55,8 @@ class ChainCRF(Estimator):
     loss : "likelihood", "softmax-margin" or "hinge"
     cost : of the margin losses: a matrix [true label, label] in the order of the sorted labels; None counts mistakes
     order : 1, or 2 for weights on label triples
-    constraints : "iob2", "iobes", "observed" or a collection of (label, next label) pairs that may not occur: what is
-        forbidden has probability 0, in training and in prediction
+    constraints : a tagging scheme ("iob1", "iob2", "ioe1", "ioe2", "iobes", "bilou"), "observed" or a collection of
+        (label, next label) pairs that may not occur: what is forbidden has probability 0, in training and in prediction
     label_classes : a mapping from labels to class names, so that attributes also score classes of labels, e.g.
         ``{"B-PER": "PER", "I-PER": "PER"}``
     warm_start : begin at the weights of the last fit, as far as they have the same names

@@ -15,13 +15,14 @@ from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
 from crfkit.result import TraceRow
+from crfkit.schemes import are_phrases
 from crfkit.solvers.loop import Iteration
 from crfkit.wording import counted
 
 
 class Development:
-    """Callback: adds `dev_f1` (labels of phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a callback to be
-    called after all others, ends training when it has not improved for `patience` iterations."""
+    """Callback: adds `dev_f1` (where all labels write phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a
+    callback to be called after all others, ends training when it has not improved for `patience` iterations."""
 
     def __init__(
         self,
@@ -42,21 +43,22 @@ class Development:
         self.best_loss: Any = None  # that best_w belongs to
         self.stopped = False
         self._data, self._field, self._threads = data, field, n_threads
-        self._gold = [[str(label) for label in row] for row in gold]
-        self._names = [str(label) for label in classes]
+        self._gold = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in gold]
+        self._names = list(classes)
         self._check_labels(path)
         self._patience = patience
         self._best, self._since = -1.0, 0
-        self.name = "dev_f1" if any(label[:2] in ("B-", "I-") for label in self._names) else "dev_accuracy"
+        labels = {*self._names, *(label for row in self._gold for label in row)}
+        self.name = "dev_f1" if are_phrases(labels) else "dev_accuracy"
 
     def _check_labels(self, path: str | None) -> None:
         counts = Counter(label for row in self._gold for label in row)
-        unseen = sorted(set(counts).difference(self._names))
+        unseen = sorted(set(counts).difference(self._names), key=str)
         if not unseen:
             return
         named = ", ".join(map(repr, unseen[:5])) + (" …" if len(unseen) > 5 else "")
         if len(unseen) == len(counts):
-            known = ", ".join(map(repr, sorted(self._names)[:5])) + (" …" if len(self._names) > 5 else "")
+            known = ", ".join(map(repr, sorted(self._names, key=str)[:5])) + (" …" if len(self._names) > 5 else "")
             raise DataError(
                 f"no label of the development set occurs in the training set: it has {named}, the training set has "
                 f"{known}; check that the label is in the same column and of the same scheme in both",
