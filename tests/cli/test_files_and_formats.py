@@ -81,6 +81,10 @@ def test_encodings(call, encoding):
     assert tagged.out == call("tag", "p.crf", "-", stdin=test.encode()).out
     assert "für\t" in tagged.out
     assert read_columns("other.txt", encoding=encoding) == read_columns("plain.txt")
+    scores = call("eval", "o.crf", "test-other.txt", "--encoding", encoding, "--json").out
+    assert scores == call("eval", "p.crf", "-", "--json", stdin=test.encode()).out
+    Path("tagged.txt").write_bytes(tagged.out.encode(encoding))
+    assert call("eval", "--tagged", "tagged.txt", "--encoding", encoding, "--json").out == scores
 
 
 def test_a_file_in_another_encoding_names_the_byte_and_the_option(fails):
