@@ -52,6 +52,14 @@ class Iteration:
     loss: Any = None  # that w belongs to
 
 
+class InterruptedStepError(KeyboardInterrupt):
+    """Ctrl-C in a step that had come far enough to keep its weights: `state` has them."""
+
+    def __init__(self, state: Any) -> None:
+        super().__init__()
+        self.state = state
+
+
 # Returns numbers to add to the trace row, or None; raises StopTraining to end.
 Callback = Callable[[Iteration], Mapping[str, float] | None]
 
@@ -129,18 +137,11 @@ def run(
         raise ParameterError(f"the saved state cannot be resumed: {error!r}") from error
     if not state.point.finite:
         return finish(state, Status.NON_FINITE)
-    try:
-        for iteration in range(solver.max_iterations + 1):
-            if iteration > 0:
-                outcome = solver.step(objective, state)
-                if isinstance(outcome, Status):
-                    return finish(state, outcome)
-                if not outcome.point.finite:
-                    return finish(state, Status.DIVERGED)
-                state = outcome
-            point = state.point
-            objective.accept(point)
-            row = TraceRow(
+
+    def record(state: S, iteration: int) -> None:
+        point = state.point
+        trace.append(
+            TraceRow(
                 iteration,
                 point.value,
                 point.optimality,
@@ -150,14 +151,29 @@ def run(
                 objective.products,
                 getattr(state, "columns", {}),
             )
-            trace.append(row)
+        )
+
+    try:
+        for iteration in range(solver.max_iterations + 1):
+            if iteration > 0:
+                outcome = solver.step(objective, state)
+                if isinstance(outcome, Status):
+                    return finish(state, outcome)
+                if not outcome.point.finite:
+                    return finish(state, Status.DIVERGED)
+                state = outcome
+            objective.accept(state.point)
+            record(state, iteration)
             with clock.paused():
-                _call_back(callbacks, trace, point.w, objective.loss)
+                _call_back(callbacks, trace, state.point.w, objective.loss)
             if solver.finished(trace, state):
                 return finish(state, Status.CONVERGED)
         return finish(state, Status.MAX_ITERATIONS)
     except StopTraining:
         return finish(state, Status.STOPPED_BY_CALLBACK)
+    except InterruptedStepError as stop:
+        record(stop.state, iteration)
+        return finish(stop.state, Status.INTERRUPTED)
     except KeyboardInterrupt:
         return finish(state, Status.INTERRUPTED)
 
