@@ -67,12 +67,13 @@ class ImageSegmenter(FittedSegmenter):
     inference, loss, solver, tolerance, max_iterations, n_threads, random_state, verbose : as for :class:`GridCRF`
     sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does at each step of training, from
         where it was at the last; None for the engine's own limit, which takes longer and seldom changes the masks
-    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 where there are strengths
+    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 where there are strengths. For the
+        pseudo-likelihood None is L2(1) of node weights and an L2 of edge weights that is chosen on held-out images
     node_form, edge_form : as for :class:`GridCRF`; None: "ising" for two classes, "full" and "potts" for more
     decode : "marginal" (the most probable label of each block: the fewest wrong pixels), or as for :class:`GridCRF`
     strengths : to try for the penalty, the largest first, each from the weights of the one before; the model with the
         fewest wrong pixels on the validation set is kept
-    validation_fraction : of the images, drawn for validation where there are strengths and `fit` was given no set
+    validation_fraction : share of the images that is held out where strengths are chosen and `fit` was given no set
     cache : a folder that keeps the features of images
     ignore : value, or values, of mask pixels whose class is not known, e.g. 255
     mask_colours : {colour: class} for masks with colours; a colour is a name, "#rrggbb" or (r, g, b), and the class
@@ -87,6 +88,7 @@ class ImageSegmenter(FittedSegmenter):
     selected_features_ : names of the features with weights that are not zero, of nodes ("unary") and edges ("pairwise")
     path_ : a :class:`StrengthPoint` for each strength
     result_ : how training went
+    n_images_ : how many images were used, held-out ones included
 
     Examples
     --------
