@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit.data.graphs import GraphData
+from crfkit.data.sequences import Ids
 from crfkit.errors import ModelFileError, ParameterError
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.grid_images import EdgeFeatures, GridEncoder
+from crfkit.estimators.naming import naming_images
 from crfkit.estimators.pairwise import PairwiseEstimator
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
@@ -101,8 +104,13 @@ class GridCRF(PairwiseEstimator):
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """
         training = self._training()
-        encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
-        return self._fit(training, encoder, X, states, sample_weight, callbacks)
+        with naming_images():
+            encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
+            return self._fit(training, encoder, X, states, sample_weight, callbacks)
+
+    def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
+        with naming_images():
+            return super()._encoded(X, labels)
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None, edge_features: EdgeFeatures = None) -> GridCRF:
