@@ -139,7 +139,7 @@ def predict(
         typer.Option(
             "--decode",
             metavar="NAME",
-            help="auto, tree, junction, max-product, icm, graph-cut, alpha-expansion, enumerate or marginal.",
+            help="auto, tree, junction, max-product, icm, graph-cut, qpbo, alpha-expansion, enumerate or marginal.",
         ),
     ] = None,
     inference: Annotated[

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core, modelfile
-from crfkit.data.encode import Vocabulary, feed_columns, sorted_data
+from crfkit.data.encode import Vocabulary
 from crfkit.data.sequences import Floats, SequenceData
 from crfkit.errors import DataError, ModelFileError
+from crfkit.estimators import chain_tagging
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
+from crfkit.readers.columns import ColumnSource
 
 # the arrays of a field in a model file, with their types
 FIELD_ARRAYS: Mapping[str, type] = {
@@ -68,50 +69,19 @@ class ChainModel:
         best, _ = self.inference.decode(data)
         return [[names[j] for j in row] for row in data.split(best)]
 
-    def tag_columns(self, source: str | Path | BinaryIO, marginals: str | None = None) -> Iterator[bytes]:
-        """The lines of a column file with the predicted label appended, in chunks as they are ready.
+    def tag_columns(
+        self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False
+    ) -> Iterator[bytes]:
+        """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
         marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
+        With labels_only, the label (and its probabilities) are all there is of a line.
         """
-        encoder = self.vocabulary.encoder(keep_lines=True)
-        for _ in feed_columns(encoder, source):
-            data = sorted_data(encoder.take())
-            if encoder.n_columns and self.vocabulary.n_features and encoder.n_columns < self.vocabulary.n_features:
-                raise DataError(
-                    f"{encoder.n_columns} column(s), but the model was trained on {self.vocabulary.n_features} "
-                    "feature columns",
-                    str(getattr(source, "name", source)),
-                )
-            if len(data):
-                with _naming(source):
-                    appended = self._appended(data, marginals)
-                yield encoder.lines_with(appended)
+        return chain_tagging.tag_columns(self, source, marginals, labels_only)
 
-    def tag_labelled(self, source: str | Path | BinaryIO) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
-        """(gold, predicted) label sequences of a labelled column file, in chunks."""
-        encoder = self.vocabulary.encoder(labelled=True)
-        for _ in feed_columns(encoder, source):
-            *arrays, labels = encoder.take()
-            data = sorted_data((*arrays, labels))
-            if len(data):
-                names = encoder.label_names
-                with _naming(source):
-                    predicted = [[str(label) for label in row] for row in self.decode(data)]
-                yield [[names[j] for j in row] for row in data.split(labels)], predicted
-
-    def _appended(self, data: SequenceData, marginals: str | None) -> list[str]:
-        names = [str(name) for name in self.class_list]
-        best = self.inference.decode(data)[0]
-        if marginals is None:
-            return [names[j] for j in best.tolist()]
-        node = self.inference.node_marginals(data)
-        if marginals == "best":
-            chosen = node[np.arange(len(best)), best]
-            return [f"{names[j]}\t{p:.6f}" for j, p in zip(best.tolist(), chosen.tolist(), strict=True)]
-        return [
-            "\t".join([names[j], *(f"{name}={p:.6f}" for name, p in zip(names, row, strict=True))])
-            for j, row in zip(best.tolist(), node.tolist(), strict=True)
-        ]
+    def tag_labelled(self, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
+        """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""
+        return chain_tagging.tag_labelled(self, source)
 
     # --- the file
 
@@ -206,15 +176,6 @@ class ChainModel:
         metadata, tensors = self.parts()
         arrays = {name: np.array(array) for name, array in tensors.items()}
         return _unpickle, (metadata, arrays, self.n_threads)
-
-
-@contextmanager
-def _naming(source: str | Path | BinaryIO) -> Iterator[None]:
-    """Adds the file's name to errors about its contents."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(str(error), str(getattr(source, "name", source))) from None
 
 
 def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:

@@ -51,7 +51,7 @@ class GraphCRF(PairwiseEstimator):
     edge_features : whether edges have features: those of the row (tables) or of the sample (graphs)
     intercept : whether to put a one before the features
     decode : how to predict: "auto" (optimal where that is cheap), "tree", "junction", "max-product", "icm",
-        "graph-cut", "alpha-expansion", "enumerate", or "marginal" (the most probable label of every node)
+        "graph-cut", "qpbo", "alpha-expansion", "enumerate", or "marginal" (the most probable label of every node)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
     max_iterations : stop after so many; None for the solver's own limit

@@ -79,11 +79,7 @@ class GraphModel:
         potentials = self.potentials(some, observed)
         options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
         found = decode(potentials, self.decode, self.n_threads, **options)
-        return (
-            found
-            if times == 1
-            else replace(found, labels=np.tile(found.labels, times), score=np.tile(found.score, times))
-        )
+        return found if times == 1 else found.repeat(times)
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
         """([G] log p(known labels), the marginals that it can be trusted least for: with or without labels)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers.images import as_list, read_image, read_mask
+from crfkit.readers.images import as_list, read_image
 
 if TYPE_CHECKING:
     from crfkit.estimators.segmenter import ImageSegmenter
@@ -26,7 +26,7 @@ def plot_segmentation(
     truths = None
     if masks is not None:
         given = as_list(masks, "masks")
-        truths = [read_mask(mask, f"mask {k}", segmenter.multiclass) for k, mask in enumerate(given)]
+        truths = [segmenter._rules().read(mask, f"mask {k}")[0] for k, mask in enumerate(given)]
     if not pictures or (truths is not None and len(truths) != len(pictures)):
         raise DataError(f"{len(pictures)} images and {0 if truths is None else len(truths)} masks: nothing to draw")
     if titles is not None and len(titles) != len(pictures):
