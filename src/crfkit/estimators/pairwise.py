@@ -21,6 +21,7 @@ from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel
 from crfkit.estimators.graph_training import GraphTraining, concerns
 from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.parameters import NestedParameters
 from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
@@ -29,7 +30,7 @@ from crfkit.solvers.loop import Callback, Iteration
 Self = TypeVar("Self", bound="PairwiseEstimator")
 
 
-class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
+class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     """What GraphCRF and GridCRF share: all but the inputs."""
 
     inference: Any

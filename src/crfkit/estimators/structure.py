@@ -29,6 +29,7 @@ from crfkit.inference.chain import count_threads
 from crfkit.inference.engines import choose_engine
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
 
@@ -51,7 +52,7 @@ def _done(result: Result, slope: float) -> bool:
     return flat or result.status is Status.CONVERGED
 
 
-class StructureLearner(BaseEstimator):  # type: ignore[misc]
+class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
     """Learns which variables of a table depend on each other, given all others.
 
     The variables are the columns of Y; with inputs X the field is conditional, p(Y | X): node i has the features

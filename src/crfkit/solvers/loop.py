@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
+from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.objective import Objective
@@ -178,7 +179,7 @@ def run(
         return finish(state, Status.INTERRUPTED)
 
 
-class IterativeSolver:
+class IterativeSolver(Parameters):
     """Base of solvers that are `init` and `step`."""
 
     def minimize(
