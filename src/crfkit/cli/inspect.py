@@ -29,6 +29,11 @@ def inspect(
     kind = modelfile.read(model).kind
     if kind == "graph":
         typer.echo(inspect_graph.report(GraphModel.load(model), top))
+    elif kind == "refiner":
+        from crfkit.cli import refine
+        from crfkit.estimators.refiner_model import RefinerModel
+
+        typer.echo(refine.describe(RefinerModel.load(model)))
     elif kind == "segmenter":
         typer.echo(inspect_segmenter.report(SegmenterModel.load(model), top))
     else:
