@@ -16,6 +16,7 @@ from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.estimators.calibrated_samples import CalibratedEncoder
 from crfkit.estimators.graph_samples import SampleEncoder
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.grid_images import GridEncoder
@@ -27,7 +28,9 @@ from crfkit.inference.junction import TABLES, Junction
 from crfkit.inference.marginals import Engine, Marginals
 
 Encoder = TableEncoder | SampleEncoder
-ENCODERS: Mapping[str, type[Encoder]] = {e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder)}
+ENCODERS: Mapping[str, type[Encoder]] = {
+    e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder, CalibratedEncoder)
+}
 DECODERS = ("auto", *METHODS)
 CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
 

@@ -34,7 +34,9 @@ class GridCRF(PairwiseEstimator):
     ----------
     neighbours : 4 or 8 of a pixel, 6 or 26 of a voxel
     edge_features : "difference" (``|h_i − h_j|``, feature by feature), None, or a function of the features of both
-        ends (two arrays [edges, F]) that returns an array [edges, features]; it should be symmetric
+        ends (two arrays [edges, F]) and, if it takes a third argument, of the steps between them (an array [edges, 2]
+        of rows and columns, [edges, 3] in volumes). It returns an array [edges] or [edges, features] and should be
+        symmetric in the ends
     node_form : "full", "reference" or "ising"
     edge_form : "potts", "ising", "symmetric", "full", …
     intercept : whether to put a one before the features of nodes and of edges
