@@ -31,6 +31,7 @@ class Decoding:
     method: str  # the one that was used
     optimal: bool  # whether it is proved to be the best
     status: str  # in a sentence
+    marginals: Marginals | None = None  # that it was read off, where it was
 
 
 Found = tuple[Ids, bool, str]  # labels, whether proved optimal, status
@@ -68,6 +69,9 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
     elif method in METHODS:
         _check_options(method, options)
         labels, optimal, status = METHODS[method](potentials, n_threads, **options)
+        if method == "marginal":
+            found = options.get("marginals")
+            return Decoding(labels, potentials.score(labels), method, optimal, status, found)
     else:
         raise ParameterError(f"unknown decoding {method!r}; one of auto, {', '.join(METHODS)}")
     return Decoding(labels, potentials.score(labels), method, optimal, status)
