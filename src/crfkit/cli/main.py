@@ -1,4 +1,4 @@
-"""The command line: `crfkit train | tag | eval | convert-tags | inspect | demo | graph | segment | refine | structure`."""
+"""The command line: `crfkit COMMAND`, of train, tag, eval, convert-tags, inspect, demo, graph, segment, refine, structure."""
 
 from __future__ import annotations
 

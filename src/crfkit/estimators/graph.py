@@ -41,8 +41,11 @@ class GraphCRF(PairwiseEstimator):
     Parameters
     ----------
     graph : of tables: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a networkx graph
-    inference : "auto" (exact where that is cheap, for tables where it is possible; else "trw"), "enumerate", "tree",
-        "junction", "bp", "trw", "mean-field", "gibbs", or an engine with its options
+    inference : "auto" (exact where that is cheap, else "trw"; a table that is too expensive for exact inference is
+        announced by an ApproximationWarning), "enumerate", "tree", "junction", "bp", "trw", "mean-field", "gibbs", or
+        an engine with its options
+    sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does for each evaluation of the loss
+        in training, from where it was at the last; None for the engine's own limit, 1000
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
         "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
@@ -87,6 +90,7 @@ class GraphCRF(PairwiseEstimator):
         self,
         graph: Any = "complete",
         inference: Any = "auto",
+        sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
         solver: Any = "auto",
@@ -104,6 +108,7 @@ class GraphCRF(PairwiseEstimator):
     ) -> None:
         self.graph = graph
         self.inference = inference
+        self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
         self.solver = solver

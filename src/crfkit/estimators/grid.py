@@ -42,7 +42,7 @@ class GridCRF(PairwiseEstimator):
     intercept : whether to put a one before the features of nodes and of edges
     inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "trw" on others; "bp" and "mean-field"
         have several fixed points where labels are smooth and features weak, and training may stop between them
-    loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
+    sweeps, loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
         as for :class:`GraphCRF`
 
     Examples
@@ -63,6 +63,7 @@ class GridCRF(PairwiseEstimator):
         neighbours: int = 4,
         edge_features: EdgeFeatures = "difference",
         inference: Any = "auto",
+        sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
         solver: Any = "auto",
@@ -80,6 +81,7 @@ class GridCRF(PairwiseEstimator):
         self.neighbours = neighbours
         self.edge_features = edge_features
         self.inference = inference
+        self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
         self.solver = solver
