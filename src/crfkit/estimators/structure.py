@@ -113,7 +113,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "grafting-light",
+        method: str = "auto",
         loss: str = "pl",
         inference: Any = "auto",
         group_norm: str = "inf",
