@@ -82,14 +82,14 @@ def draw(family: str, n: int, seed: int, sizes: Sizes = REPORTED) -> Planted:
     return Planted(np.hstack([Y, Y[:, i : i + 1]]), {*edges, (i, p)}, (i, p))
 
 
-def gibbs(n: int, p: int, edges: list[tuple[int, int]], w: NDArray[np.float64], rng: np.random.Generator) -> NDArray:
+def gibbs(n: int, p: int, edges: list[tuple[int, int]], w: NDArray, rng: np.random.Generator, sweeps: int = SWEEPS) -> NDArray:
     """[n, p] independent chains of a Gibbs sampler, after many sweeps."""
     W = np.zeros((p, p))
     for (i, j), weight in zip(edges, w, strict=True):
         W[i, j] = W[j, i] = weight
     b = rng.uniform(-0.4, 0.4, p)
     s = rng.choice([-1.0, 1.0], (p, n))
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         for i in range(p):
             near = np.flatnonzero(W[i])
             s[i] = np.where(rng.random(n) < 1 / (1 + np.exp(-2 * (W[i, near] @ s[near] + b[i]))), 1.0, -1.0)

@@ -24,6 +24,8 @@ REFIT = 1e-2  # strength of L2 on edges that are refitted: finite weights where 
 CERTAIN = 2.0  # weights as large as this say that variables determine each other, where Wald's test fails
 DENSE = 1500  # weights whose Hessian is kept as a matrix
 NEWTON = 1e-2  # of the tolerance: the relative decrease of the last step of Newton's method, whose errors are squared
+NEARLY = 0.9  # of its price: an edge that gains as much to second order is tried, as the second order is a bit low
+SAME = 1e-9  # of a score: a smaller difference is rounding
 ROUNDS = 20  # of adding edges
 CERTAINTIES = 20  # edges of certain variables that are tried one by one
 
@@ -59,7 +61,7 @@ class Refits:
     """Refits supports and compares them by the extended BIC."""
 
     node_strength: float = 1.0
-    gamma: float = 0.5
+    gamma: float = 0.75
     options: SolverOptions = field(default_factory=SolverOptions)
 
     def smooth(self, start: Solution) -> Solution:
@@ -129,15 +131,15 @@ class Refits:
         """
         best = self.ebic(refitted)
         for _ in range(ROUNDS):
-            edges = self.promising(refitted)
+            edges = self.promising(refitted, NEARLY)
             if not len(edges):
                 break
             larger = self.pruned(self.smooth(refitted.grown(_apart(edges, refitted.loss.table.n_variables))))
             score = self.ebic(larger)
-            if not score < best - 1e-6 * abs(best) * 1e-3:
+            if not score < best - SAME * abs(best):
                 larger = self.pruned(self.smooth(refitted.grown(edges[:1])))
                 score = self.ebic(larger)
-                if not score < best - 1e-6 * abs(best) * 1e-3:
+                if not score < best - SAME * abs(best):
                     break
             refitted, best = larger, score
         return self._tried(refitted, best)
@@ -153,17 +155,52 @@ class Refits:
                 refitted, best = fewer, score
         return refitted
 
-    def promising(self, refitted: Solution) -> Ints:
-        """The edges that are off and that would lower the extended BIC, to second order; the best first."""
+    def promising(self, refitted: Solution, nearly: float = 1.0) -> Ints:
+        """The edges that are off and that would lower the extended BIC, to second order; the best first.
+
+        `nearly` is the share of its price that an edge has to gain.
+        """
         loss = refitted.loss
-        ids, found, sizes = gains(pseudo(loss), refitted.w)
+        ids, found = gains(pseudo(loss), refitted.w)
         if not len(ids):
             return ids
         p = loss.table.n_variables
         marginal = self.marginal(loss, len(loss.edges) + 1)
-        worth = found - 2.0 * self._priced(loss, np.stack([ids // p, ids % p], axis=1), marginal)
+        worth = found - 2.0 * nearly * self._priced(loss, np.stack([ids // p, ids % p], axis=1), marginal)
         kept = np.flatnonzero(worth > 0)
         return ids[kept[np.argsort(-worth[kept], kind="stable")]]
+
+    # --- columns that are copies of each other
+
+    def copies(self, loss: EdgeLoss) -> Ints:
+        """Edges (first, copy) of columns that tell the same and whose copy may be left out of the search.
+
+        Given its copy a column is certain, so that its conditional has nothing to say about any other edge. The copy
+        must have no candidates that the first lacks, and be worth its edge: two rare columns may be equal by chance.
+        """
+        table, p = loss.table, loss.table.n_variables
+        seen: dict[bytes, int] = {}
+        found = []
+        both = loss.allowed | loss.allowed.T
+        for j, column in enumerate(table.states.T):
+            _, first, which = np.unique(column, return_index=True, return_inverse=True)
+            if len(first) < 2:
+                continue
+            i = seen.setdefault(first[which.ravel()].tobytes(), j)
+            if i != j and loss.allowed[i, j] and not (both[j] & ~both[i] & (np.arange(p) != i)).any():
+                shares = np.bincount(column, table.weights) / table.total
+                entropy = -float(sum(q * math.log(q) for q in shares.tolist() if q > 0))
+                price = self._priced(loss, np.array([[i, j]]), self.marginal(loss, 1))[0]
+                if 2.0 * table.total * entropy > price:
+                    found.append(i * p + j)
+        return np.array(found, dtype=np.int64)
+
+    def joined(self, solution: Solution, loss: EdgeLoss, copies: Ints) -> Solution:
+        """With the edges of copies, refitted among all pairs that were allowed."""
+        if not len(copies):
+            return solution
+        same = Solution(loss.with_active(solution.loss.active_ids), solution.w, solution.result)
+        return self.smooth(same.grown(copies))
 
     # --- the extended BIC
 

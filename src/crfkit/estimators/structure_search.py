@@ -61,7 +61,7 @@ class Search:
     options: SolverOptions = field(default_factory=SolverOptions)
     n_strengths: int = 30
     ratio: float = 0.01
-    gamma: float = 0.5
+    gamma: float = 0.75
     n_folds: int = 5
     n_subsamples: int = 50
     standardize: bool = True
@@ -187,6 +187,7 @@ class Search:
     def by_ebic(self, loss: EdgeLoss) -> Iterator[PathStep]:
         """The path, refitted, with extended BICs, until no edge that is off is worth its price."""
         steps: list[PathStep] = []
+        complete: dict[int, Ints] = {}
         grid = self.strengths(self.empty(loss))
         for step in self.path(loss, self.downwards(grid), rough=True):
             last = steps[-1].refitted if steps else None
@@ -194,15 +195,16 @@ class Search:
             refitted = last if same and last else self.refit(step.solution, near=last)
             steps.append(replace(step, refitted=refitted, score=self.ebic(refitted)))
             yield steps[-1]
-            if self._at_end(steps, len(grid)):
+            if self._at_end(steps, len(grid), complete):
                 return
         if steps:
             _warn_of_the_end(steps)
 
-    def _at_end(self, steps: list[PathStep], n_strengths: int) -> bool:
-        """Whether the least score is some strengths ago and no single edge would lower it, or the path is at its end.
+    def _at_end(self, steps: list[PathStep], n_strengths: int, complete: dict[int, Ints]) -> bool:
+        """Whether the least score is some strengths ago and all edges that would lower it have come in since.
 
-        A support that stays the same is no reason: a pair of copies enters long before all else.
+        A support that stays the same is no reason: a pair of copies enters long before all else. `complete` keeps the
+        edges of the best step, completed.
         """
         best = least(steps)
         if len(steps) >= n_strengths and (best < len(steps) - 1 or n_strengths == 1):
@@ -210,7 +212,12 @@ class Search:
         if len(steps) - 1 - best < PATIENCE:
             return False
         model = steps[best].refitted
-        return model is not None and not len(self.refits.promising(model))
+        if model is None or not len(self.refits.promising(model)):
+            return True
+        if best not in complete:
+            complete.clear()
+            complete[best] = self.refits.completed(model).loss.active_ids
+        return bool(np.isin(complete[best], steps[-1].support).all())
 
     def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> Iterator[PathStep]:
         """The path, with held-out losses. Each fold has a path of its own; what is scored is its support, refitted

@@ -115,8 +115,8 @@ def _sequence(
     return np.array(order[:taken], dtype=np.int64)
 
 
-def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats, Floats]:
-    """(ids of the edges that are off, by how much twice the loss would fall with each, about; their places [p, p]).
+def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
+    """(ids of the edges that are off, by how much twice the loss would fall with each, about).
 
     The score statistic G²/h of each coupling, where h is the curvature that the bias of the same variable (or its
     weight of the same feature) leaves; in tables the cells are summed as in Pearson's χ².
@@ -143,4 +143,4 @@ def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats, Flo
         total *= np.outer(1.0 - shares, 1.0 - shares)
         total = np.add.reduceat(np.add.reduceat(total, table.starts, axis=0), table.starts, axis=1)
     ids = loss.candidate_ids
-    return ids, total.ravel()[ids], total
+    return ids, total.ravel()[ids]

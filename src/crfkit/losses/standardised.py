@@ -121,8 +121,7 @@ class StandardisedEvaluation:
 
     def sparse_hessian(self) -> Any:
         """[size, size], as a sparse matrix."""
-        from scipy.sparse import csr_matrix, diags  # type: ignore[import-untyped]
+        from scipy.sparse import diags  # type: ignore[import-untyped]
 
-        known = getattr(self.inner, "sparse_hessian", None)
         units = diags(1.0 / self._factors)
-        return units @ (csr_matrix(self.inner.hessian()) if known is None else known()) @ units
+        return units @ self.inner.sparse_hessian() @ units

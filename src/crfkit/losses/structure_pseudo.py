@@ -51,7 +51,7 @@ class StructurePseudoLikelihood(EdgeLoss):
     def sparse(self) -> bool:
         """Whether each conditional is computed from its neighbours: the Ising form, no inputs, few edges."""
         p = self.table.n_variables
-        few = 2 * len(self.edges) <= max(4 * p, DENSE_SHARE * p * p)
+        few = 2 * len(self.edges) <= max(24 * p, DENSE_SHARE * p * p)
         return self.table.ising and not self.table.has_inputs and self.table.own is None and few
 
     @cached_property
@@ -332,6 +332,12 @@ class StructureEvaluation:
                     if a != b:
                         H[np.ix_(index[b], index[a])] += block.T
         return H
+
+    def sparse_hessian(self) -> Any:
+        """The same as a sparse matrix."""
+        from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+        return csr_matrix(self.hessian())
 
     @property
     def conditionals(self) -> list[Floats]:
