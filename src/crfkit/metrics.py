@@ -11,6 +11,7 @@ from typing import Any
 from crfkit.errors import DataError
 from crfkit.schemes import TAG_SCHEMES, LabelPairs, Phrase, obstacle, phrases, split_label
 from crfkit.score_report import report
+from crfkit.scorers import phrase_f1_scorer as phrase_f1_scorer
 
 
 @dataclass

@@ -49,6 +49,12 @@ def evaluate(
     labels: Annotated[
         bool, typer.Option("--labels", help="Also show the scores of each label and which labels are confused.")
     ] = False,
+    encoding: Annotated[
+        str, typer.Option("--encoding", metavar="NAME", help="Encoding of the files: latin-1, utf-16, …")
+    ] = "utf-8",
+    format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="columns, conllu or auto, as for `crfkit train`.")
+    ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
 ) -> None:
@@ -67,14 +73,15 @@ def evaluate(
         raise ParameterError("--gold and --predicted are for --tagged; with a model the last column is the true label")
     if tagged:
         columns = (-2 if gold is None else gold, -1 if predicted is None else predicted)
-        result = _score_tagged(paths or [Path("-")], *columns)
+        result = _score_tagged(paths or [Path("-")], *columns, encoding)
     else:
-        result = _score_model(paths or [], threads)
+        result = _score_model(paths or [], threads, encoding, format)
     typer.echo(json.dumps(result.as_dict(), indent=2, ensure_ascii=False) if as_json else report(result, labels))
 
 
-def _score_model(paths: Sequence[Path], threads: int | None) -> Evaluation:
+def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, format: str) -> Evaluation:
     from crfkit.estimators.chain_model import ChainModel
+    from crfkit.readers import ColumnFile
 
     if len(paths) < 2:
         raise ParameterError(
@@ -87,7 +94,7 @@ def _score_model(paths: Sequence[Path], threads: int | None) -> Evaluation:
         raise ParameterError(f"{model} was not trained with a template; score with ChainCRF.load(…).score(…)")
 
     def rows(path: Path) -> Iterator[Rows]:
-        for gold, predicted in trained.tag_labelled(open_input(path)):
+        for gold, predicted in trained.tag_labelled(ColumnFile(open_input(path), encoding, format)):
             yield from zip(gold, predicted, strict=True)
 
     known = {str(label) for label in trained.class_list}
@@ -102,7 +109,8 @@ def _score_model(paths: Sequence[Path], threads: int | None) -> Evaluation:
     return result
 
 
-def _score_tagged(files: Sequence[Path], gold: int, predicted: int) -> Evaluation:
+def _score_tagged(files: Sequence[Path], gold: int, predicted: int, encoding: str) -> Evaluation:
+    from crfkit.readers import ColumnFile
     from crfkit.readers.tagged import check_column, read_tagged
 
     for column in (gold, predicted):
@@ -111,7 +119,7 @@ def _score_tagged(files: Sequence[Path], gold: int, predicted: int) -> Evaluatio
         raise ParameterError(f"--gold and --predicted are the same column, {gold}")
 
     def rows(path: Path) -> Iterator[Rows]:
-        for sequence in read_tagged(open_input(path), (gold, predicted)):
+        for sequence in read_tagged(ColumnFile(open_input(path), encoding, "columns"), (gold, predicted)):
             yield sequence[0], sequence[1]
 
     result = _score(files, rows)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
     from crfkit.penalties import L2
@@ -84,16 +83,10 @@ def column_files(
     paths: Sequence[Path], encoding: str = "utf-8", format: str = "auto", label_column: str | int | None = None
 ) -> list[ColumnFile]:
     """Return the column files that a person named; - is standard input, which can be read only once."""
+    from crfkit.cli.output import open_input
     from crfkit.readers import columns
 
     if sum(path == STDIN for path in paths) > 1:
         raise ParameterError("standard input (-) can be read only once")
-    sources = [stdin() if path == STDIN else path for path in paths]
+    sources = [open_input(path) for path in paths]
     return columns.column_files(sources, encoding, format, label_column)
-
-
-def stdin() -> BinaryIO:
-    """Return standard input as bytes."""
-    if sys.stdin is None:
-        raise DataError("standard input is closed; name a file")
-    return sys.stdin.buffer

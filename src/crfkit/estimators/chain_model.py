@@ -21,6 +21,7 @@ from crfkit.estimators import chain_tagging
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
+from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
 
 # the arrays of a field in a model file, with their types
@@ -64,6 +65,15 @@ class ChainModel:
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
         return self.vocabulary.encode(X)
+
+    def predict(self, X: Iterable[Any]) -> list[list[Any]]:
+        """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
+        return Ragged(self.decode(self.encode(X)))
+
+    def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
+        """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
+        data = self.encode(X)
+        return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
 
     def decode(self, data: SequenceData) -> list[list[Any]]:
         names = self.class_list

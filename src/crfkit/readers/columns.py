@@ -20,8 +20,11 @@ CHUNK = 1 << 20
 FORMATS = ("auto", "columns", "conllu")
 
 
-def read_chunks(source: str | Path | BinaryIO, chunk: int = CHUNK) -> Iterator[bytes]:
-    """Yield the bytes of a file or an open binary stream, as they come."""
+def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) -> Iterator[bytes]:
+    """Yield the bytes of a file or an open binary stream, as they come; of a ColumnFile, in UTF-8."""
+    if isinstance(source, ColumnFile):
+        yield from source.chunks(labelled=False, chunk=chunk)
+        return
     if hasattr(source, "read"):
         read = getattr(source, "read1", source.read)
         while block := read(chunk):

@@ -26,7 +26,7 @@ def describe_attribute_file(start: bytes) -> str | None:
     lines = start.split(b"\n")[:_LINES]
     if len(lines) > 1:
         lines = lines[:-1]  # the last may be cut
-    rows = [line.rstrip(b"\r").split(b"\t") for line in lines if line.strip()]
+    rows = [line.rstrip(b"\r\t").split(b"\t") for line in lines if line.strip()]
     if len(rows) < 2 or min(map(len, rows)) < 2:
         return None
     first = {row[0] for row in rows}

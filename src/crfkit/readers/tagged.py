@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import ColumnFile, ColumnSource, read_chunks
 
-Source = str | Path | BinaryIO
+Source = ColumnSource
 
 _CELL = re.compile(rb"[^ \t]+")
 _BOM = b"\xef\xbb\xbf"
@@ -127,4 +126,8 @@ def _text(cell: re.Match[bytes], source: Source, number: int) -> str:
         return cell[0].decode()
     except UnicodeDecodeError as error:
         place = cell.start() + error.start + 1
-        raise DataError(f"not UTF-8 at byte {place} of the line", source_name(source), number) from None
+        raise DataError(
+            f"not UTF-8 at byte {place} of the line; name its encoding, as in --encoding latin-1",
+            source_name(source),
+            number,
+        ) from None
