@@ -31,6 +31,7 @@ _HOME = {
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
     "PathPoint": "crfkit.path",
+    "Refiner": "crfkit.estimators.refiner",
     "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
     "convert_tags": "crfkit.schemes",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.graph_model import GraphModel as GraphModel
     from crfkit.estimators.graph_samples import GraphSample as GraphSample
     from crfkit.estimators.grid import GridCRF as GridCRF
+    from crfkit.estimators.refiner import Refiner as Refiner
     from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
     from crfkit.estimators.structure import StructureLearner as StructureLearner
     from crfkit.features import Template as Template

@@ -32,6 +32,11 @@ def using_threads(n: int) -> Iterator[None]:
         _threads.reset(token)
 
 
+def thread_count() -> int:
+    """How many threads operations may use here."""
+    return _threads.get()
+
+
 def namespace(x: Any) -> Any:
     """The array library of x; that of NumPy without a search."""
     return _numpy() if type(x) is np.ndarray else array_namespace(x)

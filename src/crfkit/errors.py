@@ -45,3 +45,7 @@ class CapabilityError(CrfkitError, TypeError):
 
 class StopTraining(Exception):  # noqa: N818 - a signal, not an error
     """Raised by a callback to end training at the current iterate."""
+
+
+class ApproximationWarning(UserWarning):
+    """An approximation that was chosen because exact inference would take too long, or that cannot be trusted here."""

@@ -11,6 +11,7 @@ from typing import Any
 from crfkit.errors import DataError
 from crfkit.schemes import TAG_SCHEMES, LabelPairs, Phrase, obstacle, phrases, split_label
 from crfkit.score_report import report
+from crfkit.scorers import phrase_f1_scorer as phrase_f1_scorer
 
 
 @dataclass
@@ -81,10 +82,15 @@ class Evaluation:
             self._readable = False
 
     def _count(self, true: set[Phrase], found: set[Phrase]) -> None:
-        for name, group in (("gold", true), ("predicted", found), ("correct", true & found)):
-            for kind, count in Counter(phrase.type for phrase in group).items():
-                counts = self._by_type.setdefault(kind, Counts())
-                setattr(counts, name, getattr(counts, name) + count)
+        by_type = self._by_type
+        for phrase in true | found:
+            if phrase.type not in by_type:
+                by_type[phrase.type] = Counts()
+            counts = by_type[phrase.type]
+            gold, predicted = phrase in true, phrase in found
+            counts.gold += gold
+            counts.predicted += predicted
+            counts.correct += gold and predicted
 
     # --- positions
 

@@ -63,7 +63,8 @@ class Loss(Protocol):
         with "mistakes" those that look at the best labelling alone, which would ignore the cost of a margin),
         "expectations" (`expectations()`: what improved iterative scaling needs), "lipschitz" (`lipschitz()`: a bound of
         the Hessian's eigenvalues at every w). "warm": an evaluation is quicker when it starts from the last one.
-        "candidates": the loss can grow, see :class:`GrowingLoss`.
+        "precision": it has a `tolerance` that solvers lower as they get near the optimum, down to `finest`; the loss at
+        w is then exact to within that tolerance only. "candidates": the loss can grow, see :class:`GrowingLoss`.
         """
         ...
 

@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from crfkit.errors import DataError, ParameterError
 
 
-@dataclass(frozen=True)
-class Phrase:
+class Phrase(NamedTuple):
     type: str
     begin: int
     end: int  # one past the last position

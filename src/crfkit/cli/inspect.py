@@ -57,12 +57,18 @@ def inspect(
     from crfkit.estimators.segmenter_model import SegmenterModel
 
     kind = modelfile.read(model).kind
-    if kind in ("graph", "segmenter") and (label or attribute):
+    if kind in ("graph", "segmenter", "refiner") and (label or attribute):
         option = "--label" if label else "--attribute"
         raise ParameterError(f"{option} is for taggers of sequences, but {model} is a model of kind '{kind}'")
     if kind == "graph":
         graph = GraphModel.load(model)
         typer.echo(_json(_graph_summary(kind, graph, top)) if as_json else inspect_graph.report(graph, top))
+    elif kind == "refiner":
+        from crfkit.cli import refine
+        from crfkit.estimators.refiner_model import RefinerModel
+
+        refiner = RefinerModel.load(model)
+        typer.echo(_json(_refiner_summary(refiner)) if as_json else refine.describe(refiner))
     elif kind == "segmenter":
         segmenter = SegmenterModel.load(model)
         if as_json:
@@ -120,6 +126,17 @@ def _graph_summary(kind: str, model: Any, top: int) -> dict[str, Any]:
         }
     sizes = {"total": model.field.size, "node": model.field.n_node_weights, "edge": model.field.n_edge_weights}
     return {"kind": kind, "weights": sizes, "training": dict(model.training), "strongest": strongest}
+
+
+def _refiner_summary(model: Any) -> dict[str, Any]:
+    weights = {name: [float(v) for v in w] for name, w in model.edge_weights().items()}
+    return {
+        "kind": "refiner",
+        "classes": model.classes.tolist(),
+        "temperature": float(model.temperature),
+        "bias": [float(b) for b in model.bias],
+        "edge_weights": weights,
+    }
 
 
 def _json(found: dict[str, Any]) -> str:

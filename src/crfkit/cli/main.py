@@ -1,4 +1,4 @@
-"""The command line: `crfkit train | tag | eval | convert-tags | inspect | demo | graph | segment | structure`."""
+"""The command line: `crfkit COMMAND`, of train, tag, eval, convert-tags, inspect, demo, graph, segment, refine, structure."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import typer
 
-from crfkit.cli import convert_tags, demo, evaluate, graph, inspect, segment, structure, tag, train
+from crfkit.cli import convert_tags, demo, evaluate, graph, inspect, refine, segment, structure, tag, train
 from crfkit.cli.running import run
 
 app = typer.Typer(
     name="crfkit",
     help="Conditional random fields: taggers of sequences (train, tag, eval), fields on the columns of tables (graph), "
-    "their structure (structure) and segmentation of images (segment).",
+    "their structure (structure), segmentation of images (segment) and refinement of probability maps (refine).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -25,6 +25,7 @@ app.command("inspect")(inspect.inspect)
 app.command("demo")(demo.demo)
 app.add_typer(graph.app, name="graph")
 app.add_typer(segment.app, name="segment")
+app.add_typer(refine.app, name="refine")
 app.add_typer(structure.app, name="structure")
 
 

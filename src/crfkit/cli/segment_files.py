@@ -30,11 +30,11 @@ def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, c
     top = int(classes.max())
     if top > 65535 or int(classes.min()) < 0:
         raise ParameterError(f"classes from {classes.min()} to {top} cannot be written as a picture; at most 65535")
-    _write(folder / f"{stem}_mask.png", found.mask.astype(np.uint8 if top <= 255 else np.uint16))
-    _write(folder / f"{stem}_overlay.png", overlay(image, found.mask, classes))
+    write_picture(folder / f"{stem}_mask.png", found.mask.astype(np.uint8 if top <= 255 else np.uint16))
+    write_picture(folder / f"{stem}_overlay.png", overlay(image, found.mask, classes))
     assert found.probabilities is not None
     p = found.probabilities[..., 1] if len(classes) == 2 else found.probabilities.max(axis=-1)
-    _write(folder / f"{stem}_probability.png", np.rint(255 * p).astype(np.uint8))
+    write_picture(folder / f"{stem}_probability.png", np.rint(255 * p).astype(np.uint8))
 
 
 def overlay(image: Image, mask: Any, classes: Any) -> Any:
@@ -47,7 +47,7 @@ def overlay(image: Image, mask: Any, classes: Any) -> Any:
     return np.rint(255 * rgb * (1 - share) + tints[states] * share).astype(np.uint8)
 
 
-def _write(path: Path, pixels: Any) -> None:
+def write_picture(path: Path, pixels: Any) -> None:
     from PIL import Image as pillow  # noqa: N813
 
     buffer = io.BytesIO()

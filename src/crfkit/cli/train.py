@@ -82,7 +82,8 @@ def train(
         typer.Option(
             "--constraints",
             metavar="SCHEME",
-            help="Forbid transitions: iob2, iobes or observed (what does not occur in TRAIN).",
+            help="Forbid transitions that break a tagging scheme: iob1, iob2, ioe1, ioe2, iobes or bilou; or observed: "
+            "those that do not occur in TRAIN.",
             rich_help_panel=MODEL,
         ),
     ] = None,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit.data.labels import label_array, sort_labels
 from crfkit.data.sequences import Ids, Ints, SequenceData, check_labels, encode_labels
 from crfkit.errors import DataError
 from crfkit.features.attributes import column_name, is_matrix, stack_matrices
@@ -121,7 +122,7 @@ def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Templat
     order = sorted(range(len(encoder.label_names)), key=encoder.label_names.__getitem__)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    classes = np.array(sorted(encoder.label_names))
+    classes = label_array(sorted(encoder.label_names))
     n_features = encoder.n_columns - 1
     columns = {file.conllu.label_column for file in files if file.conllu is not None}
     record = {"format": "conllu", "label_column": columns.pop()} if columns else {}
@@ -192,26 +193,39 @@ def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
 def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
     lengths = np.diff(starts)
     y = label_rows(y)
-    try:
-        seen = set(check_labels(y, lengths))
-        names = sorted(seen)  # type: ignore[type-var]
-    except TypeError:
-        kinds = sorted({type(label).__name__ for row in y for label in row})
-        raise DataError(f"labels must be of one type, not {kinds}, that can be sorted") from None
-    if any(name != name for name in names):
-        raise DataError("a label is NaN")
-    return np.array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
+    names = sort_labels(check_labels(y, lengths))
+    return label_array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
 
 
 def _add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
     add = encoder.add_rows if kind == "template" else encoder.add_items
     try:
-        for sequence in X:
+        for n, sequence in enumerate(X):
+            if kind == "template":
+                _check_rows(sequence, n)
             add(sequence)
     except _core.BadInput as error:
         raise DataError(str(error)) from None
     except TypeError:
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}") from None
+
+
+def _check_rows(sequence: Any, n: int) -> None:
+    """Raise DataError where a token is a dict or a set, whose keys would be taken for columns."""
+    if not isinstance(sequence, (list, tuple)):
+        return
+    for t, token in enumerate(sequence):
+        if isinstance(token, (Mapping, set, frozenset)):
+            raise DataError(
+                f"sequence {n}, position {t}: with a template a token is a list of columns, not a "
+                f"{type(token).__name__}, {_shortened(token)}; leave the template out to use it as attributes, or give "
+                "the columns in order, as in ['the', 'DT']"
+            )
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:

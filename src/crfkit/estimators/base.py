@@ -16,6 +16,8 @@ from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from crfkit.parameters import NestedParameters
+
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator as _Start
 else:
@@ -24,7 +26,7 @@ else:
         """Stands where BaseEstimator will stand: Python exchanges no base that is `object` itself."""
 
 
-class Estimator(_Start):  # type: ignore[misc]
+class Estimator(NestedParameters, _Start):  # type: ignore[misc]
     """A scikit-learn estimator whose scikit-learn part is loaded when it is needed."""
 
 
@@ -54,7 +56,7 @@ def _adopt(base: type) -> None:
             return
         for name in _LATER:
             delattr(Estimator, name)
-        Estimator.__bases__ = (base,)
+        Estimator.__bases__ = (NestedParameters, base)
         for cls in _subclasses(Estimator):
             super(cls, cls).__init_subclass__()  # type: ignore[arg-type] # BaseEstimator makes the methods for metadata routing there
 

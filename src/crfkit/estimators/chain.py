@@ -22,6 +22,7 @@ from crfkit.estimators.chain_training import ChainTraining, Dev, TrainingError
 from crfkit.estimators.partial import PartialFit, partial_fit
 from crfkit.features.template import Template
 from crfkit.protocols import Penalty
+from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource, column_files
 from crfkit.result import Status
 from crfkit.solvers import SOLVERS, StoppingRule
@@ -277,9 +278,8 @@ class ChainCRF(Estimator):
     # --- prediction
 
     def predict(self, X: Iterable[Any]) -> list[list[Any]]:
-        """The most probable labels of each sequence (Viterbi)."""
-        model = self._fitted()
-        return model.decode(model.encode(X))
+        """The most probable labels of each sequence (Viterbi): a list, as an array one of objects."""
+        return self._fitted().predict(X)
 
     def predict_single(self, x: Any) -> list[Any]:
         """The labels of one sequence."""
@@ -287,15 +287,13 @@ class ChainCRF(Estimator):
 
     def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
         """Per sequence, p(label | x) of every position: an array [positions, labels], columns as in classes_."""
-        model = self._fitted()
-        data = model.encode(X)
-        return list(data.split(model.inference.node_marginals(data)))  # type: ignore[arg-type]
+        return self._fitted().predict_marginals(X)
 
     def predict_edge_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
         """Per sequence, p(previous label, label | x): [positions, labels, labels]; zero at the first position."""
         model = self._fitted()
         data = model.encode(X)
-        return list(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
+        return Ragged(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:
         """Share of positions that `predict` labels correctly; with sample_weight, a weighted one."""

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from crfkit import _core, modelfile
 from crfkit.data.encode import Vocabulary
+from crfkit.data.labels import label_array, labels_from_json, to_json
 from crfkit.data.sequences import Floats, SequenceData
 from crfkit.errors import DataError, ModelFileError
 from crfkit.estimators import chain_tagging
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
+from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
 
 # the arrays of a field in a model file, with their types
@@ -64,6 +66,15 @@ class ChainModel:
     def encode(self, X: Iterable[Any]) -> SequenceData:
         return self.vocabulary.encode(X)
 
+    def predict(self, X: Iterable[Any]) -> list[list[Any]]:
+        """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
+        return Ragged(self.decode(self.encode(X)))
+
+    def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
+        """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
+        data = self.encode(X)
+        return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
+
     def decode(self, data: SequenceData) -> list[list[Any]]:
         names = self.class_list
         best, _ = self.inference.decode(data)
@@ -89,7 +100,7 @@ class ChainModel:
         """(metadata, tensors)."""
         v, f = self.vocabulary, self.field
         metadata = {
-            "labels": self.class_list,
+            "labels": [to_json(label) for label in self.class_list],
             "inputs": v.kind,
             "template": v.template.text if v.template else None,
             "n_features": v.n_features,
@@ -114,11 +125,7 @@ class ChainModel:
         """Puts a model together again, checking that its parts belong together."""
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
-        labels = contents.entry("labels", list)
-        if not all(isinstance(label, (str, int, float)) for label in labels):
-            raise ModelFileError("a label is neither a string nor a number")
-        if len(labels) < 2 or len(set(map(repr, labels))) != len(labels) or len({type(x) for x in labels}) != 1:
-            raise ModelFileError("the labels are not two or more different values of one type")
+        labels = labels_from_json(contents.entry("labels", list))
         n_features = contents.entry("n_features", int, type(None))
         if n_features is not None and n_features < 0:
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
@@ -163,7 +170,7 @@ class ChainModel:
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
             raise ModelFileError("the names of the label classes do not fit the field")
         training = training if isinstance(training, dict) else {}
-        return cls(vocabulary, np.array(labels), field, w, training, n_threads, tuple(names))
+        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names))
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, "chain", *self.parts())

@@ -102,7 +102,7 @@ class ChainTraining:
         if data.weights is not None and not data.weights.any():
             raise ParameterError("every sequence has weight 0")
         classes = corpus.classes.tolist()
-        self._check_label_classes(classes)
+        self._check_label_classes([*classes, *(start.class_list if start is not None else ())])
         try:
             field, names = self.make_field(data, vocabulary, classes)
         except ConstraintError as error:

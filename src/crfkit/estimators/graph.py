@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.data.sequences import Floats
+from crfkit.errors import ModelFileError, ParameterError
 from crfkit.estimators.graph_model import Encoder, GraphModel
-from crfkit.estimators.graph_samples import GraphSample, SampleEncoder, is_sample
+from crfkit.estimators.graph_samples import SampleEncoder, is_sample
 from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.one_graph import is_one_graph, labels_of_one
 from crfkit.estimators.pairwise import PairwiseEstimator
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
@@ -32,14 +34,18 @@ class GraphCRF(PairwiseEstimator):
     Graphs: X is a list of samples, Y a list with an array of labels each (or, for networkx, a dict by node). A sample
     is a dict with "edges", "features" [nodes, features], "edge_features" [edges, features] and, where there are no
     features, "n_nodes"; a tuple (features, edges[, edge_features]); or a networkx graph with the attribute "features".
+    One graph may also be given without a list: ``fit((features, edges), y)``, ``predict((features, edges))``.
     All nodes share their weights, and so do all edges; ``classes_`` is one array. Labels may be unknown: None, NaN or
     masked, and −1 unless the labels are −1 and 1.
 
     Parameters
     ----------
     graph : of tables: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a networkx graph
-    inference : "auto" (exact where that is cheap, for tables where it is possible; else "trw"), "enumerate", "tree",
-        "junction", "bp", "trw", "mean-field", "gibbs", or an engine with its options
+    inference : "auto" (exact where that is cheap, else "trw"; a table that is too expensive for exact inference is
+        announced by an ApproximationWarning), "enumerate", "tree", "junction", "bp", "trw", "mean-field", "gibbs", or
+        an engine with its options
+    sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does for each evaluation of the loss
+        in training, from where it was at the last; None for the engine's own limit, 1000
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
         "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
@@ -84,6 +90,7 @@ class GraphCRF(PairwiseEstimator):
         self,
         graph: Any = "complete",
         inference: Any = "auto",
+        sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
         solver: Any = "auto",
@@ -101,6 +108,7 @@ class GraphCRF(PairwiseEstimator):
     ) -> None:
         self.graph = graph
         self.inference = inference
+        self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
         self.solver = solver
@@ -127,15 +135,56 @@ class GraphCRF(PairwiseEstimator):
         encoder: Encoder
         if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
             X = list(X)
+        if is_one_graph(X):
+            X, Y = [X], labels_of_one(Y)
         if isinstance(X, (list, tuple)) and len(X) and is_sample(X[0]):
             if not isinstance(self.graph, str) or self.graph != "complete":
                 raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables")
             encoder, states = SampleEncoder.learn(X, Y, self.intercept, self.edge_features)
         else:
-            if isinstance(X, (GraphSample, Mapping)) or hasattr(X, "adjacency"):
-                raise DataError("X is one graph; X and Y must be lists")
             encoder, states = TableEncoder.learn(self.graph, X, Y, self.intercept, self.edge_features)
         return self._fit(training, encoder, X, states, sample_weight, callbacks)
+
+    # --- prediction: what is given as one graph comes back as one
+
+    def predict(self, X: Any = None, observed: Any = None) -> Any:
+        """As of :class:`PairwiseEstimator`; for one graph an array with a label per node."""
+        found = super().predict(*self._listed(X, observed))
+        return found[0] if self._is_one(X) else found
+
+    def predict_marginals(self, X: Any = None, observed: Any = None) -> Any:
+        """As of :class:`PairwiseEstimator`; for one graph an array [nodes, labels]."""
+        found = super().predict_marginals(*self._listed(X, observed))
+        return found[0] if self._is_one(X) else found
+
+    def predict_edge_marginals(self, X: Any = None, observed: Any = None) -> Any:
+        """As of :class:`PairwiseEstimator`; for one graph an array [edges, K, K]."""
+        found = super().predict_edge_marginals(*self._listed(X, observed))
+        return found[0] if self._is_one(X) else found
+
+    def sample(self, X: Any = None, n_samples: int = 1, random_state: Any = None, observed: Any = None) -> Any:
+        """As of :class:`PairwiseEstimator`; for one graph an array [n_samples, nodes]."""
+        graphs, known = self._listed(X, observed)
+        found = super().sample(graphs, n_samples, random_state, known)
+        return found[0] if self._is_one(X) else found
+
+    def log_partition(self, X: Any = None, observed: Any = None) -> Floats:
+        """log Z of each sample, over the labellings that agree with `observed`; as the engine approximates it."""
+        return super().log_partition(*self._listed(X, observed))
+
+    def log_likelihood(self, X: Any, Y: Any) -> Floats:
+        """log p(Y | x) of each sample, summed over labels that are unknown."""
+        return super().log_likelihood(*self._listed(X, Y))
+
+    def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Mean accuracy of nodes: the share of known labels that `predict` finds; with sample_weight, weighted."""
+        return super().score(*self._listed(X, Y), sample_weight)
+
+    def _is_one(self, X: Any) -> bool:
+        return isinstance(self._fitted().encoder, SampleEncoder) and is_one_graph(X)
+
+    def _listed(self, X: Any, Y: Any) -> tuple[Any, Any]:
+        return ([X], labels_of_one(Y)) if self._is_one(X) else (X, Y)
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> GraphCRF:

@@ -21,7 +21,7 @@ from crfkit.estimators.segmenter_blocks import UPSAMPLING, check_memory
 from crfkit.estimators.segmenter_data import Pairs, StrengthPoint
 from crfkit.estimators.segmenter_fit import CHECKPOINT_SECONDS, BlockTraining, checkpoints
 from crfkit.estimators.segmenter_model import SegmenterModel, grid, learn_scales, with_options
-from crfkit.estimators.segmenter_prediction import FittedSegmenter
+from crfkit.estimators.segmenter_search import PenaltySearch
 from crfkit.estimators.segmenter_training import (
     SUMS_OVER_UNKNOWN,
     BlockEncoder,
@@ -36,18 +36,14 @@ from crfkit.features.image import Image, ImageFeatures
 from crfkit.inference.engines import make_engine
 from crfkit.penalties import L1
 from crfkit.protocols import Penalty
-from crfkit.result import Status
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 Progress = Callable[[int, int], None]
 ITERATIVE = ("bp", "trw", "mean-field")
-# Strengths of L2 on edge weights under the pseudo-likelihood, per labelled block: to choose from, and without a choice.
-EDGE_SHARES = (30.0, 3.0, 0.3, 0.1, 0.03)
-ONE_IMAGE = 30.0
 
 
-class ImageSegmenter(FittedSegmenter):
+class ImageSegmenter(PenaltySearch):
     """Segments images: a node per block of pixels, features [1, h_i] of nodes and [1, |h_i − h_j|] of edges.
 
     Images are a list of arrays (grey (H, W), RGB or RGBA; 8 or 16 bits, or floats from 0 to 1) or of paths, of any
@@ -67,12 +63,13 @@ class ImageSegmenter(FittedSegmenter):
     inference, loss, solver, tolerance, max_iterations, n_threads, random_state, verbose : as for :class:`GridCRF`
     sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does at each step of training, from
         where it was at the last; None for the engine's own limit, which takes longer and seldom changes the masks
-    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 where there are strengths
+    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 where there are strengths. For the
+        pseudo-likelihood None is L2(1) of node weights and an L2 of edge weights that is chosen on held-out images
     node_form, edge_form : as for :class:`GridCRF`; None: "ising" for two classes, "full" and "potts" for more
     decode : "marginal" (the most probable label of each block: the fewest wrong pixels), or as for :class:`GridCRF`
     strengths : to try for the penalty, the largest first, each from the weights of the one before; the model with the
         fewest wrong pixels on the validation set is kept
-    validation_fraction : of the images, drawn for validation where there are strengths and `fit` was given no set
+    validation_fraction : share of the images that is held out where strengths are chosen and `fit` was given no set
     cache : a folder that keeps the features of images
     ignore : value, or values, of mask pixels whose class is not known, e.g. 255
     mask_colours : {colour: class} for masks with colours; a colour is a name, "#rrggbb" or (r, g, b), and the class
@@ -87,6 +84,7 @@ class ImageSegmenter(FittedSegmenter):
     selected_features_ : names of the features with weights that are not zero, of nodes ("unary") and edges ("pairwise")
     path_ : a :class:`StrengthPoint` for each strength
     result_ : how training went
+    n_images_ : how many images were used, held-out ones included
 
     Examples
     --------
@@ -235,64 +233,6 @@ class ImageSegmenter(FittedSegmenter):
         else:
             self._train(run)
         return self
-
-    def _choose_edges(self, run: BlockTraining, given: Pairs, raw: Callable[[Any], Any]) -> None:
-        """Train with a stronger penalty on edges than on nodes, chosen on held-out images, then on all images.
-
-        The pseudo-likelihood is given the true labels of neighbours, which in smooth masks say nearly everything: with
-        one strength for all weights couplings grow far too strong for inference, where neighbours are uncertain.
-        """
-        share = ONE_IMAGE
-        if len(given.images) > 1:
-            others, held_out = given.draw_ids(self.validation_fraction, make_seed(self.random_state))
-            part, test = run.subset(others), given.take(held_out)
-            tested = [np.asarray(raw(run.X[k]), dtype=np.float32) for k in held_out]
-            run.crf.set_params(warm_start=True)
-            penalties = [(of, part.edge_penalty(of)) for of in EDGE_SHARES]
-            share = self._try_penalties(part, penalties, test, tested)
-            if self.result_.status is Status.TIME_LIMIT:
-                return
-        self._train(run, run.edge_penalty(share))
-
-    def _train(self, run: BlockTraining, penalty: Penalty | None = None, keep: bool = True) -> None:
-        """Train with a penalty, and keep the model if told to, also that of an interrupted training."""
-        try:
-            run.fit(penalty)
-        except KeyboardInterrupt:
-            if run.begun and keep:
-                self._keep(run)
-            raise
-        if keep:
-            self._keep(run)
-
-    def _keep(self, run: BlockTraining) -> None:
-        self._set_model(run.model)
-        self.result_ = run.crf.result_
-
-    def _try_penalties(
-        self,
-        run: BlockTraining,
-        penalties: Sequence[tuple[float, Penalty]],
-        test: Pairs,
-        tested: Sequence[Image],
-    ) -> float:
-        """Keep the model with the fewest wrong pixels of the test images, and return its strength."""
-        best, chosen = np.inf, penalties[0][0]
-        for strength, penalty in penalties:
-            begin = time.perf_counter()
-            self._train(run, penalty, keep=not self.path_)
-            seconds = time.perf_counter() - begin
-            model, result = run.model, run.crf.result_
-            error = test.error(model, tested)
-            nonzeros = int(np.count_nonzero(model.field.w))
-            point = StrengthPoint(strength, error, nonzeros, result.value, result.iterations, seconds)
-            self.path_ = (*self.path_, point)
-            if error < best:
-                best, chosen = error, strength
-                self._keep(run)
-            if result.status is Status.TIME_LIMIT:
-                break
-        return chosen
 
     def check(self, validation: Any = None) -> tuple[ImageFeatures, list[float]]:
         """(the features, the strengths), where no option is out of range; `fit` asks first of all."""

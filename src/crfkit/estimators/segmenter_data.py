@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 class StrengthPoint:
     """One strength of the search: how its model did."""
 
-    strength: float
+    strength: float  # of edges, per labelled block, where the pseudo-likelihood has no penalty given
     error: float  # share of wrong pixels of the validation set
     nonzeros: int  # weights that are not zero
     value: float  # of the objective

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.sequences import Ids
-from crfkit.errors import CrfkitError, DataError, StopTraining
+from crfkit.errors import StopTraining
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.grid import GridCRF
+from crfkit.estimators.naming import naming_images
 from crfkit.estimators.segmenter_model import SegmenterModel
 from crfkit.estimators.segmenter_training import BlockEncoder
 from crfkit.penalties import L2, Blockwise
@@ -98,19 +97,3 @@ def checkpoints(
             last = time.monotonic()
 
     return save
-
-
-@contextmanager
-def naming_images(names: Sequence[str]) -> Iterator[None]:
-    """Name the image in errors that speak of the graph with its number."""
-    try:
-        yield
-    except CrfkitError as error:
-        text = re.sub(r"\bgraph (\d+)\b", lambda found: _at(names, int(found[1]), found[0]), str(error))
-        if text == str(error):
-            raise
-        raise (DataError(text) if isinstance(error, DataError) else type(error)(text)) from None
-
-
-def _at(names: Sequence[str], k: int, otherwise: str) -> str:
-    return names[k] if k < len(names) else otherwise

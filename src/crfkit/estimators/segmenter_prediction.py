@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.data.sequences import Floats, Ints
 from crfkit.errors import DataError
+from crfkit.estimators.naming import naming_images
 from crfkit.estimators.pool import in_threads
 from crfkit.estimators.segmenter_data import Pairs, wrong_pixels
-from crfkit.estimators.segmenter_fit import naming_images
 from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel
+from crfkit.parameters import NestedParameters
 from crfkit.readers.images import MaskRules, as_list, read_image
 
 
-class FittedSegmenter(BaseEstimator):  # type: ignore[misc]
+class FittedSegmenter(NestedParameters, BaseEstimator):  # type: ignore[misc]
     """Predictions of :class:`crfkit.ImageSegmenter`."""
 
     multiclass: bool

@@ -13,9 +13,11 @@ from typing import Any, Protocol, TypeVar
 
 from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
+from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.objective import Objective
+from crfkit.solvers.precision import Precision
 from crfkit.solvers.stopping import StoppingRule, for_values_that_rise
 
 
@@ -153,21 +155,28 @@ def run(
             )
         )
 
+    precision = Precision(objective)
+    since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
     try:
         for iteration in range(solver.max_iterations + 1):
             if iteration > 0:
                 outcome = solver.step(objective, state)
+                if outcome is Status.LINE_SEARCH_FAILED:
+                    outcome = precision.check(solver, state, tighten=True) or outcome
                 if isinstance(outcome, Status):
                     return finish(state, outcome)
                 if not outcome.point.finite:
                     return finish(state, Status.DIVERGED)
-                state = outcome
+                state = precision.follow(solver, outcome)
             objective.accept(state.point)
             record(state, iteration)
             with clock.paused():
                 _call_back(callbacks, trace, state.point.w, objective.loss)
-            if solver.finished(trace, state):
-                return finish(state, Status.CONVERGED)
+            if solver.finished(trace[since:], state):
+                finer = precision.check(solver, state)
+                if finer is None:
+                    return finish(state, Status.CONVERGED)
+                state, since = finer, len(trace)
         return finish(state, Status.MAX_ITERATIONS)
     except StopTraining:
         return finish(state, Status.STOPPED_BY_CALLBACK)
@@ -178,7 +187,7 @@ def run(
         return finish(state, Status.INTERRUPTED)
 
 
-class IterativeSolver:
+class IterativeSolver(Parameters):
     """Base of solvers that are `init` and `step`."""
 
     def minimize(
