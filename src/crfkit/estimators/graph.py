@@ -14,12 +14,13 @@ from crfkit.estimators.graph_model import Encoder, GraphModel
 from crfkit.estimators.graph_samples import GraphSample, SampleEncoder, is_sample
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.estimators.tags import TableInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 
-class GraphCRF(PairwiseEstimator):
+class GraphCRF(TableInputs, PairwiseEstimator):
     """Conditional random field on graphs, with weights on nodes and edges.
 
     It learns from tables or from graphs; which one, X tells.
