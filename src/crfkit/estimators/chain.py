@@ -20,6 +20,7 @@ from crfkit.estimators.base import Estimator, not_fitted
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.estimators.chain_training import ChainTraining, Dev, TrainingError
 from crfkit.estimators.partial import PartialFit, partial_fit
+from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
 from crfkit.protocols import Penalty
 from crfkit.ragged import Ragged
@@ -29,7 +30,7 @@ from crfkit.solvers import SOLVERS, StoppingRule
 from crfkit.solvers.loop import Callback, Iteration
 
 
-class ChainCRF(Estimator):
+class ChainCRF(StructuredInputs, Estimator):
     """Linear-chain conditional random field.
 
     Parameters

@@ -16,12 +16,13 @@ from crfkit.estimators.graph_samples import SampleEncoder, is_sample
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.one_graph import is_one_graph, labels_of_one
 from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.estimators.tags import TableInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 
-class GraphCRF(PairwiseEstimator):
+class GraphCRF(TableInputs, PairwiseEstimator):
     """Conditional random field on graphs, with weights on nodes and edges.
 
     It learns from tables or from graphs; which one, X tells.

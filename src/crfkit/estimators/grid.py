@@ -17,12 +17,13 @@ from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.grid_images import EdgeFeatures, GridEncoder
 from crfkit.estimators.naming import naming_images
 from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.estimators.tags import StructuredInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 
-class GridCRF(PairwiseEstimator):
+class GridCRF(StructuredInputs, PairwiseEstimator):
     """Conditional random field on grids: a node per pixel, edges between neighbours, the same weights everywhere.
 
     X is a list of arrays (H, W, F), which may differ in size (or one array of images of one size), Y a list of label

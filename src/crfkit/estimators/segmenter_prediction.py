@@ -17,11 +17,12 @@ from crfkit.estimators.naming import naming_images
 from crfkit.estimators.pool import in_threads
 from crfkit.estimators.segmenter_data import Pairs, wrong_pixels
 from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel
+from crfkit.estimators.tags import StructuredInputs
 from crfkit.parameters import NestedParameters
 from crfkit.readers.images import MaskRules, as_list, read_image
 
 
-class FittedSegmenter(NestedParameters, BaseEstimator):  # type: ignore[misc]
+class FittedSegmenter(StructuredInputs, NestedParameters, BaseEstimator):  # type: ignore[misc]
     """Predictions of :class:`crfkit.ImageSegmenter`."""
 
     multiclass: bool
