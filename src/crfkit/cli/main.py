@@ -1,4 +1,4 @@
-"""The command line: `crfkit COMMAND`, of train, tag, eval, convert-tags, inspect, demo, graph, segment, refine, structure."""
+"""Collects the commands of `crfkit`: each is a module of this package."""
 
 from __future__ import annotations
 

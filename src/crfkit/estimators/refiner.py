@@ -211,7 +211,7 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
         options = SolverOptions(
             self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, make_seed(self.random_state)
         )
-        training = GraphTraining(inference, self.loss, None, self.edge_form, self.decode, options)
+        training = GraphTraining(inference, self.loss, None, self.edge_form, self.decode, options=options)
         training.check()
         return training
 
