@@ -41,7 +41,9 @@ def slope(learner: StructureLearner, Y: Any) -> float:
     """The largest step that Newton's method would still make at the weights of the model, by pseudo-likelihood."""
     p = Y.shape[1]
     ends = learner.model_.encoder.structure.edges
-    loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True), None, ends[:, 0].astype(np.int64) * p + ends[:, 1])
+    loss = StructurePseudoLikelihood(
+        Observations.of(Y, 2, ising=True), None, ends[:, 0].astype(np.int64) * p + ends[:, 1]
+    )
     w = np.asarray(learner.model_.w)
     penalty = np.where(loss.block_index < 0, 1.0, 1e-2)
     at = loss.at(w)

@@ -82,7 +82,9 @@ def draw(family: str, n: int, seed: int, sizes: Sizes = REPORTED) -> Planted:
     return Planted(np.hstack([Y, Y[:, i : i + 1]]), {*edges, (i, p)}, (i, p))
 
 
-def gibbs(n: int, p: int, edges: list[tuple[int, int]], w: NDArray, rng: np.random.Generator, sweeps: int = SWEEPS) -> NDArray:
+def gibbs(
+    n: int, p: int, edges: list[tuple[int, int]], w: NDArray, rng: np.random.Generator, sweeps: int = SWEEPS
+) -> NDArray:
     """[n, p] independent chains of a Gibbs sampler, after many sweeps."""
     W = np.zeros((p, p))
     for (i, j), weight in zip(edges, w, strict=True):

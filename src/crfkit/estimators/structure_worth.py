@@ -80,9 +80,7 @@ def _cost(A: Floats, v: Floats, place: Ints) -> float:
     return float(v[place] @ np.linalg.solve(A[np.ix_(place, place)], v[place]))
 
 
-def _sequence(
-    A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats, priors: Floats, n_edges: int
-) -> Ints:
+def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats, priors: Floats, n_edges: int) -> Ints:
     """The edges to drop among the doubtful ones, in order."""
     inside = np.flatnonzero(np.isin(which, doubtful))
     A, v, which = A[np.ix_(inside, inside)].copy(), v[inside].copy(), which[inside]
