@@ -44,10 +44,11 @@ class GraphCRF(PairwiseEstimator):
     inference : "auto" (exact where that is cheap, for tables where it is possible; else "trw"), "enumerate", "tree",
         "junction", "bp", "trw", "mean-field", "gibbs", or an engine with its options
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
-        "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
+        "persistent-contrastive-divergence"; "softmax-margin" and "hinge", which cost 1 for every wrong node; or a
+        function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
-        has a gradient and no value
+        has a gradient and no value, and for the hinge, which has corners
     node_form : "full", "reference" or "ising"; None: "reference" for tables, "full" for graphs
     edge_form : "full", "symmetric", "potts", "ising", "reference" or "minimal"; None: "reference" for tables,
         "symmetric" for graphs, where the order of an edge's ends seldom has a meaning

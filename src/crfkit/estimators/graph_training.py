@@ -23,6 +23,7 @@ from crfkit.inference.marginals import Engine, InferenceStatus
 from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
+from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
 from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.protocols import Loss
 from crfkit.result import Result, Status
@@ -34,6 +35,8 @@ LOSSES = (
     "composite",
     "contrastive-divergence",
     "persistent-contrastive-divergence",
+    "softmax-margin",
+    "hinge",
 )
 ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
 JUMPS = (
@@ -132,12 +135,16 @@ class GraphTraining:
             return PseudoLikelihood(data, graph_field, n_threads)
         if self.loss == "composite":
             return CompositeLikelihood(data, graph_field, n_threads)
-        if self.loss != "likelihood":
+        if self.loss == "hinge":
+            return GraphHinge(data, graph_field, n_threads)
+        if self.loss.endswith("contrastive-divergence"):
             persistent = self.loss.startswith("persistent")
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
         inference = cheap_engine(self.inference, encoder, graph, graph_field.max_states)
         engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed)
+        if self.loss == "softmax-margin":
+            return GraphSoftmaxMargin(data, graph_field, engine)
         return GraphLikelihood(data, graph_field, engine)
 
 
