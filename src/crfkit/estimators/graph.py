@@ -53,11 +53,12 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does for each evaluation of the loss
         in training, from where it was at the last; None for the engine's own limit, 1000
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
-        "persistent-contrastive-divergence"; or a function of (data, field), to give a loss its options
+        "persistent-contrastive-divergence"; "softmax-margin" and "hinge", which cost 1 for every wrong node; or a
+        function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1). It acts on the weights of standardised features
     edge_penalty : that of edge weights; None: `penalty`, and ten times its strength for tables where that is an L2
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
-        has a gradient and no value
+        has a gradient and no value, and for the hinge, which has corners
     node_form : "full", "reference" or "ising"; None: "reference" for tables, "full" for graphs
     edge_form : "full", "symmetric", "potts", "ising", "reference" or "minimal"; None: "reference" for tables,
         "symmetric" for graphs, where the order of an edge's ends seldom has a meaning

@@ -28,6 +28,7 @@ from crfkit.inference.marginals import Engine, InferenceStatus, Marginals
 from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
+from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
 from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Loss, Penalty
@@ -40,6 +41,8 @@ LOSSES = (
     "composite",
     "contrastive-divergence",
     "persistent-contrastive-divergence",
+    "softmax-margin",
+    "hinge",
 )
 ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
 JUMPS = (
@@ -174,7 +177,9 @@ class GraphTraining:
             return PseudoLikelihood(data, graph_field, n_threads)
         if self.loss == "composite":
             return CompositeLikelihood(data, graph_field, n_threads)
-        if self.loss != "likelihood":
+        if self.loss == "hinge":
+            return GraphHinge(data, graph_field, n_threads)
+        if self.loss.endswith("contrastive-divergence"):
             persistent = self.loss.startswith("persistent")
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
@@ -185,6 +190,8 @@ class GraphTraining:
                 self.announce(note)
         engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
         named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
+        if self.loss == "softmax-margin":
+            return GraphSoftmaxMargin(data, graph_field, engine)
         return GraphLikelihood(data, graph_field, engine, START_TOLERANCE if named else None)
 
     def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:

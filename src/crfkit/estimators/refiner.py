@@ -24,7 +24,7 @@ from crfkit.estimators.graph_training import GraphTraining, concerns
 from crfkit.estimators.pairwise import print_row
 from crfkit.estimators.pool import in_threads
 from crfkit.estimators.refiner_inputs import LAYOUTS, choose_classes, read_probabilities, read_truth, to_class_numbers
-from crfkit.estimators.refiner_model import NodeOptions, RefinerModel
+from crfkit.estimators.refiner_model import NodeOptions, RefinerModel, choose_detail
 from crfkit.estimators.segmenter_model import with_options
 from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.features.image import Image
@@ -36,6 +36,7 @@ from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 ITERATIVE = ("bp", "trw", "mean-field")
+DETAIL_IMAGES = 20  # images that the share of details is chosen on
 
 
 class Refiner(BaseEstimator):  # type: ignore[misc]
@@ -56,8 +57,8 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     neighbours : 4 or 8 of a pixel or block
-    block_size : side of a block in pixels; 1 is a node per pixel. 2 or 4 is many times faster, and the details of the
-        probabilities given are kept
+    block_size : side of a block in pixels; 1 is a node per pixel. 2 or 4 is many times faster. How much of the
+        differences between pixels of a block is kept is chosen on the training images
     superpixels : about how many superpixels an image has, in place of blocks (needs scikit-image); None for blocks
     edge_features : "contrast" (:func:`crfkit.features.image_edges.contrast_features`), None (the same preference
         everywhere), or a function of the colours of both ends (two arrays [edges, 3], CIE L*a*b* divided by 100) and,
@@ -78,6 +79,7 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
     classes_ : the label of each column
     temperature_ : 1/β; above 1, the probabilities given were overconfident
     bias_, edge_weights_ : the other weights
+    detail_ : the share of the differences within a block or superpixel that is kept
     result_ : how training went
 
     Examples
@@ -161,11 +163,12 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
             for k, (mask, (_, image)) in enumerate(zip(truth, given, strict=True))
         ]
         classes = choose_classes(read, K, self.classes)
-        samples, states = [], []
+        samples, states, truths = [], [], []
         for k, ((p, image), (values, known)) in enumerate(zip(given, read, strict=True)):
             regions = nodes.regions(image)
             samples.append(nodes.sample(regions, p, image))
-            states.append(regions.majority(to_class_numbers(values, known, classes, f"mask {k}"), K))
+            truths.append(to_class_numbers(values, known, classes, f"mask {k}"))
+            states.append(regions.majority(truths[-1], K))
         labels = np.concatenate(states)
         if len(found := np.unique(labels[labels >= 0])) < 2:
             shown = f"only the class {classes.tolist()[found[0]]!r}" if len(found) else "no known pixel"
@@ -176,10 +179,15 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
         rows = [*callbacks, print_row] if self.verbose else callbacks
         model, result, _ = training.run(encoder, samples, labels, None, rows)
         field = replace(model, inference=self.inference, decode=self.decode)
-        self._set_model(RefinerModel(nodes, field, classes))
+        made = RefinerModel(nodes, field, classes)
+        self._set_model(made)
         self.result_ = result
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
+        if nodes.block_size > 1 or nodes.superpixels is not None:
+            chosen = range(0, len(given), -(-len(given) // DETAIL_IMAGES))
+            detail = choose_detail(made, [given[k] for k in chosen], [truths[k] for k in chosen])
+            self._set_model(replace(made, detail=detail))
         for concern in concerns(result, None):
             warnings.warn(concern, ConvergenceWarning, stacklevel=2)
         return self
@@ -211,7 +219,7 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
         options = SolverOptions(
             self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, make_seed(self.random_state)
         )
-        training = GraphTraining(inference, self.loss, None, self.edge_form, self.decode, options=options)
+        training = GraphTraining(inference, self.loss, edge_form=self.edge_form, decode=self.decode, options=options)
         training.check()
         return training
 
@@ -313,6 +321,11 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
     def temperature_(self) -> float:
         """1/β: what the log-probabilities given are divided by; above 1, they were overconfident."""
         return self._fitted().temperature
+
+    @property
+    def detail_(self) -> float:
+        """The share of the differences within a block or superpixel that is kept."""
+        return self._fitted().detail
 
     @property
     def bias_(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import modelfile
-from crfkit.data.sequences import Floats
+from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import ModelFileError, ParameterError
 from crfkit.estimators.calibrated_samples import CalibratedEncoder
 from crfkit.estimators.graph_model import GraphModel, cheap_engine, ready_engine
@@ -26,6 +26,7 @@ from crfkit.inference.marginals import Marginals
 
 KIND = "refiner"
 QUICK = {"tolerance": 1e-3, "max_iterations": 50}  # of iterative engines named without options, at prediction
+DETAILS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares that are tried
 
 
 @dataclass(frozen=True)
@@ -84,27 +85,31 @@ class RefinerModel:
     nodes: NodeOptions
     field: GraphModel
     classes: NDArray[Any]  # [K] the label of each column of the probabilities
+    detail: float = 1.0  # how much of the differences within a region is kept
 
     def refine(self, probabilities: Floats, image: Image, want_mask: bool = True) -> tuple[NDArray[Any], Floats]:
         """(mask [H, W], refined probabilities [H, W, K]) of one image.
 
-        The context of a region, log p(region) − U(region), is added to the scores of its pixels, so that details of
-        the probabilities given are kept; with a node per pixel this is p itself.
+        The scores of a pixel are log p of its region, interpolated between the centres of blocks, and a share
+        (`detail`) of how its own scores differ from those of the region; with a node per pixel they do not.
         """
+        regions, potentials, mean, difference = self.scores(probabilities, image)
+        p = normalised(mean + self.detail * difference)
+        if not want_mask or self.field.decode == "marginal":
+            return np.asarray(self.classes[p.argmax(axis=-1)]), p
+        states = decode(potentials, self.field.decode, self.field.n_threads).labels
+        return np.asarray(self.classes[states[regions.ids]]), p
+
+    def scores(self, probabilities: Floats, image: Image) -> tuple[Regions, Potentials, Floats, Floats]:
+        """(regions, their field, log p of a pixel's region [H, W, K], its own scores less those of its region)."""
         regions = self.nodes.regions(image)
         data = self.field.encoder.encode([self.nodes.sample(regions, probabilities, image)])
         potentials = self.field.field.potentials(data, self.field.w)
         potentials.check()
         marginals = self._marginals(potentials).nodes
-        context = np.log(np.maximum(marginals, 1e-300)) - potentials.unary
-        scores = self.scale * np.log(probabilities) + self.bias + regions.spread(context)
-        scores -= scores.max(axis=-1, keepdims=True)
-        p = np.exp(scores)
-        p /= p.sum(axis=-1, keepdims=True)
-        if not want_mask or self.field.decode == "marginal":
-            return np.asarray(self.classes[p.argmax(axis=-1)]), p
-        states = decode(potentials, self.field.decode, self.field.n_threads).labels
-        return np.asarray(self.classes[states[regions.ids]]), p
+        own = self.scale * np.log(probabilities) + self.bias
+        mean = regions.spread(np.log(np.maximum(marginals, 1e-300)))
+        return regions, potentials, mean, own - regions.spread(potentials.unary)
 
     def _marginals(self, potentials: Potentials) -> Marginals:
         graph, K = potentials.graph, len(self.classes)
@@ -141,7 +146,7 @@ class RefinerModel:
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata, tensors = self.field.parts()
         nodes = {**self.nodes.__dict__, "edges": "callable" if callable(self.nodes.edges) else self.nodes.edges}
-        return {**metadata, "nodes": nodes, "column_labels": self.classes.tolist()}, tensors
+        return {**metadata, "nodes": nodes, "column_labels": self.classes.tolist(), "detail": self.detail}, tensors
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, KIND, *self.parts())
@@ -169,4 +174,26 @@ class RefinerModel:
             raise ModelFileError(f"the metadata entry 'nodes' is {entry!r}")
         if nodes.edges != "callable" and nodes.edge_width != field.encoder.n_edge_features:
             raise ModelFileError("inconsistent model: its edges have another number of features")
-        return cls(nodes, field, classes)
+        return cls(nodes, field, classes, float(contents.entry("detail", int, float)))
+
+
+def normalised(scores: Floats) -> Floats:
+    """Probabilities along the last axis."""
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(p / p.sum(axis=-1, keepdims=True))
+
+
+def choose_detail(model: RefinerModel, pairs: Sequence[tuple[Floats, Image]], truths: Sequence[Ids]) -> float:
+    """How much of the differences within regions to keep: the share under which the known pixels are most likely.
+
+    `truths` are the classes [H, W] of the pixels of each image, −1 where unknown.
+    """
+    losses = np.zeros(len(DETAILS))
+    for (probabilities, image), states in zip(pairs, truths, strict=True):
+        _, _, mean, difference = model.scores(probabilities, image)
+        known = states >= 0
+        right = states[known][:, None]
+        for k, detail in enumerate(DETAILS):
+            p = np.take_along_axis(normalised(mean[known] + detail * difference[known]), right, axis=1)
+            losses[k] -= np.log(np.maximum(p, 1e-300)).sum()
+    return DETAILS[int(losses.argmin())]

@@ -62,6 +62,10 @@ class GraphLikelihood(FieldLoss):
     def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
         return GraphEvaluation(self, w, warm if isinstance(warm, GraphEvaluation) else None)
 
+    def augmented(self, potentials: Potentials) -> Potentials:
+        """The field whose log Z is in the loss; margin losses add costs to it."""
+        return potentials
+
     def subset(self, ids: ArrayLike) -> GraphLikelihood:
         """The loss of some graphs only."""
         return GraphLikelihood(self.data.take(ids), self.field, self.engine)
@@ -81,7 +85,7 @@ class GraphEvaluation(LazyEvaluation):
         loss.last = self
         data, field = loss.data, loss.field
         potentials = field.potentials(data, self.w)
-        free = self.marginals = self._run(potentials, warm.marginals if warm else None)
+        free = self.marginals = self._run(loss.augmented(potentials), warm.marginals if warm else None)
         value = float(data.graph_weights @ free.log_z)
         if loss._observed is None:
             assert data.labels is not None
