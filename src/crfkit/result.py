@@ -20,7 +20,7 @@ class Status(Enum):
     MAX_ITERATIONS = "not converged: the iteration limit was reached; raise max_iterations or the tolerance"
     LINE_SEARCH_FAILED = (
         "not converged: no step along the search direction decreases the objective, though its gradient is not small; "
-        "the gradient is wrong, or values and gradients have noise (loosen the tolerance)"
+        "its gradient is wrong, or values and gradients have noise (loosen the tolerance)"
     )
     NON_FINITE = (
         "not converged: the objective or its gradient is not finite at the start; check the data for extreme values "
