@@ -207,7 +207,7 @@ def concerns(result: Result, inference: InferenceStatus | None, unsettled: str |
     """
     said = []
     approximate = inference not in (None, InferenceStatus.EXACT)
-    ended = result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK)
+    ended = result.status.converged or result.status is Status.STOPPED_BY_CALLBACK
     usual = result.status is Status.MAX_ITERATIONS and math.isnan(result.value)  # of losses without a value
     if result.status is Status.LINE_SEARCH_FAILED and approximate:
         said.append(f"{JUMPS}. {INSTEAD}")

@@ -49,7 +49,7 @@ class StructurePoint:
 def _done(result: Result, slope: float) -> bool:
     """Whether it converged, or ended where it is flat: next to the largest slope of an edge at the start."""
     flat = result.status is Status.LINE_SEARCH_FAILED and result.optimality <= 1e-3 * max(1.0, slope)
-    return flat or result.status is Status.CONVERGED
+    return flat or result.status.converged
 
 
 class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
