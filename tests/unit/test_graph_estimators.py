@@ -659,7 +659,7 @@ class Unsettled(Enumerate):
 def test_inference_that_did_not_converge_is_said():
     X, Y = table(20)
     crf = GraphCRF(inference=Unsettled(), decode="marginal", n_threads=1)
-    with pytest.warns(ConvergenceWarning, match="inference at the end of training has not converged.*damping"):
+    with pytest.warns(ConvergenceWarning, match="at the end of training inference has not converged.*damping"):
         crf.fit(X, Y)
     assert crf.inference_status_ is InferenceStatus.NOT_CONVERGED
 

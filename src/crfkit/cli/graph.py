@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,6 +64,14 @@ def train(
             "--inference", metavar="NAME", help="auto, enumerate, tree, junction, bp, trw, mean-field or gibbs."
         ),
     ] = "auto",
+    sweeps: Annotated[
+        int | None,
+        typer.Option(
+            "--sweeps",
+            metavar="N",
+            help="Maximum number of sweeps of bp, trw and mean-field for each evaluation in training. Default 1000.",
+        ),
+    ] = None,
     l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
     l1: Annotated[
         float | None, typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: most weights become zero.")
@@ -92,7 +101,9 @@ def train(
     from crfkit.result import Status
 
     options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
-    training = GraphTraining(inference, loss, options=options)
+    training = GraphTraining(
+        inference, loss, sweeps=sweeps, options=options, announce=lambda note: typer.echo(in_options(note), err=True)
+    )
     training.check()
     edge_file = None if edges in ("complete", "none") else Path(edges)
     check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
@@ -107,7 +118,7 @@ def train(
     except DataError as error:
         raise DataError(str(error), Y.path) from None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        trained, result, status = training.run(encoder, X, states, None, [*logging, *showing])
+        trained, result, last = training.run(encoder, X, states, None, [*logging, *showing])
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:
         typer.echo("interrupted before the first iteration; no model was written", err=True)
@@ -119,8 +130,9 @@ def train(
     )
     value = "" if math.isnan(result.value) else f" = {result.value:.6f}"  # contrastive divergence has none
     typer.echo(f"{result.objective}{value} after {result.iterations} iterations, {result.seconds:.2f} s")
-    for line in concerns(result, status) or [str(result.status)]:
-        typer.echo(line)
+    unsettled = last.explain("--sweeps") if last is not None and last.matters else None
+    for line in concerns(result, None if last is None else last.status, unsettled) or [str(result.status)]:
+        typer.echo(in_options(line))
     typer.echo(f"model written to {model}")
     if interrupted:
         raise typer.Exit(130)
@@ -145,6 +157,10 @@ def predict(
     inference: Annotated[
         str | None, typer.Option("--inference", metavar="NAME", help="Instead of the one that the model records.")
     ] = None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option("--sweeps", metavar="N", help="Maximum number of sweeps of bp, trw and mean-field. Default 1000."),
+    ] = None,
     observed: Annotated[
         str | None,
         typer.Option(
@@ -164,8 +180,8 @@ def predict(
     from crfkit.cli.output import open_output
     from crfkit.estimators.graph_model import DECODERS, GraphModel
     from crfkit.estimators.graph_tables import TableEncoder
+    from crfkit.estimators.graph_training import check_sweeps
     from crfkit.inference.engines import ENGINES
-    from crfkit.inference.marginals import InferenceStatus
     from crfkit.readers.tables import read_table
 
     for option, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
@@ -176,7 +192,9 @@ def predict(
     if not isinstance(encoder, TableEncoder):
         raise ParameterError(f"{model} was not trained on a table; predict with GraphCRF.load or GridCRF.load")
     check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
-    trained = replace(trained, decode=decode or trained.decode, inference=inference or trained.inference)
+    engine = inference or trained.inference
+    check_sweeps(sweeps, engine)
+    trained = replace(trained, decode=decode or trained.decode, inference=engine, sweeps=sweeps)
     table = read_table(data, header)
     X = take_names(table, encoder.features, "the feature") if encoder.features is not None else None
     if X is not None:
@@ -194,10 +212,9 @@ def predict(
         found = trained.best(encoded, given_states)
         columns = [column.tolist() for column in encoder.labels(found.labels, encoded, X).T]
         names = list(encoder.variables)
-        unsettled = trained.decode == "marginal" and InferenceStatus.NOT_CONVERGED.value in found.status
+        inferred = found.marginals
         if marginals:
-            inferred = trained.infer(encoded, given_states)
-            unsettled = unsettled or not inferred.status.settled
+            inferred = inferred or trained.infer(encoded, given_states)
             for name, classes, p in zip(
                 encoder.variables, encoder.classes, encoder.by_node(inferred.nodes, encoded, X), strict=True
             ):
@@ -209,11 +226,24 @@ def predict(
         writer.writerows(zip(*columns, strict=True))
         out.write(text.getvalue().encode("utf-8"))
         out.flush()
-    if unsettled:
-        typer.echo(f"inference has {InferenceStatus.NOT_CONVERGED}", err=True)
+    if inferred is not None and inferred.matters:
+        typer.echo(in_options(inferred.explain("--sweeps")), err=True)
     if states is not None and states.size:
         gold_states = states if known is None else np.where(known >= 0, -1, states)
         typer.echo(errors(found.labels.reshape(states.shape), gold_states), err=True)
+
+
+def in_options(text: str) -> str:
+    """A message of the library with the options as the command line names them.
+
+    >>> in_options("loss='pseudo-likelihood' is faster; raise max_iterations, or use fewer edges (graph=…)")
+    '--loss pseudo-likelihood is faster; raise --max-iterations, or use fewer edges (--edges FILE)'
+    """
+    text = re.sub(r"[,;][^,;]* add damping \(make_engine\([^)]*\)\)", "", text)  # there is no such option
+    text = re.sub(r"\b(loss|inference)='([^']+)'", r"--\1 \2", text)
+    for name, option in (("max_iterations", "--max-iterations"), ("graph=…", "--edges FILE")):
+        text = text.replace(name, option)
+    return re.sub(r"\bthe tolerance\b", "--tolerance", text)
 
 
 def errors(predicted: Ids, gold: Ids) -> str:

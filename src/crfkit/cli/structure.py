@@ -37,14 +37,31 @@ def learn(
     ] = None,
     strength: Annotated[str, typer.Option("--strength", "-s", metavar="S|RULE", help=RULES)] = "ebic",
     method: Annotated[
-        str, typer.Option("--method", help="grafting-light, grafting, agpm or full: the same optimum.")
-    ] = "grafting-light",
+        str, typer.Option("--method", help="auto, newton, grafting-light, grafting, agpm or full: the same optimum.")
+    ] = "auto",
     loss: Annotated[str, typer.Option("--loss", help="pl (pseudo-likelihood) or likelihood.")] = "pl",
     inference: Annotated[
         str,
         typer.Option("--inference", metavar="NAME", help="auto, junction, bp, trw or mean-field, for the likelihood."),
     ] = "auto",
     node_strength: Annotated[float, typer.Option("--node-strength", metavar="S", help="L2 on node weights.")] = 1.0,
+    gamma: Annotated[
+        float, typer.Option("--gamma", metavar="G", help="Of the extended BIC: larger for fewer edges.")
+    ] = 0.75,
+    group_norm: Annotated[
+        str, typer.Option("--group-norm", metavar="NORM", help="Of the weights of an edge: inf, 2 or 1.")
+    ] = "inf",
+    form: Annotated[str, typer.Option("--form", help="Of edges: ising (two labels), full (tables), or auto.")] = "auto",
+    threshold: Annotated[
+        float,
+        typer.Option("--threshold", metavar="SHARE", help="Of random halves that select an edge, for stability."),
+    ] = 0.75,
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize/--no-standardize", help="Scale the penalty of an edge by its columns' standard deviations."
+        ),
+    ] = True,
     candidates: Annotated[
         Path | None, typer.Option("--candidates", metavar="FILE", help="Two columns per line that may be joined.")
     ] = None,
@@ -87,8 +104,13 @@ def learn(
         method,
         loss,
         inference,
-        node_strength=node_strength,
-        edge_strength=_strength(strength),
+        group_norm,
+        node_strength,
+        _strength(strength),
+        form=form,
+        ebic_gamma=gamma,
+        threshold=threshold,
+        standardize=standardize,
         candidates=None if candidates is None else read_edges(candidates, Y),
         n_threads=threads,
         random_state=seed,

@@ -16,12 +16,13 @@ from crfkit.estimators.graph_samples import SampleEncoder, is_sample
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.one_graph import is_one_graph, labels_of_one
 from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.estimators.tags import TableInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 
-class GraphCRF(PairwiseEstimator):
+class GraphCRF(TableInputs, PairwiseEstimator):
     """Conditional random field on graphs, with weights on nodes and edges.
 
     It learns from tables or from graphs; which one, X tells.
@@ -41,8 +42,11 @@ class GraphCRF(PairwiseEstimator):
     Parameters
     ----------
     graph : of tables: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a networkx graph
-    inference : "auto" (exact where that is cheap, for tables where it is possible; else "trw"), "enumerate", "tree",
-        "junction", "bp", "trw", "mean-field", "gibbs", or an engine with its options
+    inference : "auto" (exact where that is cheap, else "trw"; a table that is too expensive for exact inference is
+        announced by an ApproximationWarning), "enumerate", "tree", "junction", "bp", "trw", "mean-field", "gibbs", or
+        an engine with its options
+    sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does for each evaluation of the loss
+        in training, from where it was at the last; None for the engine's own limit, 1000
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
         "persistent-contrastive-divergence"; "softmax-margin" and "hinge", which cost 1 for every wrong node; or a
         function of (data, field), to give a loss its options
@@ -88,6 +92,7 @@ class GraphCRF(PairwiseEstimator):
         self,
         graph: Any = "complete",
         inference: Any = "auto",
+        sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
         solver: Any = "auto",
@@ -105,6 +110,7 @@ class GraphCRF(PairwiseEstimator):
     ) -> None:
         self.graph = graph
         self.inference = inference
+        self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
         self.solver = solver

@@ -33,6 +33,7 @@ ENCODERS: Mapping[str, type[Encoder]] = {
 }
 DECODERS = ("auto", *METHODS)
 CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
+ITERATIVE = ("bp", "trw", "mean-field")  # engines that sweep until nothing changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,7 @@ class GraphModel:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # how it was made
     n_threads: int | None = None
     seed: int = 0
+    sweeps: int | None = None  # of iterative inference in prediction; None: the engine's own limit
 
     # --- inference
 
@@ -64,8 +66,11 @@ class GraphModel:
         return potentials if observed is None else potentials.clamp(observed)
 
     def engine(self, graph: Graph) -> Engine:
-        inference = cheap_engine(self.inference, self.encoder, graph, self.field.max_states)
-        return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed)
+        inference = self.inference
+        if inference == "auto" and self.training.get("inference") in ENGINES:
+            inference = self.training["inference"]  # what "auto" was in training, where that was decided by cost
+        inference = cheap_engine(inference, self.encoder, graph, self.field.max_states)
+        return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed, self.sweeps)
 
     def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
         """log Z and marginals of these graphs, given the states that are known."""
@@ -207,13 +212,22 @@ def cheap_choice(graph: Graph, n_states: int) -> str:
     return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "trw"
 
 
-def ready_engine(inference: str | Engine, graph: Graph, n_states: int, n_threads: int | None, seed: int) -> Engine:
-    """An engine by name, with the threads and the seed of the estimator; an instance as it is."""
+def ready_engine(
+    inference: str | Engine,
+    graph: Graph,
+    n_states: int,
+    n_threads: int | None,
+    seed: int,
+    sweeps: int | None = None,
+) -> Engine:
+    """An engine by name, with the threads, the seed and the limit of sweeps of the estimator; an instance as it is."""
     if not isinstance(inference, str):
         return inference
     engine: Any = make_engine(inference, graph, n_states)
     known = {item.name for item in dataclasses.fields(engine)}
     options = {name: value for name, value in (("n_threads", n_threads), ("seed", seed)) if name in known}
+    if sweeps is not None and engine.name in ITERATIVE:
+        options["max_iterations"] = int(sweeps)
     ready: Engine = dataclasses.replace(engine, **options)
     return ready
 

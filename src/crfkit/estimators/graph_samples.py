@@ -268,10 +268,11 @@ def joined_labels(Y: Any, X: Any, sizes: Sequence[int]) -> tuple[Labels, NDArray
         if values.size != size:
             raise DataError(f"graph {g} has {size} nodes, but {values.size} labels")
         parts.append((values.ravel(), known.ravel()))
-    kinds = {values.dtype.kind == "U" for values, known in parts if known.any()}
+    names = {"U": "strings", "b": "booleans"}
+    kinds = sorted({names.get(values.dtype.kind, "numbers") for values, known in parts if known.any()}, reverse=True)
     if len(kinds) > 1:
-        raise DataError("some graphs have strings as labels, others numbers")
-    text = True in kinds
+        raise DataError(f"some graphs have {kinds[0]} as labels, others {kinds[1]}")
+    text = "strings" in kinds
     all_values = [v if known.any() else np.full(v.shape, "" if text else 0) for v, known in parts]
     empty: list[Any] = [np.zeros(0, dtype="U1" if text else np.int64)] if not parts else []
     return np.concatenate([*all_values, *empty]), np.concatenate([np.zeros(0, dtype=bool), *(k for _, k in parts)])

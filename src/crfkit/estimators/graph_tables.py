@@ -17,6 +17,7 @@ from crfkit.estimators.graph_inputs import check_own, split_inputs
 from crfkit.estimators.graph_labels import Labels, check_classes, learn_classes, read_labels, to_states
 from crfkit.fields.graph import GraphField
 from crfkit.modelfile import Contents
+from crfkit.wording import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +273,9 @@ def make_structure(graph: Any, names: list[str]) -> Graph:
         raise ParameterError(f"unknown graph {graph!r}; 'complete', 'none', a list of edges, or a graph")
     if isinstance(graph, Graph):
         if graph.n_graphs != 1 or graph.n_nodes != n:
-            raise ParameterError(f"the graph has {graph.n_nodes} nodes in {graph.n_graphs} graph(s); Y has {n} columns")
+            raise ParameterError(
+                f"the graph has {graph.n_nodes} nodes in {counted(graph.n_graphs, 'graph')}; Y has {n} columns"
+            )
         return graph
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):  # networkx
         for node in graph.nodes:

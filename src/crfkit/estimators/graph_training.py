@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,15 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import using_threads
+from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel, cheap_engine, ready_engine
+from crfkit.estimators.graph_model import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, ready_engine
+from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
 from crfkit.inference.chain import count_threads
-from crfkit.inference.engines import ENGINES
-from crfkit.inference.marginals import Engine, InferenceStatus
+from crfkit.inference.engines import ENGINES, choose_engine
+from crfkit.inference.junction import Junction
+from crfkit.inference.marginals import Engine, InferenceStatus, Marginals
 from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
@@ -48,6 +52,13 @@ IMPOSSIBLE = (
     "not trust them"
 )
 INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
+SECONDS = 2e-9  # of exact inference, for each row, edge and entry of the largest table, on one core
+PATIENCE = 1.0  # seconds for an evaluation of the loss of a table; training takes some fifty
+START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
+_INSTEAD_OF_EXACT = (
+    "training uses 'trw', which is approximate. loss='pseudo-likelihood' is faster still and close to the likelihood "
+    "where inputs say much; inference='junction' is exact whatever it takes; fewer edges (graph=…) make it cheap"
+)
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
@@ -60,11 +71,15 @@ class GraphTraining:
     node_form: str | None = None
     edge_form: str | None = None
     decode: str = "auto"
+    sweeps: int | None = None
     options: SolverOptions = field(default_factory=SolverOptions)
+
+    announce: Callable[[str], None] | None = None  # is told what "auto" has chosen where that is no matter of course
 
     def check(self) -> None:
         """Raises ParameterError where an option is out of range."""
         self.options.check()
+        check_sweeps(self.sweeps, self.inference)
         for what, value, names in (
             ("inference", self.inference, ("auto", *ENGINES)),
             ("loss", self.loss, LOSSES),
@@ -89,8 +104,8 @@ class GraphTraining:
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         start: GraphModel | None = None,
-    ) -> tuple[GraphModel, Result, InferenceStatus | None]:
-        """(the model, how training went, how far its last inference can be trusted). Begins at the weights of `start`
+    ) -> tuple[GraphModel, Result, Marginals | None]:
+        """(the model, how training went, its last inference or None if it needs none). Begins at the weights of `start`
         where that is a model of the same classes, features and forms."""
         rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
         data = encoder.training_data(X, states, sample_weight, rows)
@@ -114,13 +129,14 @@ class GraphTraining:
             "status": result.status.name,
             "iterations": result.iterations,
             "solver": solver.name,
+            **self._chosen(loss, encoder),
         }
         threads, seed = self.options.n_threads, self.options.seed
         model = GraphModel(encoder, graph_field, result.w, self.inference, self.decode, record, threads, seed)
         if result.status is Status.INTERRUPTED:
             return model, result, None
         try:
-            return model, result, last_status(loss, result.w)
+            return model, result, last_inference(loss, result.w)
         except KeyboardInterrupt:
             return model, replace(result, status=Status.INTERRUPTED), None
 
@@ -142,14 +158,28 @@ class GraphTraining:
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
         inference = cheap_engine(self.inference, encoder, graph, graph_field.max_states)
-        engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed)
+        if inference == "auto":
+            inference, note = choose_for_table(graph, graph_field.max_states, len(data))
+            if note and self.announce is not None:
+                self.announce(note)
+        engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
+        named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
+        start = START_TOLERANCE if named else None
         if self.loss == "softmax-margin":
-            return GraphSoftmaxMargin(data, graph_field, engine)
-        return GraphLikelihood(data, graph_field, engine)
+            return GraphSoftmaxMargin(data, graph_field, engine, start_tolerance=start)
+        return GraphLikelihood(data, graph_field, engine, start)
+
+    def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
+        """What "auto" has become for a table, for prediction to do the same."""
+        decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
+        return {"inference": loss.engine.name} if decided and loss.engine.name in ITERATIVE else {}
 
 
-def concerns(result: Result, inference: InferenceStatus | None) -> list[str]:
-    """What a user should know about how training ended; nothing where all is well."""
+def concerns(result: Result, inference: InferenceStatus | None, unsettled: str | None = None) -> list[str]:
+    """What a user should know about how training ended; nothing where all is well.
+
+    `unsettled` explains an inference that had not converged.
+    """
     said = []
     approximate = inference not in (None, InferenceStatus.EXACT)
     ended = result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK)
@@ -160,21 +190,49 @@ def concerns(result: Result, inference: InferenceStatus | None) -> list[str]:
         said.append(str(result.status))
     if approximate and result.value < 0:
         said.append(f"{IMPOSSIBLE}. {INSTEAD}")
-    if inference is not None and not inference.settled:
-        said.append(f"inference at the end of training has {inference}")
+    if unsettled is not None:
+        said.append(f"at the end of training {unsettled}")
     return said
 
 
-def last_status(loss: Any, w: Floats) -> InferenceStatus | None:
-    """Of the inference at w, the end of training; None for losses that need no inference."""
+def last_inference(loss: Any, w: Floats) -> Marginals | None:
+    """The inference at w, the end of training, the less settled where there are two; None if the loss needs none."""
     if not isinstance(loss, GraphLikelihood):
         return None
-    if loss.engine.bound == "exact":
-        return InferenceStatus.EXACT
-    evaluation = loss.at(w)
-    _ = evaluation.value
-    runs = [run for run in (evaluation.marginals, evaluation.clamped) if run is not None]
-    return next((run.status for run in runs if not run.status.settled), runs[0].status)
+    last = loss.last
+    if last is None or last.marginals is None or not np.array_equal(last.w, w):
+        last = loss.at(w, last)
+        _ = last.value
+    runs = [run for run in (last.marginals, last.clamped) if run is not None]
+    return next((run for run in runs if not run.status.settled), runs[0])
+
+
+def choose_for_table(graph: Graph, n_states: int, rows: int) -> tuple[str, str]:
+    """(the engine that "auto" is for a table of so many rows of one graph, what to tell the user or "").
+
+    Exact inference where an evaluation of the loss is predicted to take at most :data:`PATIENCE` on one core.
+    """
+    name = choose_engine(graph, n_states)
+    if name != "junction":
+        tables = "" if name == "tree" else "exact inference needs tables that are too large"
+        return name, tables and f"{tables}: {_INSTEAD_OF_EXACT}"
+    seconds = SECONDS * rows * graph.n_edges * Junction().table_size(graph, n_states)
+    if seconds <= PATIENCE:
+        return name, ""
+    why = f"exact inference would take about {seconds:.1f} s for each evaluation of the loss ({rows} rows)"
+    return "trw", f"{why}: {_INSTEAD_OF_EXACT}"
+
+
+def check_sweeps(sweeps: Any, inference: Any) -> None:
+    """Raises unless `sweeps` is None or a limit that the engine has a use for."""
+    if sweeps is None:
+        return
+    if isinstance(sweeps, bool) or not isinstance(sweeps, numbers.Integral) or sweeps < 1:
+        raise ParameterError(f"sweeps must be None or an integer >= 1, not {sweeps!r}")
+    if not isinstance(inference, str):
+        raise ParameterError("sweeps is for an engine by name; give an engine of your own its max_iterations instead")
+    if inference not in ("auto", *ITERATIVE):
+        raise ParameterError(f"sweeps is for {', '.join(ITERATIVE)}; inference {inference!r} has no such limit")
 
 
 def _signature(encoder: Encoder, graph_field: GraphField) -> tuple[Any, ...]:

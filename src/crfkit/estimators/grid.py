@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit.data.graphs import GraphData
+from crfkit.data.sequences import Ids
 from crfkit.errors import ModelFileError, ParameterError
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.grid_images import EdgeFeatures, GridEncoder
+from crfkit.estimators.naming import naming_images
 from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.estimators.tags import StructuredInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 
-class GridCRF(PairwiseEstimator):
+class GridCRF(StructuredInputs, PairwiseEstimator):
     """Conditional random field on grids: a node per pixel, edges between neighbours, the same weights everywhere.
 
     X is a list of arrays (H, W, F), which may differ in size (or one array of images of one size), Y a list of label
@@ -39,7 +43,7 @@ class GridCRF(PairwiseEstimator):
     intercept : whether to put a one before the features of nodes and of edges
     inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "trw" on others; "bp" and "mean-field"
         have several fixed points where labels are smooth and features weak, and training may stop between them
-    loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
+    sweeps, loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
         as for :class:`GraphCRF`
 
     Examples
@@ -60,6 +64,7 @@ class GridCRF(PairwiseEstimator):
         neighbours: int = 4,
         edge_features: EdgeFeatures = "difference",
         inference: Any = "auto",
+        sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
         solver: Any = "auto",
@@ -77,6 +82,7 @@ class GridCRF(PairwiseEstimator):
         self.neighbours = neighbours
         self.edge_features = edge_features
         self.inference = inference
+        self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
         self.solver = solver
@@ -103,8 +109,13 @@ class GridCRF(PairwiseEstimator):
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """
         training = self._training()
-        encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
-        return self._fit(training, encoder, X, states, sample_weight, callbacks)
+        with naming_images():
+            encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
+            return self._fit(training, encoder, X, states, sample_weight, callbacks)
+
+    def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
+        with naming_images():
+            return super()._encoded(X, labels)
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None, edge_features: EdgeFeatures = None) -> GridCRF:

@@ -55,7 +55,13 @@ class SolverOptions:
 
 
 def default_penalty(solver: Any) -> Penalty:
-    """L2(1); L1(1) for solvers that select; none for solvers that take none."""
+    """Return what `penalty=None` means for a solver: L2(1), but L1(1) for solvers that select attributes or edges
+    (the Grafting family, which needs an L1 part), and no penalty for solvers that take none (those driven by mistakes).
+
+    >>> from crfkit.solvers import make_solver
+    >>> [default_penalty(make_solver(name)).name for name in ("auto", "grafting", "arow")]
+    ['L2(1)', 'L1(1)', 'no penalty']
+    """
     if "candidates" in getattr(solver, "needs", ()):
         return L1(1.0)
     takes = getattr(solver, "handles_smooth", None)

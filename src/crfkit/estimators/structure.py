@@ -29,6 +29,7 @@ from crfkit.inference.chain import count_threads
 from crfkit.inference.engines import choose_engine
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
 
@@ -51,7 +52,7 @@ def _done(result: Result, slope: float) -> bool:
     return flat or result.status is Status.CONVERGED
 
 
-class StructureLearner(BaseEstimator):  # type: ignore[misc]
+class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
     """Learns which variables of a table depend on each other, given all others.
 
     The variables are the columns of Y; with inputs X the field is conditional, p(Y | X): node i has the features
@@ -62,7 +63,8 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    method : "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole minimisation, between
+    method : "auto": "newton" (proximal Newton steps on the edges selected so far; for the pseudo-likelihood of binary
+        columns without inputs) where it can, else "grafting-light". "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole minimisation, between
         selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all candidates). All have the same
         optimum, but for a likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
     loss : "pl", pseudo-likelihood, or "likelihood", as `inference` computes it
@@ -80,11 +82,15 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
     candidates : pairs of columns (numbers or names) that may become edges; None: all
     form : "ising", "full" tables, or "auto": Ising where all variables are binary
     edge_features : whether edges have weights on the features of X, too
-    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above
+    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where no edge that
+        is off is worth its price in the extended BIC, and go on below the last strength while their scores fall.
+        `ebic_gamma` multiplies 2·log(how many graphs have as many edges): larger for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
     n_threads : None for all cores
     random_state : the seed of folds and random halves; None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
+    standardize : whether the edge strength is multiplied by the standard deviations of both columns (1 for two labels
+        that are equally frequent), so that edges of rare labels come in as early as others
 
     Attributes
     ----------
@@ -94,6 +100,8 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
     strength_ : the edge strength
     strength_path_ : strengths, edges and scores along the path (:class:`StructurePoint`)
     stability_ : (column, column) → share of random halves that select the edge
+    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in, with the
+        largest strength at which each is not zero: a ranking that does not depend on the final weights
     classes_ : the labels of each variable
     model_ : a :class:`GraphModel`
     result_ : how the last minimisation went
@@ -113,7 +121,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "grafting-light",
+        method: str = "auto",
         loss: str = "pl",
         inference: Any = "auto",
         group_norm: str = "inf",
@@ -124,7 +132,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         form: str = "auto",
         edge_features: bool = True,
         n_strengths: int = 30,
-        ebic_gamma: float = 0.5,
+        ebic_gamma: float = 0.75,
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,
@@ -133,6 +141,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        standardize: bool = True,
     ) -> None:
         self.method = method
         self.loss = loss
@@ -154,6 +163,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
+        self.standardize = standardize
 
     # --- training
 
@@ -170,6 +180,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
             gamma=self.ebic_gamma,
             n_folds=self.n_folds,
             n_subsamples=self.n_subsamples,
+            standardize=self.standardize,
             callback=_print_step if self.verbose else None,
             callbacks=(*callbacks, *((print_row,) if self.verbose > 1 else ())),
         )
@@ -228,6 +239,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
         self.strength_path_ = [StructurePoint(*row) for row in record["path"]]
         p = len(model.encoder.classes)
         self.stability_ = {self._pair(edge // p, edge % p): share for edge, share in record["stability"]}
+        self.entry_order_ = [(*self._pair(edge // p, edge % p), s) for edge, s in record.get("entries", [])]
         sizes = edge_sizes(model).tolist()
         ends = self._encoder().structure.edges.tolist()
         edges = [(*self._pair(i, j), size) for (i, j), size in zip(ends, sizes, strict=True)]

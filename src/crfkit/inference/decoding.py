@@ -36,6 +36,7 @@ class Decoding:
     status: str  # in a sentence
     optimal_graphs: NDArray[np.bool_]  # [G] in which graphs it is proved to be the best
     methods: tuple[str, ...]  # [G] the method used for each graph
+    marginals: Marginals | None = None  # that it was read off, where it was
 
     def repeat(self, times: int) -> Decoding:
         """The same for so many copies of the graphs."""
@@ -92,7 +93,9 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
         raise ParameterError(f"unknown decoding {method!r}; one of auto, {', '.join(METHODS)}")
     G = potentials.graph.n_graphs
     proved = np.broadcast_to(np.asarray(optimal, dtype=bool), (G,)).copy()
-    return Decoding(labels, potentials.score(labels), method, bool(np.all(optimal)), status, proved, (method,) * G)
+    found = options.get("marginals") if method == "marginal" else None
+    best = bool(np.all(optimal))
+    return Decoding(labels, potentials.score(labels), method, best, status, proved, (method,) * G, found)
 
 
 def _groups(potentials: Potentials) -> list[Ids]:
