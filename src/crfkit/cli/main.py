@@ -1,4 +1,4 @@
-"""The command line: `crfkit COMMAND`: train, tag, eval, convert-tags, inspect, demo, graph, segment, refine, structure."""
+"""The command line: `crfkit COMMAND` (train, tag, eval, convert-tags, inspect, demo, graph, segment, refine, …)."""
 
 from __future__ import annotations
 
