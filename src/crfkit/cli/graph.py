@@ -56,6 +56,13 @@ def train(
     edge_features: Annotated[
         bool,
         typer.Option("--edge-features/--no-edge-features", help="Whether edges have weights on the features, too."),
+    ] = False,
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize/--no-standardize",
+            help="Whether to train on features with mean 0 and variance 1; the model reads them as they are.",
+        ),
     ] = True,
     loss: Annotated[str, typer.Option("--loss", help=LOSSES)] = "likelihood",
     inference: Annotated[
@@ -75,6 +82,10 @@ def train(
     l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
     l1: Annotated[
         float | None, typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: most weights become zero.")
+    ] = None,
+    edge_l2: Annotated[
+        float | None,
+        typer.Option("--edge-l2", metavar="S", help="L2 penalty of edge weights. Default: 10 times that of --l2."),
     ] = None,
     solver: Annotated[str, typer.Option("--solver", "-a", metavar="NAME", help="As for `crfkit train`.")] = "auto",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what draws random numbers.")] = 0,
@@ -97,12 +108,19 @@ def train(
     from crfkit.estimators.graph_tables import TableEncoder
     from crfkit.estimators.graph_training import GraphTraining, concerns
     from crfkit.estimators.solver_options import SolverOptions
+    from crfkit.penalties import L2
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
 
     options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
     training = GraphTraining(
-        inference, loss, sweeps=sweeps, options=options, announce=lambda note: typer.echo(in_options(note), err=True)
+        inference,
+        loss,
+        sweeps=sweeps,
+        standardize=standardize,
+        edge_penalty=None if edge_l2 is None else L2(edge_l2),
+        options=options,
+        announce=lambda note: typer.echo(in_options(note), err=True),
     )
     training.check()
     edge_file = None if edges in ("complete", "none") else Path(edges)
@@ -114,7 +132,9 @@ def train(
         raise DataError("cannot read the file: No such file; --edges is a file of edges, complete or none", edge_file)
     graph: Any = edges if edge_file is None else read_edges(edge_file, Y)
     try:
-        encoder, states = TableEncoder.learn(graph, X, Y, intercept=True, edge_inputs=edge_features)
+        encoder, states = TableEncoder.learn(
+            graph, X, Y, intercept=True, edge_inputs=edge_features, constant=lambda note: typer.echo(note, err=True)
+        )
     except DataError as error:
         raise DataError(str(error), Y.path) from None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:

@@ -1,4 +1,4 @@
-"""The command line: `crfkit COMMAND` (train, tag, eval, convert-tags, inspect, demo, graph, segment, refine, …)."""
+"""Collects the commands of `crfkit`: each is a module of this package."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +26,10 @@ from crfkit.protocols import Penalty
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource, column_files
 from crfkit.result import Status
-from crfkit.solvers import SOLVERS, StoppingRule
-from crfkit.solvers.loop import Callback, Iteration
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers import StoppingRule
+    from crfkit.solvers.loop import Callback, Iteration
 
 
 class ChainCRF(StructuredInputs, Estimator):
@@ -193,6 +195,8 @@ class ChainCRF(StructuredInputs, Estimator):
         training.check()
         solver = training.make_solver(max_iterations=1)
         if "online" not in solver.needs:
+            from crfkit.solvers import SOLVERS
+
             online = sorted(name for name, other in SOLVERS.items() if "online" in other.needs)
             raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
         corpus = learn(X, y, self._template(), self.min_frequency, least_labels=1)

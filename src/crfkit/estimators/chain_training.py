@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,10 @@ from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.protocols import Penalty
 from crfkit.readers.tagged import find_line, source_name
 from crfkit.result import Result, Status
-from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback, Iteration, bound
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers import StoppingRule
+    from crfkit.solvers.loop import Callback, Iteration
 
 LOSSES: Mapping[str, type[ChainLoss]] = {
     "likelihood": ChainLikelihood,
@@ -127,6 +129,8 @@ class ChainTraining:
             loss, w0 = _selected(loss, w0, resume)
         if resume is not None:
             w0 = self._resumed(resume, loss.size)
+        from crfkit.solvers.loop import bound
+
         penalty = bound(self.options.make_penalty(solver), loss)
         with using_threads(count_threads(self.n_threads)):
             result = solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)

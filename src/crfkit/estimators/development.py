@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
 from crfkit.result import TraceRow
 from crfkit.schemes import are_phrases
-from crfkit.solvers.loop import Iteration
 from crfkit.wording import counted
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers.loop import Iteration
 
 
 class Development:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ from crfkit.estimators.tags import TableInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
+
+
+def _tell_constant(note: str) -> None:
+    warnings.warn(note, UserWarning, stacklevel=5)
 
 
 class GraphCRF(TableInputs, PairwiseEstimator):
@@ -50,14 +55,19 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
         "persistent-contrastive-divergence"; "softmax-margin" and "hinge", which cost 1 for every wrong node; or a
         function of (data, field), to give a loss its options
-    penalty : a member of :mod:`crfkit.penalties`; None for L2(1)
+    penalty : a member of :mod:`crfkit.penalties`; None for L2(1). It acts on the weights of standardised features
+    edge_penalty : that of edge weights; None: `penalty`, and ten times its strength for tables where that is an L2
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
         has a gradient and no value, and for the hinge, which has corners
     node_form : "full", "reference" or "ising"; None: "reference" for tables, "full" for graphs
     edge_form : "full", "symmetric", "potts", "ising", "reference" or "minimal"; None: "reference" for tables,
         "symmetric" for graphs, where the order of an edge's ends seldom has a meaning
-    edge_features : whether edges have features: those of the row (tables) or of the sample (graphs)
+    edge_features : whether edges have features: those of the row (tables) or of the sample (graphs); None: graphs only.
+        A table has many edges, each with a weight for every feature of the row, which overfits unless there are many
+        rows
     intercept : whether to put a one before the features
+    standardize : whether to train on features with mean 0 and variance 1 (sparse ones are scaled and not centred).
+        Weights are reported, and saved, on the scale of the inputs
     decode : how to predict: "auto" (optimal where that is cheap), "tree", "junction", "max-product", "icm",
         "graph-cut", "qpbo", "alpha-expansion", "enumerate", or "marginal" (the most probable label of every node)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
@@ -95,11 +105,13 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
+        edge_penalty: Penalty | None = None,
         solver: Any = "auto",
         node_form: str | None = None,
         edge_form: str | None = None,
-        edge_features: bool = True,
+        edge_features: bool | None = None,
         intercept: bool = True,
+        standardize: bool = True,
         decode: str = "auto",
         tolerance: float | StoppingRule = 1e-5,
         max_iterations: int | None = None,
@@ -113,11 +125,13 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
+        self.edge_penalty = edge_penalty
         self.solver = solver
         self.node_form = node_form
         self.edge_form = edge_form
         self.edge_features = edge_features
         self.intercept = intercept
+        self.standardize = standardize
         self.decode = decode
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -142,9 +156,12 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         if isinstance(X, (list, tuple)) and len(X) and is_sample(X[0]):
             if not isinstance(self.graph, str) or self.graph != "complete":
                 raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables")
-            encoder, states = SampleEncoder.learn(X, Y, self.intercept, self.edge_features)
+            features = True if self.edge_features is None else self.edge_features
+            encoder, states = SampleEncoder.learn(X, Y, self.intercept, features)
         else:
-            encoder, states = TableEncoder.learn(self.graph, X, Y, self.intercept, self.edge_features)
+            encoder, states = TableEncoder.learn(
+                self.graph, X, Y, self.intercept, bool(self.edge_features), _tell_constant
+            )
         return self._fit(training, encoder, X, states, sample_weight, callbacks)
 
     # --- prediction: what is given as one graph comes back as one
@@ -202,6 +219,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
             edge_form=model.field.edge_form,
             edge_features=encoder.edge_inputs,
             intercept=encoder.intercept,
+            standardize=bool(model.training.get("standardised", False)),
             decode=model.decode,
             n_threads=n_threads,
         )

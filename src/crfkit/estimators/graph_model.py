@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from crfkit import modelfile
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.estimators.calibrated_samples import CalibratedEncoder
 from crfkit.estimators.graph_samples import SampleEncoder
 from crfkit.estimators.graph_tables import TableEncoder
@@ -86,7 +88,8 @@ class GraphModel:
         some, times = self._different(data, observed)
         potentials = self.potentials(some, observed)
         options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
-        found = decode(potentials, self.decode, self.n_threads, **options)
+        with naming(self.encoder):
+            found = decode(potentials, self.decode, self.n_threads, **options)
         return found if times == 1 else found.repeat(times)
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
@@ -109,7 +112,8 @@ class GraphModel:
         return states
 
     def _run(self, potentials: Potentials) -> Marginals:
-        return self.engine(potentials.graph).run(potentials)
+        with naming(self.encoder):
+            return self.engine(potentials.graph).run(potentials)
 
     def _different(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
         """(graphs, times): rows without inputs are all alike, so one will do."""
@@ -190,6 +194,18 @@ class GraphModel:
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> GraphModel:
         return modelfile.load(path, cls.from_parts, n_threads)
+
+
+@contextmanager
+def naming(encoder: Encoder) -> Iterator[None]:
+    """Makes errors of inference speak of rows or images where these are the graphs."""
+    try:
+        yield
+    except (ParameterError, DataError) as error:
+        said = re.sub(r"\bgraph (?=\d)", f"{encoder.noun} ", str(error))
+        if said == str(error):
+            raise
+        raise ParameterError(said) from None
 
 
 def _repeat(found: Marginals, times: int) -> Floats:

@@ -16,8 +16,9 @@ from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.graph_model import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, ready_engine
+from crfkit.estimators.graph_model import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, naming, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.scaling import FieldScales
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
 from crfkit.inference.chain import count_threads
@@ -29,7 +30,8 @@ from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
 from crfkit.losses.pseudo import PseudoLikelihood
-from crfkit.protocols import Loss
+from crfkit.penalties import L2, Blockwise
+from crfkit.protocols import Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
 
@@ -54,6 +56,7 @@ IMPOSSIBLE = (
 INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
 SECONDS = 2e-9  # of exact inference, for each row, edge and entry of the largest table, on one core
 PATIENCE = 1.0  # seconds for an evaluation of the loss of a table; training takes some fifty
+EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
 _INSTEAD_OF_EXACT = (
     "training uses 'trw', which is approximate. loss='pseudo-likelihood' is faster still and close to the likelihood "
@@ -72,6 +75,8 @@ class GraphTraining:
     edge_form: str | None = None
     decode: str = "auto"
     sweeps: int | None = None
+    standardize: bool = False
+    edge_penalty: Penalty | None = None
     options: SolverOptions = field(default_factory=SolverOptions)
 
     announce: Callable[[str], None] | None = None  # is told what "auto" has chosen where that is no matter of course
@@ -80,6 +85,9 @@ class GraphTraining:
         """Raises ParameterError where an option is out of range."""
         self.options.check()
         check_sweeps(self.sweeps, self.inference)
+        edges = self.edge_penalty
+        if edges is not None and (isinstance(edges, type) or not isinstance(edges, Penalty)):
+            raise ParameterError(f"edge_penalty must be None or a penalty such as L2(10.0), not {edges!r}")
         for what, value, names in (
             ("inference", self.inference, ("auto", *ENGINES)),
             ("loss", self.loss, LOSSES),
@@ -114,16 +122,20 @@ class GraphTraining:
         graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
         if graph_field.size == 0:
             raise DataError("the field has no weights: there are no features")
+        scales = FieldScales.of(data, encoder.intercept) if self.standardize and data.node_counts is None else None
+        if scales is not None:
+            data = scales.apply(data)
         loss = self.make_loss(data, graph_field, encoder)
         w0 = np.zeros(graph_field.size)
         if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
-            w0 = np.array(start.w)
+            w0 = np.array(start.w) if scales is None else scales.from_inputs(graph_field, start.w)
         solver = self.options.make_solver()
         if solver.name == "auto" and "smooth" not in loss.capabilities:  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
-        with using_threads(count_threads(self.options.n_threads)):
-            result = solver.minimize(loss, self.options.make_penalty(solver), w0, callbacks)
+        with using_threads(count_threads(self.options.n_threads)), naming(encoder):
+            result = solver.minimize(loss, self.make_penalty(solver, encoder), w0, callbacks)
         record = {
+            "standardised": scales is not None,
             "objective": result.objective,
             "value": result.value if math.isfinite(result.value) else None,
             "status": result.status.name,
@@ -132,13 +144,27 @@ class GraphTraining:
             **self._chosen(loss, encoder),
         }
         threads, seed = self.options.n_threads, self.options.seed
-        model = GraphModel(encoder, graph_field, result.w, self.inference, self.decode, record, threads, seed)
+        w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
+        model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
         if result.status is Status.INTERRUPTED:
             return model, result, None
         try:
             return model, result, last_inference(loss, result.w)
         except KeyboardInterrupt:
             return model, replace(result, status=Status.INTERRUPTED), None
+
+    def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
+        """That of the options, with one for the edges: the one given or, under L2 and for a table, a stronger L2."""
+        penalty, edges = self.options.make_penalty(solver), self.edge_penalty
+        if edges is None:
+            takes = getattr(solver, "handles_smooth", None)  # some solvers know L2 of all weights only
+            blocks = takes is None or "blocks" in takes
+            if not (blocks and isinstance(penalty, L2) and isinstance(encoder, TableEncoder)):
+                return penalty
+            edges = L2(EDGE_FACTOR * penalty.strength)
+        if isinstance(penalty, Blockwise):
+            raise ParameterError("edge_penalty and a Blockwise penalty both say how edges are penalised; give one")
+        return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
 
     def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
         n_threads, seed = self.options.n_threads, self.options.seed

@@ -43,8 +43,10 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
     intercept : whether to put a one before the features of nodes and of edges
     inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "trw" on others; "bp" and "mean-field"
         have several fixed points where labels are smooth and features weak, and training may stop between them
-    sweeps, loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
-        as for :class:`GraphCRF`
+    standardize : whether to train on features of nodes and of edges with mean 0 and variance 1; weights are on the
+        scale of the inputs
+    sweeps, loss, penalty, edge_penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose,
+        warm_start : as for :class:`GraphCRF`
 
     Examples
     --------
@@ -67,10 +69,12 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
+        edge_penalty: Penalty | None = None,
         solver: Any = "auto",
         node_form: str = "full",
         edge_form: str = "potts",
         intercept: bool = True,
+        standardize: bool = True,
         decode: str = "auto",
         tolerance: float | StoppingRule = 1e-5,
         max_iterations: int | None = None,
@@ -85,10 +89,12 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
+        self.edge_penalty = edge_penalty
         self.solver = solver
         self.node_form = node_form
         self.edge_form = edge_form
         self.intercept = intercept
+        self.standardize = standardize
         self.decode = decode
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -136,6 +142,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
             node_form=model.field.node_form,
             edge_form=model.field.edge_form,
             intercept=encoder.intercept,
+            standardize=bool(model.training.get("standardised", False)),
             decode=model.decode,
             n_threads=n_threads,
         )

@@ -30,6 +30,7 @@ class GridEncoder(SampleEncoder):
     edges: EdgeFeatures = "difference"
 
     kind = "grid"
+    noun = "image"
     edge_form = "potts"
 
     @classmethod
@@ -42,7 +43,7 @@ class GridEncoder(SampleEncoder):
         if not images:
             raise DataError("X has no images")
         check_shapes(Y, images, "Y")
-        values, known = joined_labels(Y, None, [_count(image) for image in images])
+        values, known = joined_labels(Y, None, [_count(image) for image in images], cls.noun)
         classes = learn_classes(values, known, "Y")
         width = images[0].shape[-1]
         zeros, step = np.zeros((1, width)), np.eye(AXES[neighbours])[-1:]

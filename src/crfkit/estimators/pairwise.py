@@ -37,6 +37,8 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     sweeps: int | None
     loss: Any
     penalty: Penalty | None
+    edge_penalty: Penalty | None
+    standardize: bool
     solver: Any
     node_form: str | None
     edge_form: str | None
@@ -57,7 +59,16 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
             self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, make_seed(self.random_state)
         )
         training = GraphTraining(
-            self.inference, self.loss, self.node_form, self.edge_form, self.decode, self.sweeps, options, _announce
+            self.inference,
+            self.loss,
+            self.node_form,
+            self.edge_form,
+            self.decode,
+            self.sweeps,
+            bool(self.standardize),
+            self.edge_penalty,
+            options,
+            _announce,
         )
         training.check()
         return training
@@ -193,7 +204,7 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """All weights: of nodes, then of edges."""
+        """All weights: of nodes, then of edges; on the scale of the inputs, whether or not they were standardised."""
         return self._fitted().w
 
     @property

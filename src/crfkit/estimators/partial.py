@@ -20,7 +20,6 @@ from crfkit.estimators.chain_training import ChainTraining
 from crfkit.estimators.transfer import transfer, weight_codes
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
-from crfkit.penalties import L2, ElasticNet
 from crfkit.result import Result
 
 
@@ -104,6 +103,8 @@ def _empty(corpus: TaggedCorpus, field: ChainField, names: tuple[str, ...]) -> C
 
 def _share(penalty: Any, part: float) -> Any:
     """The penalty multiplied by a number."""
+    from crfkit.penalties import L2, ElasticNet
+
     smooth, rest = penalty.split()
     if smooth is None and rest is None:
         return penalty

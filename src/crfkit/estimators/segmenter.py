@@ -278,6 +278,7 @@ class ImageSegmenter(PenaltySearch):
             random_state=make_seed(self.random_state),
             verbose=self.verbose,
             warm_start=self.strengths is not None,
+            standardize=False,  # they are already
         )
 
     def _training_engine(self, largest: tuple[int, int], n_images: int, n_classes: int) -> Any:

@@ -63,10 +63,11 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    method : "auto": "newton" (proximal Newton steps on the edges selected so far; for the pseudo-likelihood of binary
-        columns without inputs) where it can, else "grafting-light". "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole minimisation, between
-        selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all candidates). All have the same
-        optimum, but for a likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
+    method : "newton" (proximal Newton steps on the edges selected so far; for the pseudo-likelihood of binary columns
+        without inputs), "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole
+        minimisation, between selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all
+        candidates); "auto" is "newton" where it can be, else "grafting-light". All have the same optimum, but for a
+        likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
     loss : "pl", pseudo-likelihood, or "likelihood", as `inference` computes it
     inference : for the likelihood, and for prediction, as in :class:`GraphCRF`; "auto" is exact if the graph of all
         candidates allows that, else "trw"
@@ -132,7 +133,7 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         form: str = "auto",
         edge_features: bool = True,
         n_strengths: int = 30,
-        ebic_gamma: float = 0.75,
+        ebic_gamma: float = 0.6,
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,

@@ -28,7 +28,7 @@ METHODS = ("auto", "newton", "agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
 PATIENCE = 3  # strengths without a better score before a path may end, if no edge that is off is worth its price
 FURTHER = 0.01  # of the last strength: how far a path is extended whose last score is the best
-ROUGH = 1e-3  # of the tolerance of a path whose solutions are refitted: only their supports count
+ROUGH = 1e-3  # the tolerance along a path whose solutions are refitted: only their supports count
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Search:
     options: SolverOptions = field(default_factory=SolverOptions)
     n_strengths: int = 30
     ratio: float = 0.01
-    gamma: float = 0.75
+    gamma: float = 0.6
     n_folds: int = 5
     n_subsamples: int = 50
     standardize: bool = True
@@ -121,7 +121,7 @@ class Search:
         method, given = self.method_for(loss), self.options.tolerance
         number = isinstance(given, (int, float))
         if method == "newton":
-            tolerance = max(ROUGH, given) if rough else given
+            tolerance = max(ROUGH, given) if rough and isinstance(given, (int, float)) else given
             most = {} if self.options.max_iterations is None else {"max_iterations": self.options.max_iterations}
             return ProximalNewton(tolerance if number else 1e-5, **most)  # type: ignore[arg-type]
         if method.startswith("grafting"):
@@ -290,8 +290,8 @@ def within_an_error(steps: Sequence[PathStep]) -> int:
 def _warn_of_the_end(steps: Sequence[PathStep]) -> None:
     if least(steps) == len(steps) - 1 and len(steps) > 1:
         warnings.warn(
-            f"the path of strengths ended at {steps[-1].strength:g} with its best score: weaker strengths may be better; "
-            "raise n_strengths, or give edge_strength as a number",
+            f"the path of strengths ended at {steps[-1].strength:g} with its best score: weaker strengths may be "
+            "better; raise n_strengths, or give edge_strength as a number",
             UserWarning,
             stacklevel=2,
         )

@@ -170,8 +170,8 @@ class StructureTraining:
         step, shares = steps[chosen], {}
         if rule == "stability" and not interrupted:
             # below the strength where the last of the best edges comes in: at it, half of the halves select that edge
-            best = step.refitted and search.refits.completed(step.refitted).loss.active_ids
-            came = [strength for edge, strength in entries if best is not None and edge in set(best.tolist())]
+            best = set() if step.refitted is None else set(search.refits.completed(step.refitted).support.tolist())
+            came = [strength for edge, strength in entries if edge in best]
             step = replace(step, strength=min([step.strength, *(BELOW * strength for strength in came)]))
             shares = search.stability(loss, table_of, n, step.strength)
             stable = [edge for edge, share in shares.items() if share >= self.threshold]

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+from scipy.sparse import csr_matrix
 
 from crfkit.arrays import thread_count
 from crfkit.data.sequences import Floats, Ints
@@ -29,7 +30,7 @@ T = TypeVar("T")
 class Neighbours:
     """Who is joined to whom: of variable i, `others[starts[i]:starts[i + 1]]` by the edges `ids` of the same places."""
 
-    def __init__(self, edges: Ints, p: int) -> None:
+    def __init__(self, edges: Any, p: int) -> None:
         ends = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
         order = np.argsort(ends, kind="stable")
         self.others: Ints = np.concatenate([edges[:, 1], edges[:, 0]]).astype(np.int64)[order]
@@ -92,7 +93,8 @@ class IsingTerms:
     def gradient(self) -> tuple[Floats, Floats]:
         """(by biases [p], by couplings [E])"""
         _, _, nodes, slopes = self._passed
-        return nodes.copy(), np.bincount(self.near.ids, slopes, minlength=len(slopes) // 2)
+        edges: Floats = np.bincount(self.near.ids, slopes, minlength=len(slopes) // 2).astype(np.float64)
+        return nodes.copy(), edges
 
     def pair_gradient(self) -> Floats:
         """[p, p] by all couplings."""
@@ -144,7 +146,7 @@ def shared(work: Callable[[Sequence[int]], T], n: int) -> list[T]:
     """The results of `work` on ranges that make up 0 … n − 1, one for each thread."""
     threads = max(1, min(thread_count(), n))
     cuts = np.linspace(0, n, threads + 1).astype(int).tolist()
-    ranges = [range(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]
+    ranges = [range(a, b) for a, b in pairwise(cuts) if b > a]
     return [work(ranges[0])] if len(ranges) == 1 else list(_pool(threads).map(work, ranges))
 
 

@@ -33,7 +33,8 @@ def column_scales(table: Observations) -> Floats:
     least = min(0.5, COUNTS / n)
     shares = np.clip(shares, least, 1.0 - least)
     found: Floats = np.add.reduceat(np.sqrt(shares * (1.0 - shares)), table.state_starts)
-    return found / np.sqrt(table.n_states - 1.0)  # K·√(1/K·(1 − 1/K)) where all are equally frequent
+    found /= np.sqrt(table.n_states - 1.0)  # K·√(1/K·(1 − 1/K)) where all are equally frequent
+    return found
 
 
 class StandardisedEdges:
@@ -121,7 +122,7 @@ class StandardisedEvaluation:
 
     def sparse_hessian(self) -> Any:
         """[size, size], as a sparse matrix."""
-        from scipy.sparse import diags  # type: ignore[import-untyped]
+        from scipy.sparse import diags
 
         units = diags(1.0 / self._factors)
         return units @ self.inner.sparse_hessian() @ units

@@ -335,7 +335,7 @@ class StructureEvaluation:
 
     def sparse_hessian(self) -> Any:
         """The same as a sparse matrix."""
-        from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+        from scipy.sparse import csr_matrix
 
         return csr_matrix(self.hessian())
 

@@ -1,23 +1,24 @@
-"""Proximal Newton on a working set of blocks, for ``f(w) + g(v) + strength·Σ ‖w_block‖`` with a sparse Hessian of f + g.
+"""Proximal Newton on a working set of blocks, for ``f(w) + strength·Σ ‖w_block‖`` with a sparse Hessian of f.
 
-With the smooth part's gradient and Hessian at w, the step d minimises the quadratic model plus the penalty. Weights v of
-no block (biases) have no corner and leave the model exactly, by S = H_ee − H_ev·H_vv⁻¹·H_ve. The rest is solved by
+With the smooth part's gradient and Hessian at w, the step d minimises the quadratic model plus the penalty. Weights v
+of no block (biases) have no corner and leave the model exactly, by S = H_ee − H_ev·H_vv⁻¹·H_ve. The rest is solved by
 FISTA with restarts and, where the penalty is L1, by conjugate gradients among the weights that it does not make zero.
 
     w⁺ = w + η·d,   η = 1, ½, ¼ … until  J(w⁺) ≤ J(w) + c₁·η·(∇·d + penalty(w + d) − penalty(w))
 
-When the working set is optimal, the candidates that violate are switched on. One iteration is one step, or one such pass.
+When the working set is optimal, the candidates that violate are switched on. One iteration is one step, or one such
+pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import diags  # type: ignore[import-untyped]
-from scipy.sparse.linalg import splu  # type: ignore[import-untyped]
+from scipy.sparse import diags
+from scipy.sparse.linalg import splu
 
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
@@ -80,7 +81,7 @@ class ProximalNewton(IterativeSolver):
     tolerance: float = 1e-5
     select_unit: int = 1000
     max_iterations: int = 200
-    stopping: StoppingRule = GradientNorm(0.0)
+    stopping: StoppingRule = field(default_factory=lambda: GradientNorm(0.0))
 
     name: ClassVar[str] = "proximal-newton"
     needs: ClassVar[frozenset[str]] = frozenset({"smooth", "candidates"})

@@ -15,7 +15,7 @@ MOST = 2000  # products with the matrix
 
 def sparse_hessian(objective: Objective, point: Point) -> Any:
     """[n, n] of the smooth part; the penalty's must be diagonal."""
-    from scipy.sparse import diags  # type: ignore[import-untyped]
+    from scipy.sparse import diags
 
     evaluation: Any = point.evaluation
     extra = np.zeros(point.w.shape[0])
