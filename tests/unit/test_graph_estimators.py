@@ -918,7 +918,7 @@ def test_images_that_cannot_be_used():
         (X, [y * 0 for y in Y], "only the label 0"),
         ([*X[:2], X[2] * np.nan], Y, r"image 2 is nan at \(0, 0, 0\)"),
         ([*X[:2], np.zeros((0, 3, 1))], Y, "image 2 has no pixels"),
-        ([*X[:2], np.zeros((3, 3, 2))], Y, "graph 2 has 2 features; expected 1"),
+        ([*X[:2], np.zeros((3, 3, 2))], Y, "image 2 has 2 features; expected 1"),
         ([], [], "X has no images"),
         ([X[0]], Y[0], "must be a list of label arrays"),
         ([["a"]], Y[:1], "image 0 is not an array of numbers"),

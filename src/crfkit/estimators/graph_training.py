@@ -190,9 +190,10 @@ class GraphTraining:
                 self.announce(note)
         engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
         named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
+        start = START_TOLERANCE if named else None
         if self.loss == "softmax-margin":
-            return GraphSoftmaxMargin(data, graph_field, engine)
-        return GraphLikelihood(data, graph_field, engine, START_TOLERANCE if named else None)
+            return GraphSoftmaxMargin(data, graph_field, engine, start_tolerance=start)
+        return GraphLikelihood(data, graph_field, engine, start)
 
     def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
         """What "auto" has become for a table, for prediction to do the same."""
