@@ -155,9 +155,12 @@ def homophilous(n, seed):
 def test_pseudo_likelihood_that_smooths_everything_away_warns():
     sample, labels = homophilous(400, 0)
     by_threshold = ((sample[0][:, 0] > 0) == labels).mean()
-    with pytest.warns(ApproximationWarning, match=r"features of nodes alone predict 7\d.*inference='trw'"):
+    with pytest.warns(ApproximationWarning, match=r"nodes alone predict 7\d.*edge_penalty=L2\(1600\)"):
         crf = GraphCRF(edge_form="potts", loss="pseudo-likelihood", n_threads=1).fit([sample], [labels])
     assert crf.score([sample], [labels]) < by_threshold - 0.1
+    advised = crf.set_params(edge_penalty=L2(1600)).fit([sample], [labels])  # without a warning
+    other, truth = homophilous(400, 1)
+    assert advised.score([other], [truth]) > ((other[0][:, 0] > 0) == truth).mean() + 0.1
 
 
 def test_pseudo_likelihood_that_predicts_well_does_not_warn():

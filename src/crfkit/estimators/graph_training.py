@@ -161,7 +161,8 @@ class GraphTraining:
             return model, replace(result, status=Status.INTERRUPTED), None
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
-        """That of the options, with one for the edges: the one given or, under L2 and for a table with inputs, a stronger one."""
+        """That of the options, with one for the edges: the one given or, under L2 and for a table
+        with inputs, a stronger one."""
         penalty, edges = self.options.make_penalty(solver), self.edge_penalty
         if edges is None:
             takes = getattr(solver, "handles_smooth", None)  # some solvers know L2 of all weights only

@@ -1,8 +1,8 @@
 """Whether a field that was trained without inference predicts worse than its own features do.
 
-Pseudo-likelihood and composite likelihood see the true labels of the neighbours. Where neighbours mostly agree these say nearly everything, so
-that edges become strong and features weak. In prediction the neighbours are unknown too, and the strongest labelling
-is then often one label for all nodes.
+Pseudo-likelihood and composite likelihood see the true labels of the neighbours. Where neighbours mostly agree these
+say nearly everything, so that edges become strong and features weak. In prediction the neighbours are unknown too, and
+the best labelling is then often one label for all nodes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ def over_smoothed(model: GraphModel, data: GraphData, states: Ids) -> str:
     return (
         f"the trained field predicts {100 * found:.1f} % of the labels of its own training set, where the features of "
         f"nodes alone predict {100 * alone:.1f} %: this loss has made the edges too strong, because it sees "
-        "the true labels of neighbours. Use loss='likelihood' with inference='trw', or penalise edges more "
-        "(edge_penalty=…)"
+        f"the true labels of neighbours. Penalise edges more: try edge_penalty=L2({graph.n_edges}) and strengths around "
+        "it on held-out graphs"
     )
