@@ -29,6 +29,6 @@ def over_smoothed(model: GraphModel, data: GraphData, states: Ids) -> str:
     return (
         f"the trained field predicts {100 * found:.1f} % of the labels of its own training set, where the features of "
         f"nodes alone predict {100 * alone:.1f} %: this loss has made the edges too strong, because it sees "
-        f"the true labels of neighbours. Penalise edges more: try edge_penalty=L2({graph.n_edges}) and strengths around "
-        "it on held-out graphs"
+        f"the true labels of neighbours. Penalise edges more: try edge_penalty=L2({graph.n_edges}) and strengths "
+        "around it on held-out graphs"
     )
