@@ -833,7 +833,7 @@ some_missing[4, 2] = np.nan
         (X0[:, 0], Y0, r"X must be \[samples, features\]"),
         (X0[:5], Y0, "X has 5 rows, Y has 20"),
         (with_nan, Y0, "X: row 3, column 1 is nan"),
-        (X0, Y0 * [1, 0, 1], "column y1 of Y has only the label 0"),
+        (X0, Y0 * [1, 0, 1] + [0, 5, 0], "column y1 of Y has only the label 5"),
         (X0, np.array([["a", 1, 1], ["b", "c", 0]] * 10, dtype=object), "column y1 of Y holds 1 and 'c'"),
         (X0, [[0, 1], [1]], "rows have different lengths"),
         (X0[:0], Y0[:0], "Y has no rows"),
