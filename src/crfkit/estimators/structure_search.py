@@ -61,7 +61,7 @@ class Search:
     options: SolverOptions = field(default_factory=SolverOptions)
     n_strengths: int = 30
     ratio: float = 0.01
-    gamma: float = 0.6
+    gamma: float = 0.65
     n_folds: int = 5
     n_subsamples: int = 50
     standardize: bool = True
