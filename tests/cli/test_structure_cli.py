@@ -30,7 +30,7 @@ def test_learn_and_show(run, call, table, tmp_path):
     assert "chosen by ebic" in shown.out
     assert "and 6 more" in shown.out
     assert (tmp_path / "g.csv").read_text().count("\n") == 9
-    assert "structure by grafting-light" in call("inspect", model).out
+    assert "structure by newton" in call("inspect", model).out
 
 
 def test_features_and_candidates(call, table, tmp_path):

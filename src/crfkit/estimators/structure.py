@@ -85,8 +85,7 @@ class StructureLearner(BaseEstimator):  # type: ignore[misc]
     n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where all edges that
         are worth their price are in, and go on while scores fall. A larger `ebic_gamma` is for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
-    n_threads : None for all cores
-    random_state : the seed of folds and random halves; None is 0
+    n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
     standardize : whether edge strengths are in units of the columns' standard deviations, so that rare labels count
 
