@@ -47,7 +47,7 @@ def learn(
     node_strength: Annotated[float, typer.Option("--node-strength", metavar="S", help="L2 on node weights.")] = 1.0,
     gamma: Annotated[
         float, typer.Option("--gamma", metavar="G", help="Of the extended BIC: larger for fewer edges.")
-    ] = 0.6,
+    ] = 0.65,
     group_norm: Annotated[
         str, typer.Option("--group-norm", metavar="NORM", help="Of the weights of an edge: inf, 2 or 1.")
     ] = "inf",

@@ -83,15 +83,12 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
     candidates : pairs of columns (numbers or names) that may become edges; None: all
     form : "ising", "full" tables, or "auto": Ising where all variables are binary
     edge_features : whether edges have weights on the features of X, too
-    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where no edge that
-        is off is worth its price in the extended BIC, and go on below the last strength while their scores fall.
-        `ebic_gamma` multiplies 2·log(how many graphs have as many edges): larger for fewer edges.
+    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where all edges that
+        are worth their price are in, and go on while scores fall. A larger `ebic_gamma` is for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
-    n_threads : None for all cores
-    random_state : the seed of folds and random halves; None is 0
+    n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
-    standardize : whether the edge strength is multiplied by the standard deviations of both columns (1 for two labels
-        that are equally frequent), so that edges of rare labels come in as early as others
+    standardize : whether edge strengths are in units of the columns' standard deviations, so that rare labels count
 
     Attributes
     ----------
@@ -101,8 +98,7 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
     strength_ : the edge strength
     strength_path_ : strengths, edges and scores along the path (:class:`StructurePoint`)
     stability_ : (column, column) → share of random halves that select the edge
-    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in, with the
-        largest strength at which each is not zero: a ranking that does not depend on the final weights
+    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in
     classes_ : the labels of each variable
     model_ : a :class:`GraphModel`
     result_ : how the last minimisation went
@@ -133,7 +129,7 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         form: str = "auto",
         edge_features: bool = True,
         n_strengths: int = 30,
-        ebic_gamma: float = 0.6,
+        ebic_gamma: float = 0.65,
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,

@@ -208,7 +208,7 @@ class StructureTraining:
     def _record(self, learned: Learned) -> dict[str, Any]:
         rule = self.edge_strength if isinstance(self.edge_strength, str) else None
         return {
-            "method": self.search.method,
+            "method": self.search.method_for(learned.solution.loss),
             "loss": self.loss,
             "rule": rule,
             "strength": float(learned.strength),
