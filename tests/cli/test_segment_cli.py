@@ -128,6 +128,34 @@ def test_more_classes(folders, call, fails):
     assert set(np.unique(load("out/a_mask.png"))) <= {0, 128, 255}
 
 
+def test_maps_have_all_classes_and_can_be_refined(folders, call):
+    for name in ("b.jpg", "c.PNG", "d.tif"):
+        Path("masks", name).unlink()
+    for k, stem in enumerate("abcd"):
+        mask = scene(24 + k, 30, k)[1]
+        mask[:, :8] = 128
+        save(f"masks/{stem}.png", mask)
+    assert call(*TRAIN, *EVEN, "--multi-class").code == 0
+    outcome = call("segment", "apply", "s.crf", "images", "-o", "out", "-q", "--maps")
+    assert outcome.code == 0, outcome.err
+    segmenter = ImageSegmenter.load("s.crf", n_threads=1)
+    for stem, path in (("a", "images/a.png"), ("b", "images/b.jpg")):
+        found = np.load(f"out/{stem}_probabilities.npy")
+        assert found.dtype == np.float32
+        assert found.shape == (*load(path).shape, 3)
+        np.testing.assert_allclose(found, segmenter.predict_marginals([path])[0], atol=1e-6)
+        np.testing.assert_array_equal(segmenter.classes_[found.argmax(axis=-1)], load(f"out/{stem}_mask.png"))
+    # as they are, among the pictures of `segment apply`
+    refine = ["--model", "r.crf", "--block", "4", "--inference", "mean-field"]
+    outcome = call("refine", "train", "out", "images", "masks", *refine)
+    assert outcome.code == 0, outcome.err
+    outcome = call("refine", "apply", "r.crf", "out", "images", "-o", "refined", "--maps")
+    assert outcome.code == 0, outcome.err
+    assert np.load("refined/a_probabilities.npy").shape == (24, 30, 3)
+    assert call("segment", "apply", "s.crf", "images", "-o", "without", "-q").code == 0
+    assert not list(Path("without").glob("*.npy"))
+
+
 def test_inspect(folders, call):
     assert call(*TRAIN, "--colour", "--position", "--size", "24x30", "--l1", "3").code == 0
     model = SegmenterModel.load("s.crf")

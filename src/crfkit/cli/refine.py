@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from crfkit.estimators.refiner_model import RefinerModel
 
 FILES = (
-    "A probability map has the name of its image but for the ending: .npy or .npz (height × width × classes, classes × "
-    "height × width, or height × width for the second of two classes), or a grey image (white is 1) for the second of "
-    "two classes. Train on maps of images that the classifier has not seen (cross-validation, validation set): on its "
-    "own training images it is overconfident."
+    "A probability map has the name of its image but for the ending, or NAME_probabilities, as --maps writes it: .npy "
+    "or .npz (height × width × classes, classes × height × width, or height × width for the second of two classes), or "
+    "a grey image (white is 1) for the second of two classes. Train on maps of images that the classifier has not seen "
+    "(cross-validation, validation set): on its own training images it is overconfident."
 )
 MAPS = (".npy", ".npz")
 
@@ -148,7 +148,7 @@ def apply(
     """
     import numpy as np
 
-    from crfkit.cli.segment_files import write_picture
+    from crfkit.cli.segment_files import write_map, write_picture
     from crfkit.estimators.refiner import Refiner
 
     refiner = Refiner.load(model, threads).set_params(layout=layout)
@@ -170,7 +170,7 @@ def apply(
             continue
         write_picture(output / f"{path.stem}_mask.png", mask.astype(np.uint8 if classes.max() <= 255 else np.uint16))
         if maps:
-            np.save(output / f"{path.stem}_probabilities.npy", p.astype(np.float32))
+            write_map(output, path.stem, p)
     typer.echo(f"{len(pairs) - failed} images refined into {output}")
     if failed:
         typer.echo(f"crfkit: error: {failed} of {len(pairs)} images could not be refined", err=True)
@@ -220,6 +220,7 @@ def evaluate(
 
 def _triples(probabilities: Path, images: Path, masks: Path | None = None) -> list[tuple[Path, ...]]:
     """(map, image[, mask]) by name; every image has them."""
+    from crfkit.cli.segment_files import MAP
     from crfkit.readers.images import SUFFIXES, list_images
 
     pictures = list_images(images)
@@ -229,11 +230,13 @@ def _triples(probabilities: Path, images: Path, masks: Path | None = None) -> li
     maps = {p.stem: p for p in sorted(probabilities.iterdir()) if p.suffix.lower() in (*MAPS, *SUFFIXES)}
     out: list[tuple[Path, ...]] = []
     for stem, path in pictures.items():
-        if stem not in maps:
+        found = maps.get(stem, maps.get(stem + MAP))
+        if found is None:
             raise DataError(
-                f"there is no probability map named {stem} (.npy, .npz or an image) in {probabilities}", path
+                f"there is no probability map named {stem} or {stem}{MAP} (.npy, .npz or an image) in {probabilities}",
+                path,
             )
         if truth is not None and stem not in truth:
             raise DataError(f"there is no mask named {stem} in {masks}", path)
-        out.append((maps[stem], path) if truth is None else (maps[stem], path, truth[stem]))
+        out.append((found, path) if truth is None else (found, path, truth[stem]))
     return out

@@ -49,12 +49,23 @@ def apply(
             rich_help_panel=OUTPUT,
         ),
     ],
+    maps: Annotated[
+        bool,
+        typer.Option(
+            "--maps",
+            help="Also write NAME_probabilities.npy (height × width × classes), which crfkit refine reads.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     image_pattern: ImagePattern = None,
     cache: Cache = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
-    """Segment the images of a folder: a mask, an overlay and a map of probabilities of each.
+    """Segment the images of a folder: a mask, an overlay and a picture of probabilities of each.
+
+    The picture shows the probability of the second of two classes, or of the label found where there are more; --maps
+    writes those of all classes.
 
     Images that cannot be read are named on stderr, the others are segmented; the exit code is then 1.
     """
@@ -78,6 +89,9 @@ def apply(
             image = read_image(path)
             segmentation = trained.segment(image, cache=cache)
             segment_files.write_pictures(output, stem, image, segmentation, trained.classes)
+            if maps:
+                assert segmentation.probabilities is not None
+                segment_files.write_map(output, stem, segmentation.probabilities)
         except CrfkitError as error:
             return str(error) if str(path) in str(error) else f"{path}: {error}"
         except MemoryError:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.segmenter_model import Segmentation
     from crfkit.readers.images import Image
 
+MAP = "_probabilities"  # what follows the name of an image in that of its map
 # of classes in overlays: the first is left as it is
 COLOURS = np.array([[230, 60, 40], [40, 120, 230], [60, 180, 75], [245, 180, 30], [150, 80, 200], [70, 200, 210]])
 
@@ -35,6 +36,11 @@ def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, c
     assert found.probabilities is not None
     p = found.probabilities[..., 1] if len(classes) == 2 else found.probabilities.max(axis=-1)
     write_picture(folder / f"{stem}_probability.png", np.rint(255 * p).astype(np.uint8))
+
+
+def write_map(folder: Path, stem: str, probabilities: Any) -> None:
+    """Write STEM_probabilities.npy: [H, W, classes], float32, in the order of the classes."""
+    np.save(folder / f"{stem}{MAP}.npy", np.asarray(probabilities, dtype=np.float32))
 
 
 def overlay(image: Image, mask: Any, classes: Any) -> Any:
