@@ -70,7 +70,7 @@ def inspect(
         refiner = RefinerModel.load(model)
         typer.echo(_json(_refiner_summary(refiner)) if as_json else refine.describe(refiner))
     elif kind == "segmenter":
-        segmenter = SegmenterModel.load(model)
+        segmenter = SegmenterModel.load_weights(model)
         if as_json:
             used = {part: list(names) for part, names in segmenter.selected().items()}
             known = {"classes": segmenter.classes.tolist(), "features_used": used}

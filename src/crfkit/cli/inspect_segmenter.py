@@ -7,6 +7,7 @@ from itertools import cycle
 from typing import Any
 
 from crfkit.estimators.segmenter_model import SegmenterModel
+from crfkit.features.c1 import C1_NAMES
 from crfkit.features.image import COLOUR_NAMES, POSITION_NAMES
 from crfkit.features.sift import SIFT_NAMES
 
@@ -46,12 +47,13 @@ def _by_kind(names: Sequence[str]) -> str:
     """How many there are of each kind."""
     kinds = {
         **dict.fromkeys(SIFT_NAMES, "sift"),
+        **dict.fromkeys(C1_NAMES, "c1"),
         **dict.fromkeys(COLOUR_NAMES, "colour"),
         **dict.fromkeys(POSITION_NAMES, "position"),
     }
     counts: dict[str, int] = {}
     for name in names:
-        kind = kinds.get(name, "c1")
+        kind = kinds.get(name, "custom")
         counts[kind] = counts.get(kind, 0) + 1
     return ", ".join(f"{count} {kind}" for kind, count in counts.items())
 

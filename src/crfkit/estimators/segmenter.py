@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from crfkit.estimators.segmenter_training import (
     training_weights,
 )
 from crfkit.estimators.solver_options import make_seed
+from crfkit.features.custom import Function
 from crfkit.features.image import Image, ImageFeatures
 from crfkit.inference.engines import make_engine
 from crfkit.penalties import L1
@@ -54,7 +55,9 @@ class ImageSegmenter(PenaltySearch):
     Parameters
     ----------
     block_size : side of a block in pixels; its label is that of most of its pixels whose class is known
-    features : of "sift" (128 per block) and "c1" (34)
+    features : of "sift" (128 per block), "c1" (34) and functions `f(image)` of an image [H, W] or [H, W, 3] with values
+        from 0 to 1. A function returns [H, W, F], which is averaged over blocks, or [rows, columns, F] for the blocks.
+        Its features are named custom0, custom1, …, or as its attribute `feature_names` says
     colour, position : whether to add the mean colour of a block (6 features), and its row and column
     size : (height, width) that images are resized to before their features are computed; predictions have the size of
         the image given
@@ -102,7 +105,7 @@ class ImageSegmenter(PenaltySearch):
     def __init__(
         self,
         block_size: int = 2,
-        features: Sequence[str] = ("sift", "c1"),
+        features: Sequence[str | Function] = ("sift", "c1"),
         colour: bool = False,
         position: bool = False,
         size: tuple[int, int] | None = None,
@@ -196,6 +199,7 @@ class ImageSegmenter(PenaltySearch):
         elif strengths:
             given, test = given.draw(self.validation_fraction, make_seed(self.random_state))
         classes = given.classes(rules.multiclass)
+        features = features.measured(given.images[0])
         check_memory(sum(math.prod(features.blocks(p.shape)) for p in given.images), len(features.names))
         values = self._compute(features, given.images, progress)
         mean, scale = learn_scales(values)
@@ -210,7 +214,7 @@ class ImageSegmenter(PenaltySearch):
         crf = self._field(*forms)
         crf.inference = self._training_engine(max((x.shape[:2] for x in X), key=np.prod), len(X), len(classes))
         if start is not None:
-            start = start if isinstance(start, SegmenterModel) else SegmenterModel.load(start)
+            start = start if isinstance(start, SegmenterModel) else SegmenterModel.load_weights(start)
             check_start(start, features, classes, forms)
             w = training_weights(start, mean, scale, edge_mean)
             crf.set_params(warm_start=True)
@@ -236,7 +240,7 @@ class ImageSegmenter(PenaltySearch):
 
     def check(self, validation: Any = None) -> tuple[ImageFeatures, list[float]]:
         """(the features, the strengths), where no option is out of range; `fit` asks first of all."""
-        if isinstance(self.features, str):
+        if isinstance(self.features, str) or callable(self.features):
             raise ParameterError(f"features must be a tuple such as ({self.features!r},), not {self.features!r}")
         features = ImageFeatures(
             self.block_size, tuple(self.features), self.colour, self.position, self.size, self.sift_cell
@@ -318,13 +322,22 @@ class ImageSegmenter(PenaltySearch):
     # --- files
 
     @classmethod
-    def load(cls, path: str | Path, n_threads: int | None = None, cache: str | Path | None = None) -> ImageSegmenter:
-        """Opens a model file. The estimator can predict; its options are those that the file records."""
-        model = SegmenterModel.load(path, n_threads)
+    def load(
+        cls,
+        path: str | Path,
+        n_threads: int | None = None,
+        cache: str | Path | None = None,
+        features: Mapping[str, Function] | None = None,
+    ) -> ImageSegmenter:
+        """Open a model file. The estimator can predict; its options are those that the file records.
+
+        Files have no code: `features` is {name: function} for a model that was trained with functions as features.
+        """
+        model = SegmenterModel.load(path, n_threads, features)
         blocks = model.features
         segmenter = cls(
             block_size=blocks.block_size,
-            features=blocks.kinds,
+            features=(*blocks.kinds, *(part.function for part in blocks.custom if part.function is not None)),
             colour=blocks.colour,
             position=blocks.position,
             size=blocks.size,

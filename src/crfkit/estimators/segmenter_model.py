@@ -19,6 +19,7 @@ from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.estimators.graph_model import GraphModel, cheap_engine, ready_engine
 from crfkit.estimators.grid_images import GridEncoder
 from crfkit.estimators.segmenter_blocks import UPSAMPLING, full_size, interpolate
+from crfkit.features.custom import CustomFeatures, Function, handed_in
 from crfkit.features.image import Image, ImageFeatures
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import decode
@@ -149,7 +150,9 @@ class SegmenterModel:
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """(metadata, tensors)."""
         metadata, tensors = self.field.parts()
-        blocks = dataclasses.asdict(self.features)
+        blocks = self.features.options()
+        if self.features.custom:
+            blocks["functions"] = [[part.name, part.names] for part in self.features.custom]
         metadata = {
             **metadata,
             "image_features": blocks,
@@ -162,7 +165,7 @@ class SegmenterModel:
 
     @classmethod
     def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> SegmenterModel:
-        """Puts a model together again, checking that its parts belong together."""
+        """Puts a model together again, checking that its parts belong together; without the functions of features."""
         if contents.kind != KIND:
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected '{KIND}'")
         field = GraphModel.from_parts(replace(contents, kind="graph"), n_threads)
@@ -198,8 +201,21 @@ class SegmenterModel:
         modelfile.write(path, KIND, *self.parts())
 
     @classmethod
-    def load(cls, path: str | Path, n_threads: int | None = None) -> SegmenterModel:
-        return modelfile.load(path, cls.from_parts, n_threads)
+    def load(
+        cls, path: str | Path, n_threads: int | None = None, features: Mapping[str, Function] | None = None
+    ) -> SegmenterModel:
+        """Open a model file; `features` are the functions that it was trained with, by name."""
+
+        def ready(contents: modelfile.Contents, n_threads: int | None) -> SegmenterModel:
+            model = cls.from_parts(contents, n_threads)
+            return replace(model, features=replace(model.features, custom=handed_in(model.features.custom, features)))
+
+        return modelfile.load(path, ready, n_threads)
+
+    @classmethod
+    def load_weights(cls, path: str | Path) -> SegmenterModel:
+        """Open a model file to look at its weights: functions among its features are not needed, as for prediction."""
+        return modelfile.load(path, cls.from_parts, None)
 
 
 def with_options(engine: Any, **options: Any) -> Engine:
@@ -216,16 +232,26 @@ def grid(h: int, w: int) -> Graph:
 
 
 def _read_features(entry: Mapping[str, Any]) -> ImageFeatures:
-    known = {item.name for item in dataclasses.fields(ImageFeatures)}
+    known = {item.name for item in dataclasses.fields(ImageFeatures)} - {"custom"}
+    entry = dict(entry)
+    functions = entry.pop("functions", [])
     if not known - {"sift_cell"} <= set(entry) <= known or not isinstance(entry["kinds"], list):
         raise ModelFileError(f"the metadata entry 'image_features' is {entry!r}")
     size = entry["size"]
     if size is not None and not isinstance(size, list):
         raise ModelFileError(f"the metadata entry 'image_features' has the size {size!r}")
+    entry |= {"kinds": tuple(entry["kinds"]), "size": None if size is None else tuple(size)}
     try:
-        return ImageFeatures(**{**entry, "kinds": tuple(entry["kinds"]), "size": None if size is None else tuple(size)})
+        return ImageFeatures(**entry, custom=tuple(_read_function(function) for function in functions))
     except (CrfkitError, TypeError) as error:
         raise ModelFileError(f"inconsistent model: {error}") from None
+
+
+def _read_function(entry: Any) -> CustomFeatures:
+    match entry:
+        case [str(name), [_, *_] as names] if all(isinstance(of, str) for of in names):
+            return CustomFeatures(name, tuple(names))
+    raise ModelFileError(f"the metadata entry 'image_features' has the function {entry!r}")
 
 
 def learn_scales(values: list[Image]) -> tuple[Floats, Floats]:

@@ -1,11 +1,12 @@
-"""Features of image blocks: dense SIFT, C1 units, colour, position; with a cache on disk."""
+"""Features of image blocks: dense SIFT, C1 units, colour, position, functions of users; with a cache on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import numbers
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from crfkit import modelfile
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.c1 import C1_NAMES, block_means, c1_units
+from crfkit.features.custom import CustomFeatures, check_names, with_names
 from crfkit.features.sift import CELL, SIFT_NAMES, dense_sift
 
 Image = NDArray[np.float32]
@@ -33,11 +35,13 @@ class ImageFeatures:
     Parameters
     ----------
     block_size : side of a block in pixels; those at the lower and right border may be smaller
-    kinds : any of "sift" (128 features, :mod:`crfkit.features.sift`) and "c1" (34, :mod:`crfkit.features.c1`)
+    kinds : any of "sift" (128 features, :mod:`crfkit.features.sift`) and "c1" (34, :mod:`crfkit.features.c1`), and
+        functions of images, which become `custom`
     colour : the mean of R, G, B and of CIE L*, a*, b* (6 features)
     position : row and column of the block, from 0 to 1 (2 features)
     size : (height, width) to resize an image to beforehand; None keeps its size
     sift_cell : side of a SIFT cell in pixels, even; the patch around a block is four times as wide
+    custom : the functions among the features, which come last (:class:`crfkit.features.custom.CustomFeatures`)
 
     Examples
     --------
@@ -49,24 +53,30 @@ class ImageFeatures:
     """
 
     block_size: int = 2
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str | Callable[[Image], Any], ...] = KINDS
     colour: bool = False
     position: bool = False
     size: tuple[int, int] | None = None
     sift_cell: int = CELL
+    custom: tuple[CustomFeatures, ...] = ()
 
     def __post_init__(self) -> None:
         if not _whole(self.block_size) or self.block_size < 1:
             raise ParameterError(f"block_size must be an integer >= 1, not {self.block_size!r}")
         if not _whole(self.sift_cell) or self.sift_cell < 2 or self.sift_cell % 2:
             raise ParameterError(f"sift_cell must be an even integer >= 2, not {self.sift_cell!r}")
-        kinds = self.kinds
-        if isinstance(kinds, str) or not all(kind in KINDS for kind in kinds) or len(set(kinds)) < len(tuple(kinds)):
-            raise ParameterError(f"features must be a tuple of {', '.join(KINDS)}, not {kinds!r}")
+        given = self.kinds
+        if isinstance(given, str) or not all(callable(kind) or kind in KINDS for kind in given):
+            raise ParameterError(f"features must be a tuple of {', '.join(KINDS)} and functions, not {given!r}")
+        kinds = tuple(kind for kind in given if not callable(kind))
+        if len(set(kinds)) < len(kinds):
+            raise ParameterError(f"features must be a tuple of {', '.join(KINDS)}, each at most once, not {given!r}")
+        custom = (*self.custom, *(CustomFeatures.of(kind) for kind in given if callable(kind)))
+        check_names(custom)
         for name in ("colour", "position"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ParameterError(f"{name} must be True or False, not {getattr(self, name)!r}")
-        if not (kinds or self.colour or self.position):
+        if not (kinds or custom or self.colour or self.position):
             raise ParameterError("there are no features: name some, or set colour or position")
         size = self.size
         if size is not None:
@@ -78,13 +88,40 @@ class ImageFeatures:
         object.__setattr__(self, "kinds", tuple(kind for kind in KINDS if kind in kinds))
         object.__setattr__(self, "colour", bool(self.colour))
         object.__setattr__(self, "position", bool(self.position))
+        object.__setattr__(self, "custom", custom)
+        if all(part.names is not None for part in custom) and len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ParameterError(f"two features are named {twice!r}; give the function other feature_names")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the features, in order."""
+        """Of the features, in order: those of functions last."""
+        names = list(self._built_in_names)
+        for part in self.custom:
+            if part.names is None:
+                raise ParameterError(
+                    f"how many features the function {part.name!r} returns is known after an image only: call "
+                    "measured(image), or give the function feature_names"
+                )
+            names += part.names
+        return tuple(names)
+
+    @property
+    def _built_in_names(self) -> tuple[str, ...]:
         parts = {"sift": SIFT_NAMES, "c1": C1_NAMES}
-        names = [name for kind in self.kinds for name in parts[kind]]
+        names = [name for kind in KINDS if kind in self.kinds for name in parts[kind]]
         return (*names, *(COLOUR_NAMES if self.colour else ()), *(POSITION_NAMES if self.position else ()))
+
+    def options(self) -> dict[str, Any]:
+        """Return the options by name, without functions."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "custom"}
+
+    def measured(self, image: Image) -> ImageFeatures:
+        """Return the features with names for all that functions return, which are called with this image."""
+        if all(part.names is not None for part in self.custom):
+            return self
+        widths = [values.shape[2] for values in self._custom_values(image)]
+        return replace(self, custom=with_names(self.custom, widths))
 
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """(h, w), the grid of blocks of an image of this shape."""
@@ -93,16 +130,12 @@ class ImageFeatures:
 
     def compute(self, image: Image) -> Image:
         """[h, w, F] of an image [H, W] or [H, W, 3] with values from 0 to 1."""
-        h, w = self.blocks(image.shape)
-        if h * w > MOST_BLOCKS:
-            raise DataError(
-                f"an image of {image.shape[0]}×{image.shape[1]} pixels has {h * w} blocks; at most {MOST_BLOCKS} fit: "
-                "resize it (size) or take larger blocks (block_size)"
-            )
-        if self.size is not None:
-            from crfkit.readers.images import resize
+        parts = [*self._built_in_values(image), *self._custom_values(image)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
-            image = resize(image, self.size)
+    def _built_in_values(self, image: Image) -> list[Image]:
+        h, w = self.blocks(image.shape)
+        image = self._resized(image)
         grey = intensity(image)
         parts = []
         if "sift" in self.kinds:
@@ -115,12 +148,37 @@ class ImageFeatures:
         if self.position:
             rows, columns = (np.arange(h) + 0.5) / h, (np.arange(w) + 0.5) / w
             parts.append(np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).astype(np.float32))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        return parts
+
+    def _custom_values(self, image: Image) -> list[Image]:
+        if not self.custom:
+            return []
+        blocks, image = self.blocks(image.shape), self._resized(image)
+        return [part.compute(image, blocks, self.block_size) for part in self.custom]
+
+    def _resized(self, image: Image) -> Image:
+        h, w = self.blocks(image.shape)
+        if h * w > MOST_BLOCKS:
+            raise DataError(
+                f"an image of {image.shape[0]}×{image.shape[1]} pixels has {h * w} blocks; at most {MOST_BLOCKS} fit: "
+                "resize it (size) or take larger blocks (block_size)"
+            )
+        if self.size is None:
+            return image
+        from crfkit.readers.images import resize
+
+        return resize(image, self.size)
 
     def compute_cached(self, image: Image, folder: str | Path | None) -> Image:
-        """As `compute`, but kept in a folder, by a hash of the pixels and the options; damaged files are replaced."""
-        if folder is None:
+        """As `compute`, but kept in a folder, by a hash of the pixels and the options; damaged files are replaced.
+
+        What functions compute is never kept: a function that was changed cannot be told from what it was.
+        """
+        if folder is None or not self._built_in_names:
             return self.compute(image)
+        if self.custom:
+            built_in = replace(self, custom=()).compute_cached(image, folder)
+            return np.concatenate([built_in, *self._custom_values(image)], axis=-1)
         folder = Path(folder)
         shape = (*self.blocks(image.shape), len(self.names))
         path = folder / f"{self._key(image)}.features"
@@ -140,7 +198,7 @@ class ImageFeatures:
         return features
 
     def _key(self, image: Image) -> str:
-        options = json.dumps([VERSION, asdict(self), image.shape, str(image.dtype)], sort_keys=True)
+        options = json.dumps([VERSION, self.options(), image.shape, str(image.dtype)], sort_keys=True)
         digest = hashlib.blake2b(options.encode(), digest_size=20)
         digest.update(np.ascontiguousarray(image).view(np.uint8).data)
         return digest.hexdigest()
