@@ -15,6 +15,7 @@ from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import ParameterError, StopTraining
 from crfkit.estimators.graph_model import GraphModel, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.structure_refit import REFITS, Refit, refit_weights
 from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, Solution, least, within_an_error
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
@@ -25,6 +26,7 @@ from crfkit.result import Status
 
 LOSSES = ("pl", "likelihood")
 RULES = ("path", "cv", "ebic", "stability")
+REFITTING = ("cv", "ebic", "stability")  # rules whose model has no shrinkage
 FORMS = ("auto", "ising", "full")
 
 
@@ -39,6 +41,7 @@ class Learned:
     stability: dict[int, float]
     critical: float
     interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
+    refit: Refit | None = None  # how the weights of the chosen edges were made
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class StructureTraining:
     edge_strength: Any = "ebic"
     form: str = "auto"
     threshold: float = 0.75
+    refit: str = "auto"
 
     def check(self) -> None:
         """Raises ParameterError where an option is out of range."""
@@ -61,6 +65,7 @@ class StructureTraining:
             ("loss", self.loss, LOSSES),
             ("group_norm", search.group_norm, tuple(NORMS)),
             ("form", self.form, FORMS),
+            ("refit", self.refit, REFITS),
             ("inference", self.inference, ("auto", *ENGINES)),
         ):
             if (isinstance(value, str) or what != "inference") and value not in names:
@@ -120,6 +125,24 @@ class StructureTraining:
 
     def run(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
         """Chooses edges and weights."""
+        return self._refitted(self._selected(encoder, X, states, pairs))
+
+    def _refitted(self, learned: Learned) -> Learned:
+        """The chosen edges with the weights of the likelihood, where `refit` and the rule ask for that."""
+        rule, solution = self.edge_strength, learned.solution
+        wanted = self.refit == "likelihood" or (self.refit == "auto" and rule in REFITTING)
+        if not wanted or learned.interrupted:
+            by = "pseudo-likelihood" if self.loss == "pl" else "likelihood"
+            return replace(learned, refit=Refit(by if rule in REFITTING else f"penalised {by}"))
+        engine = solution.loss.engine if isinstance(solution.loss, StructureLikelihood) else None
+        own = engine if rule in REFITTING else None
+        try:
+            found, how = refit_weights(solution, self.search, self.refit, own)
+        except KeyboardInterrupt:
+            return replace(learned, interrupted=True)
+        return replace(learned, solution=found, refit=how)
+
+    def _selected(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
         table_of = self.tables(encoder, X, states)
         loss = self.make_loss(table_of(None), pairs)
         if isinstance(loss, StructurePseudoLikelihood):
@@ -192,6 +215,7 @@ class StructureTraining:
             "critical_strength": float(learned.critical),
             "path": [[s.strength, s.n_edges, s.score, s.error] for s in learned.steps],
             "chosen": learned.chosen,
+            "refit": None if learned.refit is None else learned.refit.record(),
             "stability": [[edge, share] for edge, share in learned.stability.items()],
         }
 
@@ -216,25 +240,6 @@ def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:
     loss, w = solution.loss, solution.w
     order = np.argsort(loss.block_index, kind="stable")  # nodes, −1, stay in front
     return loss.with_active(np.sort(loss.active_ids)), w[order]
-
-
-def edge_sizes(model: GraphModel) -> Floats:
-    """[E] the coupling of an Ising edge with its sign; else the length of its weights, free of what nodes could say.
-
-    A table is centred by its rows and columns first: T − row means − column means + mean.
-    """
-    _, edges = model.field.unpack(model.w)  # [E, B, F]
-    if model.field.edge_form == "ising":
-        flat = edges[:, 0, :]
-        return np.array(flat[:, 0] if flat.shape[1] == 1 else np.linalg.norm(flat, axis=1))
-    K = model.field.max_states
-    sizes = np.zeros(len(edges))
-    ends: Any = model.field.n_states[model.field.edge_ends] if model.field.edge_ends is not None else []
-    for e, (first, second) in enumerate(ends):
-        T = edges[e].reshape(K, K, -1)[:first, :second]
-        T = T - T.mean(axis=0, keepdims=True) - T.mean(axis=1, keepdims=True) + T.mean(axis=(0, 1), keepdims=True)
-        sizes[e] = np.linalg.norm(T)
-    return sizes
 
 
 def _number(name: str, value: Any, least: float, most: float = math.inf) -> None:
