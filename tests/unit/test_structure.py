@@ -225,7 +225,7 @@ def test_data_that_cannot_be_used(small):
         (Y[:, 0], "Y must be"),
     ):
         with pytest.raises(DataError, match=match):
-            StructureLearner().fit(bad)
+            StructureLearner(missing="error").fit(bad)
     with pytest.raises(DataError, match="X has 3 rows"):
         StructureLearner().fit(Y, np.zeros((3, 2)))
     with pytest.raises(ParameterError, match="form='ising' is for two labels; column y0 has 3"):
@@ -273,7 +273,10 @@ def test_mean_field_that_jumps_is_not_passed_over():
     Y = rng.integers(0, 2, (200, 5))
     for i, j in ((0, 1), (2, 4)):
         Y[:, j] = np.where(rng.random(200) < 0.7, Y[:, i], Y[:, j])
-    with pytest.warns(ConvergenceWarning, match="another `inference`"):
+    with (
+        pytest.warns(UserWarning, match="by mean-field is a bound"),
+        pytest.warns(ConvergenceWarning, match="another `inference`"),
+    ):
         StructureLearner("grafting-light", "likelihood", "mean-field", edge_strength=10.0).fit(Y)
 
 
@@ -337,6 +340,6 @@ def test_verbose(small, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines.pop() == "weights by exact likelihood"
     assert 1 < len(lines) <= 5
-    assert all(line.startswith("strength ") for line in lines)
+    assert all(line.startswith("penalty λ ") for line in lines)
     StructureLearner(edge_strength=20.0, verbose=2).fit(small[0])
     assert "iteration    1" in capsys.readouterr().out

@@ -20,7 +20,9 @@ from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.pairwise import print_row
 from crfkit.estimators.solver_options import SolverOptions, make_seed
-from crfkit.estimators.structure_data import candidate_pairs, learn_table
+from crfkit.estimators.structure_bins import bin_numbers, check_table_options
+from crfkit.estimators.structure_data import candidate_pairs, complete_rows, learn_table
+from crfkit.estimators.structure_empty import best_edge, concern_of_engine
 from crfkit.estimators.structure_prediction import PredictionMixin
 from crfkit.estimators.structure_search import PathStep, Search
 from crfkit.estimators.structure_training import StructureTraining
@@ -86,6 +88,9 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
     n_threads : None for all cores
     random_state : the seed of folds and random halves; None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
+    missing : "drop" leaves out rows with missing labels (None, NaN) and warns how many; "error" refuses them
+    bins : cuts columns of numbers with more than this many different values into as many groups of about equal size;
+        None refuses numbers with more than 24 values
 
     Attributes
     ----------
@@ -141,6 +146,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        missing: str = "drop",
+        bins: int | None = None,
     ) -> None:
         self.method = method
         self.loss = loss
@@ -163,6 +170,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
+        self.missing = missing
+        self.bins = bins
 
     # --- training
 
@@ -197,6 +206,9 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         far is kept and KeyboardInterrupt is raised.
         """
         training = self._training(callbacks)
+        check_table_options(self.missing, self.bins)
+        Y, X = complete_rows(Y, X, self.missing)
+        Y, cuts = bin_numbers(Y, self.bins)
         encoder, states = learn_table(Y, X, bool(self.edge_features))
         constant = np.flatnonzero((states == states[0]).all(axis=0))
         if len(constant) and self.node_strength == 0:
@@ -205,11 +217,13 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
                 f"column {name} is constant: its bias is infinite without a penalty; node_strength > 0"
             )
         pairs = candidate_pairs(self.candidates, encoder.variables)
+        if self.loss == "likelihood" and (said := concern_of_engine(self.inference)):
+            warnings.warn(said, UserWarning, stacklevel=2)
         threads = count_threads(self.n_threads)
         # One thread for products of matrices this small: BLAS waits for others actively, to the harm of all.
         with using_threads(threads), threadpool_limits(1, "blas"):
             learned = training.run(encoder, X, states, pairs)
-        model = training.model(encoder, learned)
+        model = training.model(encoder, learned, cuts)
         self._set_model(model)
         self.result_: Result | None = learned.solution.result
         self.inference_status_ = None
@@ -217,7 +231,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         if learned.interrupted:
             raise KeyboardInterrupt(str(Status.INTERRUPTED))
         if not len(self.edges_):
-            why = f"the edge strength is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
+            why = f"the penalty λ is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
+            why += best_edge(learned, training.search, encoder.variables)
             none = len(encoder.variables) == 1 or (pairs is not None and not len(pairs))
             warnings.warn(
                 f"no edge was selected: {'there are no pairs to choose from' if none else why}; the graph is empty",
@@ -290,4 +305,4 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
 
 
 def _print_step(step: PathStep) -> None:
-    print(f"strength {step.strength:.6g}  edges {step.n_edges}", flush=True)
+    print(f"penalty λ {step.strength:.6g}  edges {step.n_edges}", flush=True)

@@ -14,6 +14,7 @@ from crfkit.errors import DataError
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.solver_options import make_seed
+from crfkit.estimators.structure_bins import apply_cuts
 from crfkit.estimators.structure_scores import Scored, best_inference, score_rows
 from crfkit.inference.engines import choose_engine
 from crfkit.inference.marginals import InferenceStatus
@@ -33,6 +34,11 @@ class PredictionMixin:
 
     def _encoder(self) -> TableEncoder:
         raise NotImplementedError
+
+    def _grouped(self, Y: Any) -> Any:
+        """Y with the groups of numbers that training has made (`bins`)."""
+        record: Any = self._fitted().training["structure"]
+        return apply_cuts(Y, record.get("bins") or {})
 
     def predict(self, X: Any = None) -> Any:
         """Labels [samples, variables]. With inputs: the most probable labelling given X. Without: X is a table like Y,
@@ -61,6 +67,7 @@ class PredictionMixin:
     def complete(self, Y: Any, X: Any = None) -> Any:
         """Y with the labels that are missing (None, NaN) filled in: the most probable ones given all others."""
         model, encoder = self._fitted(), self._encoder()
+        Y = self._grouped(Y)
         data = encoder.encode(X, Y)
         found = model.best(data, encoder.encode_labels(Y, data, X))
         return encoder.labels(found.labels, data, X)
@@ -92,6 +99,7 @@ class PredictionMixin:
 
     def _scored(self, Y: Any, X: Any) -> Scored:
         model, encoder = self._fitted(), self._encoder()
+        Y = self._grouped(Y)
         data = encoder.encode(X, Y)
         states = encoder.encode_labels(Y, data, X)
         if (states < 0).any():
@@ -119,6 +127,7 @@ class PredictionMixin:
         Tree-reweighted inference bounds log Z from above, mean field from below.
         """
         model, encoder = self._fitted(), self._encoder()
+        Y = self._grouped(Y)
         data = encoder.encode(X, Y)
         states = encoder.encode_labels(Y, data, X)
         if (states < 0).any():
@@ -136,7 +145,7 @@ class PredictionMixin:
             raise DataError(
                 "the field has no inputs: give a table like Y, and each variable is predicted from the others"
             )
-        states: Ids = encoder.states(Y)
+        states: Ids = encoder.states(self._grouped(Y))
         if (states < 0).any():
             row, i = np.argwhere(states < 0)[0].tolist()
             raise DataError(

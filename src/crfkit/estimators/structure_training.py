@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,7 @@ from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import ParameterError, StopTraining
 from crfkit.estimators.graph_model import GraphModel, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.structure_inputs import InputScaling
 from crfkit.estimators.structure_refit import REFITS, Refit, refit_weights
 from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, Solution, least, within_an_error
 from crfkit.inference.engines import ENGINES
@@ -42,6 +44,7 @@ class Learned:
     critical: float
     interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
     refit: Refit | None = None  # how the weights of the chosen edges were made
+    scaling: InputScaling | None = None  # of the inputs that the weights are for
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,10 @@ class StructureTraining:
                 f"form='ising' is for two labels; column {encoder.variables[i]} has {n_states[i]}: use form='full'"
             )
         ising = bool((n_states == 2).all()) and self.form != "full"
-        inputs, own = encoder.inputs(X)
+        inputs, own = dense_inputs(encoder, X)
         if inputs is not None:
-            inputs = inputs if isinstance(inputs, np.ndarray) else inputs.toarray()
+            inputs, own = InputScaling.of(inputs, own).apply(inputs, own)
+            assert inputs is not None
             inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
 
         def of(rows: Ints | None = None) -> Observations:
@@ -119,13 +123,24 @@ class StructureTraining:
             return StructurePseudoLikelihood(table, pairs)
         options = self.search.options
         name = learning_engine(table, pairs) if self.inference == "auto" else self.inference
+        if self.inference == "auto" and name != "junction":
+            warnings.warn(
+                "exact inference on the graph of all candidates is too expensive: edges are chosen by "
+                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the chosen edges are "
+                "those of the likelihood where that is possible (refit='auto')",
+                UserWarning,
+                stacklevel=5,
+            )
+            return StructurePseudoLikelihood(table, pairs)
         graph, K = StructureLikelihood(table, pairs).graph, int(table.n_states.max())
         engine = ready_engine(name, graph, K, options.n_threads, options.seed)
         return StructureLikelihood(table, pairs, (), engine)
 
     def run(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
         """Chooses edges and weights."""
-        return self._refitted(self._selected(encoder, X, states, pairs))
+        learned = self._refitted(self._selected(encoder, X, states, pairs))
+        inputs, own = dense_inputs(encoder, X)
+        return replace(learned, scaling=None if inputs is None else InputScaling.of(inputs, own))
 
     def _refitted(self, learned: Learned) -> Learned:
         """The chosen edges with the weights of the likelihood, where `refit` and the rule ask for that."""
@@ -188,12 +203,14 @@ class StructureTraining:
             kept = step.refitted or search.refit(step.solution)
         return Learned(kept, step.strength, steps, chosen, shares, critical, interrupted)
 
-    def model(self, encoder: TableEncoder, learned: Learned) -> GraphModel:
+    def model(self, encoder: TableEncoder, learned: Learned, cuts: dict[str, list[float]] | None = None) -> GraphModel:
         """A model of the edges that were chosen, in the order of their ends."""
         loss, w = in_order(learned.solution)
+        if learned.scaling is not None:
+            w = learned.scaling.original(w, loss.field, encoder.edge_inputs)
         fitted = replace(encoder, structure=loss.graph)
         result, options = learned.solution.result, self.search.options
-        record: dict[str, Any] = {"structure": self._record(learned)}
+        record: dict[str, Any] = {"structure": self._record(learned) | ({"bins": cuts} if cuts else {})}
         if result is not None:
             record |= {
                 "objective": result.objective,
@@ -216,6 +233,7 @@ class StructureTraining:
             "path": [[s.strength, s.n_edges, s.score, s.error] for s in learned.steps],
             "chosen": learned.chosen,
             "refit": None if learned.refit is None else learned.refit.record(),
+            **({} if learned.scaling is None else {"input_scales": learned.scaling.record()}),
             "stability": [[edge, share] for edge, share in learned.stability.items()],
         }
 
@@ -233,6 +251,12 @@ def _gathered(path: Iterator[PathStep]) -> tuple[list[PathStep], bool]:
             raise
         return steps, True
     return steps, False
+
+
+def dense_inputs(encoder: TableEncoder, X: Any) -> tuple[Floats | None, Floats | None]:
+    """(the features of rows as a dense matrix, those of variables)."""
+    inputs, own = encoder.inputs(X)
+    return inputs if inputs is None or isinstance(inputs, np.ndarray) else inputs.toarray(), own
 
 
 def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:

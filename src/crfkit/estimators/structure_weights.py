@@ -3,6 +3,7 @@
 Rows and columns of an edge's table are centred, T − row means − column means + mean. What that takes out goes to the
 nodes, which are centred too: the same field, and the only such parameters. A pair of two-label variables then has the
 table J·[[1, −1], [−1, 1]], and J is its signed coupling whatever the other columns of the table are.
+What a table says of one variable given a feature of the other has no place in a node, and stays.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ class Parameters:
         K = np.array(encoder.n_states)
         n_own, n_shared = encoder.n_own, len(encoder.feature_names) - encoder.n_own
         for e, (i, j) in enumerate(encoder.structure.edges.tolist()):
-            T = edges[e, :, : K[i], : K[j]].copy()
-            rows, columns, mean = T.mean(axis=2), T.mean(axis=1), T.mean(axis=(1, 2))
-            edges[e] = 0.0
-            edges[e, :, : K[i], : K[j]] = T - rows[:, :, None] - columns[:, None, :] + mean[:, None, None]
+            T = edges[e, :, : K[i], : K[j]]
             for f in range(T.shape[0]):
+                rows, columns, mean = T[f].mean(axis=1), T[f].mean(axis=0), T[f].mean()
                 here, there = _places(f, n_shared, n_own)
                 if here is not None:
-                    nodes[i, here, : K[i]] += rows[f]
+                    T[f] -= rows[:, None] - mean
+                    nodes[i, here, : K[i]] += rows
                 if there is not None:
-                    nodes[j, there, : K[j]] += columns[f]
+                    T[f] -= columns[None, :] - mean
+                    nodes[j, there, : K[j]] += columns
+                T[f] -= mean
         for i, k in enumerate(K):
             nodes[i, :, :k] -= nodes[i, :, :k].mean(axis=1, keepdims=True)
             nodes[i, :, k:] = 0.0
