@@ -117,3 +117,41 @@ def test_auto_is_exact_or_pseudo_likelihood():
         found = StructureLearner(loss="likelihood", edge_strength=40.0).fit(Y)
     plain = StructureLearner(edge_strength=40.0).fit(Y)
     np.testing.assert_allclose(found.model_.w, plain.model_.w)
+
+
+class Frame:
+    """What is used of a pandas data frame with ordered categories."""
+
+    class Ordered:
+        ordered = True
+        categories = ("never", "sometimes", "often", "always")
+
+    class Plain:
+        ordered = False
+
+    def __init__(self, values):
+        self.values = values
+        self.columns = ["how often", "other"]
+        self.dtypes = [self.Ordered(), self.Plain()]
+
+    def to_numpy(self):
+        return self.values
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_ordered_categories_keep_their_order(tmp_path):
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 4, 500)
+    other = np.where(level + rng.normal(size=500) > 1.5, "yes", "no")
+    values = np.column_stack([np.array(Frame.Ordered.categories)[level], other]).astype(object)
+    found = StructureLearner().fit(Frame(values))
+    assert found.classes_[0].tolist() == list(Frame.Ordered.categories)
+    assert [e[:2] for e in found.edges_] == [("how often", "other")]
+    slopes = [found.edge_weights_[("how often", "other"), "intercept", (c, "yes")] for c in Frame.Ordered.categories]
+    assert slopes == sorted(slopes)
+    found.save(tmp_path / "m.crf")
+    again = StructureLearner.load(tmp_path / "m.crf")
+    assert again.edge_weights_ == found.edge_weights_
+    assert (again.predict(Frame(values)) == found.predict(Frame(values))).all()

@@ -81,7 +81,7 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
             raise DataError(f"Y has no label at row {row}, column {name}: fill it in, or drop the row or the column")
-        classes = np.unique(values)
+        classes = in_given_order(np.unique(values), Y, name)
         if len(classes) > 2 and (2 * len(classes) > n or (len(classes) > MOST and classes.dtype.kind in "iuf")):
             number = classes.dtype.kind in "iuf"
             raise DataError(
@@ -117,6 +117,18 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
             "as well be to the other"
         )
     return encoder, states
+
+
+def in_given_order(classes: Labels, Y: Any, name: str) -> Labels:
+    """The labels of a column in the order of its categories, where a data frame says that they are ordered."""
+    kinds = getattr(Y, "dtypes", None)
+    if kinds is None or not hasattr(Y, "columns"):
+        return classes
+    kind = dict(zip(map(str, Y.columns), kinds, strict=True)).get(name)
+    if not getattr(kind, "ordered", False):
+        return classes
+    ranks = {label: k for k, label in enumerate(list(kind.categories))}  # type: ignore[union-attr]
+    return classes[np.argsort([ranks[label] for label in classes.tolist()], kind="stable")]
 
 
 def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:

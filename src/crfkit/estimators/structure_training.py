@@ -126,8 +126,8 @@ class StructureTraining:
         if self.inference == "auto" and name != "junction":
             warnings.warn(
                 "exact inference on the graph of all candidates is too expensive: edges are chosen by "
-                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the chosen edges are "
-                "those of the likelihood where that is possible (refit='auto')",
+                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the "
+                "chosen edges are those of the likelihood where that is possible (refit='auto')",
                 UserWarning,
                 stacklevel=5,
             )
