@@ -9,7 +9,7 @@ from structure_cases import ISING, planted
 from crfkit import StructureLearner
 from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
-from crfkit.estimators import structure_refit
+from crfkit.estimators import structure_final
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.annealed import Annealed
 from crfkit.inference.junction import Junction
@@ -64,8 +64,8 @@ def test_the_refit_is_the_optimum_of_the_likelihood():
 def test_particles_stand_in_for_exact_inference(seed, monkeypatch):
     Y = clusters(seed, p=10, rows=1000)
     exact = StructureLearner(ebic_gamma=0.0).fit(Y)
-    monkeypatch.setattr(structure_refit, "PATIENCE", 0.0)
-    monkeypatch.setattr(structure_refit.Graph, "is_forest", False)
+    monkeypatch.setattr(structure_final, "PATIENCE", 0.0)
+    monkeypatch.setattr(structure_final.Graph, "is_forest", False)
     sampled = StructureLearner(ebic_gamma=0.0).fit(Y)
     assert [e[:2] for e in sorted(sampled.edges_)] == [e[:2] for e in sorted(exact.edges_)]
     assert sampled.refit_["by"] in ("sampled likelihood", "pseudo-likelihood")
@@ -76,9 +76,9 @@ def test_particles_stand_in_for_exact_inference(seed, monkeypatch):
 
 def test_a_field_that_does_not_match_is_said(monkeypatch):
     Y = clusters(0)
-    monkeypatch.setattr(structure_refit, "PATIENCE", 0.0)
-    monkeypatch.setattr(structure_refit, "sampled_weights", lambda *args: (args[5], 0))
-    monkeypatch.setattr(structure_refit, "OFF", 0.0)
+    monkeypatch.setattr(structure_final, "PATIENCE", 0.0)
+    monkeypatch.setattr(structure_final, "sampled_weights", lambda *args: (args[5], 0))
+    monkeypatch.setattr(structure_final, "OFF", 0.0)
     with pytest.warns(UserWarning, match=r"does not match the data: a marginal differs .* by 0\.\d"):
         StructureLearner().fit(Y)
 

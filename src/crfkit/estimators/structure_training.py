@@ -16,8 +16,8 @@ from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import ParameterError, StopTraining
 from crfkit.estimators.graph_model import GraphModel, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.structure_final import REFITS, Refit, refit_weights
 from crfkit.estimators.structure_inputs import InputScaling
-from crfkit.estimators.structure_refit import REFITS, Refit, refit_weights
 from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, Solution, least, within_an_error
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
