@@ -78,10 +78,10 @@ def peak_memory(command: list[str]) -> int:
 CRFSUITE_CHILD = """
 import sys, pycrfsuite
 from crfkit.features import Template
-from crfkit.readers.columns import _sequences
+from crfkit.readers.columns import ColumnFile, _sequences
 template = Template.read(sys.argv[2])
 trainer = pycrfsuite.Trainer(verbose=False)
-for rows in _sequences(sys.argv[1], 2):
+for rows in _sequences(ColumnFile(sys.argv[1]), True):
     trainer.append([u for u, _ in template.expand([list(r[:-1]) for r in rows])], [r[-1] for r in rows])
 trainer.select("lbfgs")
 trainer.set_params({"c1": 0.0, "c2": 1.0, "max_iterations": 10})
@@ -189,8 +189,8 @@ class Bench:
         crfkit = [sys.executable, "-m", "crfkit"]
         result: dict[str, Any] = {}
         for name, options in {
-            "crfpp": ["--C", "1"],
-            "crfpp_cut3": ["--C", "1", "--min-frequency", "3", "--tolerance", "5e-6"],
+            "crfpp": ["--C", "1", "--all-states"],
+            "crfpp_cut3": ["--C", "1", "--all-states", "--min-frequency", "3", "--tolerance", "5e-6"],
             "observed": ["--c2", "1", "--observed-states"],
         }.items():
             model, log = self.folder / f"{name}.crf", self.folder / f"{name}.jsonl"

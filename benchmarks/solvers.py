@@ -323,7 +323,7 @@ def able(name: str) -> bool:
 
 def least(problem: Problem, limit: float) -> float:
     """The optimum by TRON: ‖g‖ ≤ 1e-6‖g₀‖ leaves some 1e-7 of it."""
-    start = problem.minimize(Auto(max_iterations=0)).w
+    start = problem.minimize(Auto(epochs=10, max_iterations=10)).w
     solver = Tron(stopping=GradientBelow.of_first(problem))
     result = problem.minimize(solver, callbacks=[Until(limit)], w0=start)
     say(f"best value {result.value:.4f}: {result.status.name}")
@@ -372,7 +372,7 @@ def work_until(solver: Any, row: TraceRow, product: float, n_sequences: int) -> 
 def tron(bench: Bench) -> Report:
     problem = bench.conll
     rule = GradientBelow.of_first(problem)
-    warm = problem.minimize(Auto(max_iterations=0))
+    warm = problem.minimize(Auto(epochs=10, max_iterations=10))
     options: Report = {"stopping": rule, "max_iterations": MANY}
     runs = {
         "tron": (Tron(**options), None),

@@ -185,7 +185,7 @@ private:
             const size_t n = cells.size() - before;
             if (t == 0) n_columns = n;
             if (n != n_columns)
-                throw BadInput(at(t) + std::to_string(n) + " column(s), but the tokens before have " +
+                throw BadInput(at(t) + counted(static_cast<int64_t>(n), "column") + ", but the tokens before have " +
                                std::to_string(n_columns));
         }
         const Columns x{cells.data(), static_cast<int64_t>(size_of(rows)), static_cast<int64_t>(n_columns)};
@@ -225,8 +225,8 @@ private:
         int64_t column = n;  // the first that is missing and named
         while (rules_->line_numbers[static_cast<size_t>(column)] == 0) ++column;
         throw BadInput(where + "line " + std::to_string(rules_->line_numbers[static_cast<size_t>(column)]) +
-                       " of the template names column " + std::to_string(column) + ", but there are only " +
-                       std::to_string(n) + " feature column(s), numbered from 0");
+                       " of the template names column " + std::to_string(column) + ", but there " +
+                       (n == 1 ? "is" : "are") + " only " + counted(n, "feature column") + ", numbered from 0");
     }
 
     void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line) {

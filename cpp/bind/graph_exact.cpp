@@ -80,13 +80,13 @@ void bind_graph_exact(nb::module_& m) {
         "cyclic", [](const TreePlan& plan) { return plan.cyclic; }, "The first graph that has a cycle; -1: none.");
     bind_engine<tree_marginals, tree_decode, tree_sample>(tree);
 
-    nb::class_<Elimination>(m, "Elimination", "Orders in which to eliminate the nodes of graphs, by min-fill.")
+    nb::class_<Elimination>(m, "Elimination", "Orders in which to eliminate the nodes of graphs.")
         .def(
             "__init__",
-            [](Elimination* self, const Graph& graph, int64_t limit, int64_t budget) {
-                interruptible([&] { new (self) Elimination(graph, limit, budget, poll_signals); });
+            [](Elimination* self, const Graph& graph, int64_t n_states, int64_t limit, int64_t budget) {
+                interruptible([&] { new (self) Elimination(graph, n_states, limit, budget, poll_signals); });
             },
-            "graph"_a, "limit"_a, "budget"_a, nb::keep_alive<1, 2>())
+            "graph"_a, "n_states"_a, "limit"_a, "budget"_a, nb::keep_alive<1, 2>())
         .def_prop_ro(
             "stopped", [](const Elimination& e) { return e.stopped; }, "The graph without an order; -1: none.")
         .def_prop_ro(

@@ -46,6 +46,10 @@ size_t find_invalid_utf8(std::string_view text) {
     return std::string_view::npos;
 }
 
+std::string counted(int64_t n, std::string_view noun) {
+    return std::to_string(n) + ' ' + std::string(noun) + (n == 1 ? "" : "s");
+}
+
 void ColumnParser::feed(std::string_view bytes, const Sink& sink) {
     text_.append(bytes);
     for (;;) {
@@ -77,9 +81,14 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
     if (line_ == 1 && text_.compare(begin, 3, "\xef\xbb\xbf") == 0) begin += 3;
     if (end > begin && text_[end - 1] == '\r') --end;
     const std::string_view line(text_.data() + begin, end - begin);
-    if (const size_t bad = find_invalid_utf8(line); bad != std::string_view::npos)
-        throw InputError{line_,
-                         "not UTF-8 at byte " + std::to_string(bad + 1) + " of the line; convert the file to UTF-8"};
+    if (const size_t bad = find_invalid_utf8(line); bad != std::string_view::npos) {
+        constexpr const char* digits = "0123456789ABCDEF";
+        const auto byte = static_cast<unsigned char>(line[bad]);
+        throw InputError{line_, "not UTF-8 at byte " + std::to_string(bad + 1) + " of the line (0x" +
+                                    digits[byte >> 4] + digits[byte & 15] +
+                                    "); name the encoding of the file, as in --encoding latin-1 or, in Python, "
+                                    "encoding='latin-1'"};
+    }
     int64_t n = 0;
     for (size_t i = 0; i < line.size();) {
         if (is_separator(line[i])) {
@@ -100,8 +109,7 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
     if (lines_.empty()) first_line_ = line_;
     if (n_columns_ == 0) n_columns_ = n;
     if (n != n_columns_)
-        throw InputError{line_,
-                         std::to_string(n) + " column(s), but the lines before have " + std::to_string(n_columns_)};
+        throw InputError{line_, counted(n, "column") + ", but the lines before have " + std::to_string(n_columns_)};
     if (n < least_columns_)
         throw InputError{line_, "1 column, but a feature column and, last, the label column are needed"};
     lines_.push_back({begin, end - begin});

@@ -20,6 +20,9 @@ struct InputError {
 // The offset of the first byte of `text` that is not UTF-8, or npos.
 size_t find_invalid_utf8(std::string_view text);
 
+// "1 column", "2 columns": a number with its noun.
+std::string counted(int64_t n, std::string_view noun);
+
 class ColumnParser {
 public:
     // Called with each whole sequence, its raw lines (without line ends) and the number of its first

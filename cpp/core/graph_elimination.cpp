@@ -6,6 +6,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "graph_sweep.hpp"
 #include "hash.hpp"
 #include "parallel.hpp"
 
@@ -18,6 +19,7 @@ constexpr int64_t kBeyond = 20'000'000;  // steps after the limit is passed: som
 struct Search {
     int64_t limit, budget;
     Interrupt& interrupt;
+    bool limit_found = false;  // whether there is an order within the limit
     int64_t work = 0, work_beyond = 0;
 
     // Whether to give up, after so many more steps with cliques of so many nodes.
@@ -25,7 +27,7 @@ struct Search {
         interrupt.check(0);
         work += steps;
         if (clique > limit) work_beyond += steps;
-        return work > budget || work_beyond > kBeyond;
+        return work > budget || work_beyond > (limit_found ? 0 : kBeyond);
     }
 };
 
@@ -156,8 +158,8 @@ private:
     int64_t stamp_ = 0;
 };
 
-// False if the search was given up; cliques.width is then a lower bound.
-bool find_order(Cliques& cliques, Search& search) {
+// By min-fill. False if the search was given up; cliques.width is then a lower bound of this order's.
+bool min_fill(Cliques& cliques, Search& search) {
     const int64_t n = cliques.n_nodes;
     Remains remains(n, cliques.edges);
     std::vector<int64_t> rank;
@@ -199,9 +201,33 @@ bool find_order(Cliques& cliques, Search& search) {
     return true;
 }
 
+double entries(const Cliques& cliques, int64_t K) {
+    double total = 0.0;
+    for (int64_t t = 0; t < cliques.n_nodes; ++t)
+        total += std::pow(static_cast<double>(K), static_cast<double>(cliques.size(t)));
+    return total;
+}
+
+// The cheaper of a min-fill order and a sweep, by the entries of all tables. Min-fill is better on most graphs, a
+// sweep on grids and others that are long or wide everywhere alike. False if the search was given up.
+bool find_order(Cliques& cliques, int64_t K, Search& search) {
+    const Sweeps sweeps(cliques, K, search.interrupt);
+    const Sweep& sweep = sweeps.best();
+    search.limit_found = sweep.width < search.limit;  // then min-fill need not go on with cliques larger than that
+    const bool found = min_fill(cliques, search);
+    if (found && entries(cliques, K) <= sweep.entries) return true;
+    if (!found && sweep.width >= search.limit) {
+        cliques.width = std::min(cliques.width, sweep.width);
+        return false;
+    }
+    sweeps.write(cliques);
+    return true;
+}
+
 }  // namespace
 
-Elimination::Elimination(const Graph& graph, int64_t limit, int64_t budget, const std::function<bool()>& poll)
+Elimination::Elimination(const Graph& graph, int64_t K, int64_t limit, int64_t budget,
+                         const std::function<bool()>& poll)
     : graph(graph) {
     Interrupt interrupt(poll);
     Search search{limit, budget, interrupt};
@@ -230,7 +256,7 @@ Elimination::Elimination(const Graph& graph, int64_t limit, int64_t budget, cons
         shapes.back().edges = std::move(edges);
         shapes.back().n_nodes = n;
         edges = {};
-        const bool found = find_order(shapes.back(), search);
+        const bool found = find_order(shapes.back(), K, search);
         if (!found || shapes.back().width > width) {
             widest = g;
             width = shapes.back().width;
@@ -244,13 +270,11 @@ Elimination::Elimination(const Graph& graph, int64_t limit, int64_t budget, cons
 }
 
 std::pair<int64_t, double> Elimination::most_entries(int64_t K) const {
-    std::vector<double> entries(shapes.size());
-    for (size_t shape = 0; shape < shapes.size(); ++shape)
-        for (size_t t = 0; t < shapes[shape].order.size(); ++t)
-            entries[shape] += std::pow(static_cast<double>(K), static_cast<double>(shapes[shape].size(t)));
     if (shapes.empty()) return {-1, 0.0};
-    const auto most = std::max_element(entries.begin(), entries.end());
-    const auto graph = std::find(shape_of.begin(), shape_of.end(), static_cast<int32_t>(most - entries.begin()));
+    std::vector<double> needed;
+    for (const Cliques& shape : shapes) needed.push_back(entries(shape, K));
+    const auto most = std::max_element(needed.begin(), needed.end());
+    const auto graph = std::find(shape_of.begin(), shape_of.end(), static_cast<int32_t>(most - needed.begin()));
     return {graph - shape_of.begin(), *most};
 }
 

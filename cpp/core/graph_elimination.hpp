@@ -1,4 +1,4 @@
-// Elimination orders by min-fill: which cliques exact inference on a graph needs.
+// Elimination orders by min-fill or by a sweep: which cliques exact inference on a graph needs.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@ struct Cliques {
     int64_t size(int64_t t) const { return starts[t + 1] - starts[t]; }
 };
 
-// The orders of all graphs; graphs of the same local structure share one.
+// The orders of all graphs, those of the fewest table entries for K states; graphs of the same local structure share
+// one.
 // Where a clique has more than `limit` nodes the search for orders goes on only for a little while, since it is
 // then of use only to say how large the cliques are; after `budget` steps it stops in any case.
 struct Elimination {
-    Elimination(const Graph& graph, int64_t limit, int64_t budget, const std::function<bool()>& poll);
+    Elimination(const Graph& graph, int64_t K, int64_t limit, int64_t budget, const std::function<bool()>& poll);
 
     const Graph& graph;
     std::vector<Cliques> shapes;

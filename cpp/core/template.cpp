@@ -76,9 +76,13 @@ Template parse_template(std::string_view text) {
         text.remove_prefix(std::min(end + 1, text.size()));
         while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
             line.remove_suffix(1);
-        if (line.empty() || line[0] == '#') continue;
-        if (line[0] != 'U' && line[0] != 'B')
-            throw TemplateError{number, "'" + std::string(line) + "' starts with neither U (unigram) nor B (bigram)"};
+        const size_t first = line.find_first_not_of(" \t");
+        if (first == std::string_view::npos || line[first] == '#') continue;
+        if (line[0] != 'U' && line[0] != 'B') {
+            std::string message = "'" + std::string(line) + "' starts with neither U (unigram) nor B (bigram)";
+            if (first > 0) message += "; remove the blanks before it";
+            throw TemplateError{number, message};
+        }
         TemplateLine parsed = parse_line(line, number);
         note_columns(result, parsed, number);
         if (line == "B") {

@@ -8,7 +8,6 @@ L2(strength=0.5)
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 # Loaded when first asked for: the command line and tagging do not need scikit-learn.
@@ -32,8 +31,11 @@ _HOME = {
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
     "PathPoint": "crfkit.path",
+    "Refiner": "crfkit.estimators.refiner",
     "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
+    "convert_tags": "crfkit.schemes",
+    "detect_scheme": "crfkit.schemes",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
     "read_table": "crfkit.readers.tables",
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.graph_model import GraphModel as GraphModel
     from crfkit.estimators.graph_samples import GraphSample as GraphSample
     from crfkit.estimators.grid import GridCRF as GridCRF
+    from crfkit.estimators.refiner import Refiner as Refiner
     from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
     from crfkit.estimators.structure import StructureLearner as StructureLearner
     from crfkit.features import Template as Template
@@ -66,12 +69,19 @@ if TYPE_CHECKING:
     from crfkit.penalties import NoPenalty as NoPenalty
     from crfkit.readers import read_columns as read_columns
     from crfkit.readers.tables import read_table as read_table
+    from crfkit.schemes import convert_tags as convert_tags
+    from crfkit.schemes import detect_scheme as detect_scheme
 
-__version__ = version("crfkit")
+    __version__: str
+
 __all__ = [*_HOME]  # noqa: PLE0604 - names, and each can be asked for
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("crfkit")
     if name not in _HOME:
         raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -1,3 +1,3 @@
-from crfkit.cli.main import main
+from crfkit.cli.entry import main
 
 main()

@@ -351,9 +351,9 @@ class TreePlan:
         """Independent labellings."""
 
 class Elimination:
-    """Orders in which to eliminate the nodes of graphs, by min-fill."""
+    """Orders in which to eliminate the nodes of graphs."""
 
-    def __init__(self, graph: Graph, limit: int, budget: int) -> None: ...
+    def __init__(self, graph: Graph, n_states: int, limit: int, budget: int) -> None: ...
 
     @property
     def stopped(self) -> int:

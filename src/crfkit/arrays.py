@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
-import array_api_compat.numpy as _numpy
 import numpy as np
 from array_api_compat import array_namespace, device
 
@@ -32,9 +32,21 @@ def using_threads(n: int) -> Iterator[None]:
         _threads.reset(token)
 
 
+def thread_count() -> int:
+    """How many threads operations may use here."""
+    return _threads.get()
+
+
 def namespace(x: Any) -> Any:
     """The array library of x; that of NumPy without a search."""
-    return _numpy if type(x) is np.ndarray else array_namespace(x)
+    return _numpy() if type(x) is np.ndarray else array_namespace(x)
+
+
+@cache
+def _numpy() -> Any:
+    from array_api_compat import numpy  # loads all of NumPy's submodules, which takes longer than the rest of crfkit
+
+    return numpy
 
 
 def dot(x: Any, y: Any) -> float:

@@ -23,6 +23,14 @@ class TemplateError(DataError):
     """A feature template that cannot be used."""
 
 
+class TemplateWarning(UserWarning):
+    """A feature template that probably does not mean what was meant."""
+
+
+class DataWarning(UserWarning):
+    """Input data that can be used, but probably not as was meant."""
+
+
 class ModelFileError(CrfkitError, ValueError):
     """A model file that is truncated, foreign, altered or from a newer version."""
 
@@ -37,3 +45,7 @@ class CapabilityError(CrfkitError, TypeError):
 
 class StopTraining(Exception):  # noqa: N818 - a signal, not an error
     """Raised by a callback to end training at the current iterate."""
+
+
+class ApproximationWarning(UserWarning):
+    """An approximation that was chosen because exact inference would take too long, or that cannot be trusted here."""

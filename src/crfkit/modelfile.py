@@ -10,15 +10,12 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 from numpy.typing import NDArray
 
 from crfkit import _core
@@ -61,6 +58,11 @@ class Contents:
 
 def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
     """Writes a model file; until it is complete, what was at `path` stays."""
+    import tempfile
+
+    import safetensors
+    import safetensors.numpy
+
     path = Path(path).resolve()
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     sums = {name: _checksum(array) for name, array in tensors.items()}
@@ -82,6 +84,8 @@ def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Map
 
 def check_writable(path: str | Path) -> None:
     """Raises now if `path` could not be written later."""
+    import tempfile
+
     path = Path(path)
     if path.is_dir():
         raise ModelFileError(f"cannot write {path}: it is a directory")

@@ -59,10 +59,12 @@ class Loss(Protocol):
         "smooth": an estimate of a gradient that differs from evaluation to evaluation, and no value (NaN), so that
         nothing may compare values. And four methods that a loss may have: "subset" (`subset(ids)`: the loss of some
         sequences only, for mini-batches), "online" (`online()`: updates sequence by sequence, see crfkit.losses.online;
+        such a loss has `epoch_cost()`, the time of an epoch in evaluations, and `n_terms`, the number of its positions;
         with "mistakes" those that look at the best labelling alone, which would ignore the cost of a margin),
         "expectations" (`expectations()`: what improved iterative scaling needs), "lipschitz" (`lipschitz()`: a bound of
         the Hessian's eigenvalues at every w). "warm": an evaluation is quicker when it starts from the last one.
-        "candidates": the loss can grow, see :class:`GrowingLoss`.
+        "precision": it has a `tolerance` that solvers lower as they get near the optimum, down to `finest`; the loss at
+        w is then exact to within that tolerance only. "candidates": the loss can grow, see :class:`GrowingLoss`.
         """
         ...
 

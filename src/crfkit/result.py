@@ -25,8 +25,9 @@ class Status(Enum):
         "not converged: the objective fell without bound or the weights overflowed; add a penalty, or lower the "
         "step size of a stochastic solver"
     )
-    INTERRUPTED = "not converged: interrupted; the weights are those of the last whole iteration"
+    INTERRUPTED = "not converged: interrupted; the weights reached so far are kept"
     STOPPED_BY_CALLBACK = "stopped by a callback"
+    TIME_LIMIT = "stopped: the time limit was reached; the weights are those of the last whole iteration"
     NO_IMPROVEMENT = "stopped early: the score on the development set no longer improves; its best weights are kept"
 
     @property

@@ -229,3 +229,35 @@ def gaussian_chains(
         here = scores[:, t] + onward[:, t] + (edge[y[:, t - 1]] if t else 0.0)
         y[:, t] = uniform[:, t] * (1.0 + np.exp(np.minimum(here[:, 0] - here[:, 1], 700.0))) < 1.0
     return X, y, relevant
+
+
+def labelled_words(
+    n: int, n_labels: int, length: tuple[int, int] = (5, 25), context: int = 1, noise: float = 0.3, seed: int = 0
+) -> tuple[list[list[list[str]]], list[list[str]]]:
+    """(sequences of attribute lists, labels "L0" …): any number of labels, for tests of how time grows with them.
+
+    Each label has five usual successors and twenty usual words, which it shares with others; `noise` is the share of
+    words that are drawn at random. A token's attributes are the words up to `context` positions away. Lengths are drawn
+    from `length`, the upper end excluded.
+
+    >>> X, y = labelled_words(2, n_labels=300)
+    >>> X[0][0], y[0][0]
+    (['0=1414', '1=401'], 'L134')
+    """
+    rng = np.random.default_rng(seed)
+    n_words = 5 * n_labels
+    successors = rng.integers(0, n_labels, (n_labels, 5))
+    words = rng.integers(0, n_words, (n_labels, 20))
+    X: list[list[list[str]]] = []
+    y: list[list[str]] = []
+    for _ in range(n):
+        labels = [int(rng.integers(n_labels))]
+        for _ in range(int(rng.integers(*length)) - 1):
+            usual = rng.random() < 0.9
+            labels.append(int(successors[labels[-1], rng.integers(5)] if usual else rng.integers(n_labels)))
+        usual_words = [int(words[label, min(int(rng.exponential(3.0)), 19)]) for label in labels]
+        seen = [int(rng.integers(n_words)) if rng.random() < noise else word for word in usual_words]
+        near = range(-context, context + 1)
+        X.append([[f"{k}={seen[t + k]}" for k in near if 0 <= t + k < len(seen)] for t in range(len(seen))])
+        y.append([f"L{label}" for label in labels])
+    return X, y

@@ -295,7 +295,7 @@ def test_the_commands_load_no_scikit_learn(model):
         ("data.csv --labels a,b --edges short.csv", "short.csv:1: '0' is no label column"),
         ("data.csv --labels a,b --edges twice", "twice:2: the edge of line 1 once more"),
         ("data.csv --labels a,b --edges loop", "loop:1: 'a' is joined to itself"),
-        ("data.csv --labels a,b --edges word", "word:1: 1 cell(s); an edge is two label columns"),
+        ("data.csv --labels a,b --edges word", "word:1: 1 cell; an edge is two label columns"),
         ("data.csv --labels a,b --loss squared", "unknown loss 'squared'"),
         ("data.csv --labels a,b --inference magic", "unknown inference 'magic'"),
         ("data.csv --labels a,b --l2 -1", "the strength of L2 must be"),

@@ -81,20 +81,20 @@ def test_penalties_are_one_penalty_under_three_names(call):
 
 
 def test_parameter_sets(call):
-    everything = ChainCRF.load("model.crf")
+    observed = ChainCRF.load("model.crf")
+    assert call(*TRAIN, "a.crf", "--all-states").code == 0
+    everything = ChainCRF.load("a.crf")
     assert len(everything.coef_) == 9 * everything.n_attributes_ + 81
-    assert call(*TRAIN, "o.crf", "--observed-states").code == 0
-    observed = ChainCRF.load("o.crf")
     assert observed.n_attributes_ == everything.n_attributes_
     assert observed.n_attributes_ <= len(observed.coef_) < len(everything.coef_) / 4
-    assert call(*TRAIN, "a.crf", "--all-states", "--threads", "1").code == 0
-    np.testing.assert_allclose(weights("a.crf"), everything.coef_, atol=1e-3)
+    assert call(*TRAIN, "o.crf", "--observed-states", "--threads", "1").code == 0
+    np.testing.assert_allclose(weights("o.crf"), observed.coef_, atol=1e-3)
 
 
 def test_min_frequency(call):
     names = [ChainCRF.load("model.crf").n_attributes_]
     for n in (2, 5, 10**6):
-        assert call(*TRAIN, "m.crf", "--min-frequency", n).code == 0
+        assert call(*TRAIN, "m.crf", "--all-states", "--min-frequency", n).code == 0
         names.append(ChainCRF.load("m.crf").n_attributes_)
     assert names == sorted(names, reverse=True)
     assert (names[2] > 0, names[3]) == (True, 0)
@@ -235,7 +235,8 @@ def test_eval_agrees_with_evaluate_on_the_tagged_file(call):
 
 
 def test_eval_table_is_aligned(call):
-    perfect = call("eval", "model.crf", "train.txt").out.splitlines()[1:]
+    _, scheme, *perfect = call("eval", "model.crf", "train.txt").out.splitlines()
+    assert scheme == "tagging scheme IOB2"
     assert "100.00%" in perfect[1]
     assert len({len(line) for line in perfect}) == 1, "\n".join(perfect)
 
@@ -256,7 +257,7 @@ def test_inspect(call):
     model = ChainCRF.load("model.crf")
     assert out.startswith(f"9 labels: {' '.join(model.classes_)}\n{len(model.coef_)} weights: ")
     assert f"{model.n_attributes_} attributes" in out
-    assert "81 transition" in out
+    assert f"{len(model.transition_features_)} transition" in out
     for name, features in (("state", model.state_features_), ("transition", model.transition_features_)):
         for title, sign in (("largest", -1), ("smallest", 1)):
             block = out.partition(f"{title} {name} weights\n")[2].partition("\n\n")[0].splitlines()

@@ -187,5 +187,5 @@ def test_error_on_a_terminal(workspace):
     Path("ragged").write_bytes(b"a b O\nc X\n")
     code, shown = on_a_terminal("train", "ragged", "-t", "template", "-m", "m.crf")
     assert code == 2
-    assert "crfkit: error: ragged:2: 2 column(s)" in shown.splitlines()[-1]
+    assert "crfkit: error: ragged:2: 2 columns, but" in shown.splitlines()[-1]
     assert shown.rfind("\x1b[?25h") >= shown.rfind("\x1b[?25l")

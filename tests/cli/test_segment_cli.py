@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crfkit import GridCRF, ImageSegmenter
+from crfkit import L2, GridCRF, ImageSegmenter
 from crfkit.estimators.segmenter_model import SegmenterModel
 
 pillow = pytest.importorskip("PIL.Image")
 
 TRAIN = ["segment", "train", "images", "masks", "--model", "s.crf", "--loss", "pl", "--threads", "1", "-q"]
+EVEN = ["--l2", "1", "--edge-l2", "1"]  # given, so that no strength is searched for
 
 
 def scene(H, W, seed):
@@ -48,9 +49,8 @@ def made(tmp_path_factory):
         save(folder / "images" / name, image)
         save(folder / "masks" / mask_name, mask)
     pairs = [(folder / "images" / a, folder / "masks" / b) for a, b in (("a.png", "a.png"), ("c.tif", "c.PNG"))]
-    ImageSegmenter(loss="pseudo-likelihood", n_threads=1, colour=True).fit(*map(list, zip(*pairs, strict=True))).save(
-        folder / "s.crf"
-    )
+    segmenter = ImageSegmenter(loss="pseudo-likelihood", penalty=L2(1.0), n_threads=1, colour=True)
+    segmenter.fit(*map(list, zip(*pairs, strict=True))).save(folder / "s.crf")
     return folder
 
 
@@ -65,7 +65,7 @@ def folders(workspace, made):
 
 def test_train_apply_eval(folders, call):
     (folders / "s.crf").unlink()
-    outcome = call(*TRAIN, "--colour", "--cache", "cache", "--log", "log.jsonl")
+    outcome = call(*TRAIN, *EVEN, "--colour", "--cache", "cache", "--log", "log.jsonl")
     assert outcome.code == 0, outcome.err
     assert "4 images, classes 0 255, 168 features" in outcome.out
     assert outcome.err == ""
@@ -123,7 +123,7 @@ def test_more_classes(folders, call, fails):
     Path("masks/b.jpg").unlink()
     save("masks/b.png", scene(25, 30, 1)[1])
     assert fails(*TRAIN).startswith("masks/a.png has 3 values (0, 128, 255); expected two")
-    assert call(*TRAIN, "--multi-class").code == 0
+    assert call(*TRAIN, *EVEN, "--multi-class").code == 0
     assert call("segment", "apply", "s.crf", "images", "-o", "out", "-q").code == 0
     assert set(np.unique(load("out/a_mask.png"))) <= {0, 128, 255}
 
@@ -272,7 +272,7 @@ def test_without_pillow(folders, fails, monkeypatch):
 def test_mu_reaches_a_solver_that_has_one(monkeypatch):
     from dataclasses import dataclass
 
-    from crfkit.cli.segment_files import make_solver
+    from crfkit.cli.segment_options import make_solver
     from crfkit.solvers import LBFGS, SOLVERS
 
     @dataclass(frozen=True)

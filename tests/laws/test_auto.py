@@ -11,17 +11,21 @@ from numpy.testing import assert_allclose
 from oracle import make_problem
 
 from crfkit.checkpoint import Checkpoint
+from crfkit.data.encode import learn
 from crfkit.errors import CapabilityError, ParameterError
+from crfkit.estimators.chain_training import ChainTraining
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
-from crfkit.solvers import LBFGS, OWLQN, Auto, GradientNorm, make_solver
+from crfkit.solvers import LBFGS, OWLQN, Auto, GradientNorm, PeriodDecrease, SuccessiveChanges, make_solver
 from crfkit.solvers.objective import Objective
+from crfkit.solvers.stochastic_start import StartState
+from crfkit.synthetic import labelled_words
 
 TIGHT = GradientNorm(1e-7)
 PENALTIES = [L2(1.0), L1(0.7), ElasticNet(0.5, 0.5)]
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
-WARM = {"least_sequences": 10}
+WARM = {"least_sequences": 10, "epochs": 3}
 
 
 @cache
@@ -59,7 +63,12 @@ def unopened(loss):
 
 
 def chosen(loss, penalty, **options):
-    return Auto(**options).init(Objective(loss, penalty), np.zeros(loss.size), {}).solver
+    """The solver after the epochs."""
+    solver, objective = Auto(**options), Objective(loss, penalty)
+    state = solver.init(objective, np.zeros(loss.size), {})
+    while isinstance(state, StartState):
+        state = solver.step(objective, state)
+    return state.solver
 
 
 # --- what it chooses
@@ -93,9 +102,12 @@ def test_with_little_data_there_is_no_warm_up(penalty):
 @pytest.mark.parametrize("penalty", [L2(1.0), L2(0.01), NoPenalty()], ids=lambda penalty: penalty.name)
 def test_with_enough_data_stochastic_epochs_come_first(penalty):
     loss = likelihood()
-    cold, warm = loss.at(np.zeros(loss.size)).value, solve(loss, penalty, least_sequences=30)
-    assert warm.value < warm.trace[0].value < cold
-    assert warm.trace[0].value - warm.value < 0.2 * (cold - warm.value)
+    cold, warm = loss.at(np.zeros(loss.size)).value, solve(loss, penalty, least_sequences=30, epochs=10)
+    start = [row.value for row in warm.trace if row.evaluations <= row.iteration + 1]  # an evaluation each
+    assert 1 < len(start) <= 12
+    assert warm.trace[0].value == cold
+    assert warm.value < start[-1] < cold
+    assert start[-1] - warm.value < 0.2 * (cold - warm.value)
 
 
 @pytest.mark.parametrize("penalty", [L1(1.0), ElasticNet(1.0, 1.0)], ids=lambda penalty: penalty.name)
@@ -188,7 +200,8 @@ def test_a_seed_decides_the_bits_and_not_the_optimum():
     a, b, other = (solve(likelihood(), L2(1.0), seed=seed, **WARM) for seed in (1, 1, 2))
     assert (a.w == b.w).all()
     assert [row.value for row in a.trace] == [row.value for row in b.trace]
-    assert a.trace[0].value != other.trace[0].value
+    assert a.trace[0].value == other.trace[0].value
+    assert a.trace[1].value != other.trace[1].value
     assert_allclose(a.value, other.value, rtol=1e-6)
 
 
@@ -252,8 +265,10 @@ def test_a_run_in_two_parts_gives_the_same_bits(penalty, options, k, tmp_path):
     Checkpoint.of(part).save(tmp_path / "c")
     saved = Checkpoint.load(tmp_path / "c")
     for w0, state in ((part.w, pickle.loads(pickle.dumps(dict(part.state)))), (saved.w, saved.state)):
-        # there is no second warm-up
-        rest = solve(unopened(likelihood()), penalty, w0=w0, resume=state, max_iterations=k + 1, **options)
+        in_start = "start_epochs" in state
+        assert in_start == (penalty.split()[1] is None and "epochs" in options and k <= 3)
+        loss = likelihood() if in_start else unopened(likelihood())  # there is no second start
+        rest = solve(loss, penalty, w0=w0, resume=state, max_iterations=k + 1, **options)
         assert (rest.w == whole.w).all()
         assert [row.value for row in part.trace + rest.trace[1:]] == [row.value for row in whole.trace]
 
@@ -278,3 +293,128 @@ def test_options_out_of_range_are_refused(name):
 def test_an_iteration_limit():
     found = solve(likelihood(), L2(1.0), max_iterations=2)
     assert (found.status, found.iterations) == (Status.MAX_ITERATIONS, 2)
+
+
+# --- the stochastic start: whether it pays, what is seen of it, what is left of it
+
+
+@cache
+def words(n, n_labels, **options):
+    corpus = learn(*labelled_words(n, n_labels, **options), None, 1)
+    training = ChainTraining()
+    field, _ = training.make_field(corpus.data, corpus.vocabulary, corpus.classes.tolist())
+    return corpus.data, field
+
+
+def planned(loss, penalty, **options):
+    state = Auto(**options).init(Objective(loss, penalty), np.zeros(loss.size), {})
+    return state.planned if isinstance(state, StartState) else 0
+
+
+def test_epochs_are_made_where_they_cost_less_than_they_save():
+    few, many = ChainLikelihood(*words(2000, 5), 1), ChainLikelihood(*words(300, 100), 1)
+    assert planned(few, L2(1.0)) > planned(few, L2(30.0)) >= planned(few, L2(1e5)) == 0
+    assert planned(few, L2(1.0)) >= planned(many, L2(1.0))
+    assert planned(few, L2(0.0)) == planned(few, NoPenalty()) == planned(few, L2(0.01))
+    assert planned(many, L2(1.0), epochs=7) == 7
+
+
+def test_evaluations_on_many_threads_leave_less_for_epochs():
+    counts = [planned(ChainLikelihood(*words(1000, 5), threads), L2(1.0)) for threads in (1, 2, 4, 64)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1] == 0
+
+
+def test_many_labels_and_short_sequences_make_epochs_expensive():
+    """An epoch handles all pairs of labels once for every sequence; an evaluation does so once for all of them."""
+    costs = [ChainLikelihood(*words(100, n_labels, length=(3, 5)), 1).epoch_cost() for n_labels in (3, 30, 100)]
+    assert costs == sorted(costs)
+    assert costs[-1] > 3.0
+    long = ChainLikelihood(*words(100, 100, length=(20, 30)), 1)
+    assert 1.0 < long.epoch_cost() < costs[-1]
+    data, field = words(100, 30, length=(3, 5))
+    assert ChainLikelihood(data, field, 3).epoch_cost() == pytest.approx(3 * costs[1])
+
+
+def test_on_300_labels_it_is_l_bfgs_where_epochs_do_not_pay():
+    loss = unopened(ChainLikelihood(*words(200, 300), 4))
+    found, same = (
+        solver(stopping=PeriodDecrease(1e-3), max_iterations=2).minimize(loss, L2(1.0), np.zeros(loss.size))
+        for solver in (Auto, LBFGS)
+    )
+    assert (found.w == same.w).all()
+
+
+def test_callbacks_see_every_epoch():
+    seen = []
+    loss = likelihood()
+    found = solve(loss, L2(1.0), callbacks=[lambda it: seen.append((it.row.iteration, it.row.value, it.w))], **WARM)
+    assert [number for number, _, _ in seen] == list(range(found.iterations + 1))
+    assert not seen[0][2].any()
+    for _, value, w in seen[: WARM["epochs"] + 1]:
+        assert_allclose(value, loss.at(w).value + L2(1.0).value(w), rtol=1e-12)
+    values = [value for _, value, _ in seen[: WARM["epochs"] + 1]]
+    assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_weights_are_kept_when_the_start_is_interrupted(k):
+    """In the middle of an epoch, as the compiled core does on Ctrl-C."""
+    loss = likelihood()
+    inner = loss.online
+
+    def online():
+        opened = inner()
+        epoch, made = opened.sgd, []
+
+        def sgd(order, steps, l2, l1, averaged):
+            if not averaged and len(order) == 30 and np.ptp(steps) > 0:  # not of the choice of a step size
+                made.append(None)
+                if len(made) == k + 1:
+                    epoch(order[:15], steps[:15], l2, l1, averaged)
+                    raise KeyboardInterrupt
+            return epoch(order, steps, l2, l1, averaged)
+
+        opened.sgd = sgd
+        return opened
+
+    loss.online = online
+    found = solve(loss, L2(1.0), **WARM)
+    assert found.status is Status.INTERRUPTED
+    assert found.iterations in ((1,) if k == 0 else (k, k + 1))  # half an epoch may be worse than none
+    values = [row.value for row in found.trace]
+    assert values == sorted(values, reverse=True)
+    assert found.value == values[-1] < values[0]
+    assert_allclose(found.value, likelihood().at(found.w).value + L2(1.0).value(found.w), rtol=1e-12)
+    rest = solve(likelihood(), L2(1.0), w0=found.w, resume=found.state, **WARM)
+    assert_allclose(rest.value, reference(likelihood(), L2(1.0)).value, rtol=1e-6)
+
+
+def test_an_interrupt_while_the_step_size_is_chosen_leaves_the_start():
+    loss = likelihood()
+
+    def online():
+        raise KeyboardInterrupt
+
+    loss.online = online
+    found = solve(loss, L2(1.0), **WARM)
+    assert (found.status, found.iterations) == (Status.INTERRUPTED, 0)
+    assert not found.w.any()
+
+
+def test_epochs_that_lead_uphill_are_not_taken(monkeypatch):
+    monkeypatch.setattr("crfkit.solvers.stochastic_start.calibrate", lambda *_: 20.0)
+    loss = likelihood()
+    found = solve(loss, L2(0.5), **WARM)
+    assert found.status is Status.CONVERGED
+    values = [row.value for row in found.trace]
+    assert values == sorted(values, reverse=True)
+    assert_allclose(found.value, reference(loss, L2(0.5)).value, rtol=1e-6)
+
+
+def test_the_rule_looks_at_no_epochs():
+    """Three epochs that change little, far from the optimum, are no reason to stop."""
+    loss = likelihood()
+    rule = SuccessiveChanges(1.0, 2)  # satisfied by any three values
+    found = solve(loss, L2(1.0), stopping=rule, **WARM)
+    assert found.iterations == WARM["epochs"] + 2

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import make_problem
 
+from crfkit.data.encode import learn
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.errors import CapabilityError, ParameterError
+from crfkit.estimators.chain_training import ChainTraining
 from crfkit.fields.graph import tied_field
 from crfkit.inference.enumerate import Enumerate
 from crfkit.losses import ChainLikelihood
@@ -37,6 +39,7 @@ from crfkit.solvers import (
 from crfkit.solvers.envelope import Envelope
 from crfkit.solvers.lipschitz import SHRINK, bound_holds
 from crfkit.solvers.objective import Objective
+from crfkit.synthetic import entity_corpus, gaussian_chains, labelled_words
 
 TIGHT = GradientNorm(1e-7)
 NEVER = GradientNorm(0.0)
@@ -525,7 +528,8 @@ def test_rda_s_step_minimises_what_it_should():
     """By L-BFGS-B's twin: OWL-QN on ḡ·x + penalty(x) + γ/(2√k)·‖x − centre‖²."""
     loss = loss_of("grids")
     n, gamma, w0 = len(loss.data), 7.0, np.full(loss.size, 0.1)
-    found = RDA(batch=n, gamma=gamma, max_iterations=3, stopping=NEVER).minimize(loss, ElasticNet(2.0, 1.0), w0)
+    plain = RDA(batch=n, gamma=gamma, max_iterations=3, stopping=NEVER, adaptive=False, restart=False)
+    found = plain.minimize(loss, ElasticNet(2.0, 1.0), w0)
     k, g = found.state["k"], found.state["total"] / found.state["k"]
     assert k == 3
 
@@ -535,3 +539,55 @@ def test_rda_s_step_minimises_what_it_should():
 
     slow = OWLQN(stopping=GradientNorm(1e-10)).minimize(FunctionLoss(loss.size, both), ElasticNet(2.0, 1.0), w0)
     assert_allclose(found.w, slow.w, atol=1e-7)
+
+
+def test_rda_s_adaptive_step_minimises_what_it_should():
+    """The same with γ·√(Σ g_i²)/k for each weight, since the restart before the third epoch."""
+    loss = loss_of("grids")
+    n, gamma, w0 = len(loss.data), 3.0, np.full(loss.size, 0.1)
+    solver = RDA(batch=n, gamma=gamma, max_iterations=3, stopping=NEVER)
+    points = []
+    found = solver.minimize(loss, ElasticNet(2.0, 1.0), w0, [lambda iteration: points.append(iteration.w)])
+    assert found.state["k"] == 1
+    g = loss.at(points[2]).grad  # a mini-batch is all of the data
+    assert_allclose(found.state["total"], g)
+    assert (found.state["centre"] == points[2]).all()
+
+    def both(x):
+        pull = gamma * np.abs(g)
+        return g @ x + 0.5 * pull @ (x - points[2]) ** 2, g + pull * (x - points[2])
+
+    slow = OWLQN(stopping=GradientNorm(1e-10)).minimize(FunctionLoss(loss.size, both), ElasticNet(2.0, 1.0), w0)
+    assert_allclose(found.w, slow.w, atol=1e-6)
+
+
+def entities():
+    sentences = entity_corpus(120, seed=7)
+    near = [[["", *(word for word, _, _ in s), ""][k : k + 3] for k in range(len(s))] for s in sentences]
+    X = [[[f"{k}={word}" for k, word in enumerate(words)] for words in sentence] for sentence in near]
+    return X, [[label for _, _, label in s] for s in sentences]
+
+
+def dense():
+    X, y, _ = gaussian_chains(150, 30, 8, seed=7)
+    return list(X), y.tolist()
+
+
+CHAINS = {"entities": entities, "dense": dense, "words": lambda: labelled_words(200, 12, seed=7)}
+
+
+@cache
+def generated(name):
+    corpus = learn(*CHAINS[name](), None, 1)
+    training = ChainTraining(n_threads=1)
+    field, _ = training.make_field(corpus.data, corpus.vocabulary, corpus.classes.tolist())
+    return training.make_loss(corpus.data, field)
+
+
+@pytest.mark.parametrize("penalty", [L1(1.0), L1(4.0), L2(1.0), ElasticNet(1.0, 1.0)], ids=lambda p: p.name)
+@pytest.mark.parametrize("name", CHAINS)
+def test_rda_ends_within_two_percent_of_the_optimum_with_its_own_options(name, penalty):
+    loss = generated(name)
+    best = make_solver("owlqn", stopping=GradientNorm(1e-5)).minimize(loss, penalty, np.zeros(loss.size))
+    found = RDA().minimize(loss, penalty, np.zeros(loss.size))
+    assert -1e-9 < found.value / best.value - 1 < 0.02

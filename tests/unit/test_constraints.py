@@ -112,7 +112,10 @@ def test_no_constraints():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("bio", r"unknown constraints 'bio'; there are iob2, iobes, observed"),
+        (
+            "bio",
+            r"unknown constraints 'bio'; there are iob1, iob2, ioe1, ioe2, iobes, bilou, observed; did you mean 'iob2'",
+        ),
         ("IOB2", r"unknown constraints 'IOB2'"),
         ("", r"unknown constraints ''"),
         ([("O",)], r"a pair .*not \('O',\)"),
@@ -304,5 +307,5 @@ def test_constraints_grow_with_the_labels_of_batches():
 
 
 def test_the_schemes_that_are_documented():
-    assert SCHEMES == ("iob2", "iobes", "observed")
+    assert SCHEMES == ("iob1", "iob2", "ioe1", "ioe2", "iobes", "bilou", "observed")
     assert all(f'"{scheme}"' in ChainCRF.__doc__ for scheme in SCHEMES)

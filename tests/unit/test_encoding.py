@@ -299,6 +299,20 @@ def test_x_that_is_not_a_list(X):
         encode([[["a"]]]).vocabulary.encode(X)
 
 
+@pytest.mark.parametrize("token", [{"word": "the", "tag": "DT"}, {"the", "DT"}, frozenset({"the"})], ids=str)
+def test_with_a_template_tokens_are_columns(token):
+    """The keys of a dict were once taken for the columns."""
+    template = Template("U%x[0,0]\nB")
+    message = (
+        r"sequence 1, position 1: with a template a token is a list of columns, not a \w+, .*leave the template out"
+    )
+    with pytest.raises(DataError, match=message):
+        learn([[["a"], ["b"]], [["a"], token]], [["x", "y"]] * 2, template, 1)
+    corpus = learn([[["a"], ["b"]]], [["x", "y"]], template, 1)
+    with pytest.raises(DataError, match=message):
+        corpus.vocabulary.encode([[["a"]], (["a"], token)])
+
+
 # --- labels
 
 

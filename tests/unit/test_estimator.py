@@ -59,7 +59,8 @@ def crf():
 
 def test_parameters_come_back():
     crf = ChainCRF(penalty=L2(0.1), min_frequency=2, max_iterations=7)
-    parameters = crf.get_params()
+    parameters = crf.get_params(deep=False)
+    assert crf.get_params() == parameters | {"penalty__strength": 0.1}
     assert list(parameters) == sorted(
         [
             "template",

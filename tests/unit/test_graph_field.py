@@ -20,7 +20,7 @@ from crfkit.fields.potentials import Potentials
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        (([1], 1, 1), {}, DataError, r"a node has 1 state\(s\); a field needs at least 2"),
+        (([1], 1, 1), {}, DataError, r"a node has 1 state; a field needs at least 2"),
         (([2, 1], 1, 1), {}, DataError, "node 1 has 1 state"),
         (([], 1, 1), {}, ParameterError, "at least one type"),
         (([2], 1, 1), {"node_form": "potts"}, ParameterError, "unknown node form 'potts'"),

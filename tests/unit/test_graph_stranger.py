@@ -188,7 +188,7 @@ def test_failed_line_searches_under_approximate_inference_do_not_blame_the_gradi
 
 def test_exact_inference_is_automatic_only_where_it_is_cheap():
     rng = np.random.default_rng(0)
-    for side, exact in ((6, True), (14, False)):
+    for side, exact in ((6, True), (14, True), (18, False)):
         truth = rng.integers(0, 2, (side, side))
         crf = GridCRF(n_threads=1, max_iterations=1, penalty=L2(100))
         with pytest.warns(ConvergenceWarning):

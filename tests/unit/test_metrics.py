@@ -72,7 +72,7 @@ def test_nothing_to_count():
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match="2 gold labels but 1 predicted"):
         evaluate([["O", "O"]], [["O"]])
-    with pytest.raises(ValueError, match="argument"):
+    with pytest.raises(ValueError, match="1 gold label sequences but 0 predicted"):
         evaluate([["O"]], [])
 
 

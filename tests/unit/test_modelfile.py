@@ -426,7 +426,7 @@ def test_a_failure_in_the_middle_keeps_the_old_file(model, path, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    for target in ("crfkit.modelfile.os.replace", "crfkit.modelfile.safetensors.numpy.save_file"):
+    for target in ("crfkit.modelfile.os.replace", "safetensors.numpy.save_file"):
         with monkeypatch.context() as patch:
             patch.setattr(target, fail)
             with pytest.raises(ModelFileError, match="No space left"):

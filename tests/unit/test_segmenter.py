@@ -18,6 +18,7 @@ from crfkit.estimators.segmenter_blocks import block_labels, full_size
 from crfkit.estimators.segmenter_data import Pairs
 from crfkit.estimators.segmenter_model import SegmenterModel, learn_scales
 from crfkit.features.image import ImageFeatures
+from crfkit.readers.images import MaskRules
 
 pillow = pytest.importorskip("PIL.Image")
 
@@ -49,17 +50,24 @@ def segmenter(scenes):
     return ImageSegmenter(**QUICK, penalty=L2(1.0)).fit(*scenes)
 
 
-def test_it_is_a_grid_field_on_standardised_features(scenes, segmenter):
-    """Weights, masks and probabilities are those of GridCRF on features made by hand."""
+def test_it_is_a_grid_field_on_standardised_features(scenes):
+    """Weights, masks and probabilities are those of GridCRF on features and centred differences made by hand."""
     images, masks = scenes
+    segmenter = ImageSegmenter(**QUICK, penalty=L2(1.0), upsample="nearest").fit(images, masks)
     features = ImageFeatures()
     values = [features.compute(image) for image in images]
     flat = np.concatenate([v.reshape(-1, 162) for v in values]).astype(float)
     scale = np.where(flat.std(axis=0) > 1e-7, flat.std(axis=0), 1)
     X = [(v - flat.mean(axis=0)) / scale for v in values]
     Y = [block_labels(mask, np.array([0, 1]), features) for mask in masks]
-    crf = GridCRF(node_form="ising", edge_form="ising", decode="marginal", penalty=L2(1.0), **QUICK).fit(X, Y)
-    np.testing.assert_allclose(segmenter.model_.field.w, crf.coef_, rtol=1e-3, atol=1e-4)
+    pairs = [np.abs(np.diff(x, axis=axis)).reshape(-1, 162) for x in X for axis in (0, 1)]
+    centre = np.concatenate(pairs).mean(axis=0)
+    forms = {"node_form": "ising", "edge_form": "ising", "edge_features": lambda a, b: np.abs(a - b) - centre}
+    crf = GridCRF(**forms, decode="marginal", penalty=L2(1.0), **QUICK).fit(X, Y)
+    expected = crf.coef_.copy()
+    expected[163] -= crf.coef_[164:] @ centre  # the file has weights of |h_i − h_j| itself
+    np.testing.assert_allclose(segmenter.model_.field.w, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(segmenter.model_.edge_mean, centre)
     for given, p, found, mask in zip(
         X, segmenter.predict_marginals(images), segmenter.predict(images), masks, strict=True
     ):
@@ -73,8 +81,8 @@ def test_it_is_a_grid_field_on_standardised_features(scenes, segmenter):
 def test_potentials_are_those_of_the_field(scenes):
     """Strips, weights that hold the scales: nothing but another order of the same sums."""
     images, masks = scenes
+    model = ImageSegmenter(**QUICK, colour=True, penalty=L2(1.0)).fit(images, masks).model_
     for shape in ((1, 5), (7, 1), (9, 14)):
-        model = ImageSegmenter(**QUICK, colour=True).fit(images, masks).model_
         values = ImageFeatures(colour=True).compute(images[0][: 2 * shape[0], : 2 * shape[1]])
         data = model.field.encoder.encode([(values - model.mean) / model.scale])
         expected, found = model.field.potentials(data), model.potentials(values)
@@ -112,10 +120,10 @@ def test_forms_of_the_same_image_give_the_same(scenes, segmenter, tmp_path):
 
 def test_values_of_masks_come_back(scenes):
     images, masks = scenes
-    fitted = ImageSegmenter(**QUICK).fit(images, [(255 * mask).astype(np.uint8) for mask in masks])
+    fitted = ImageSegmenter(**QUICK, penalty=L2(1.0)).fit(images, [(255 * mask).astype(np.uint8) for mask in masks])
     assert fitted.classes_.tolist() == [0, 255]
     assert set(np.unique(fitted.predict(images[:1])[0])) <= {0, 255}
-    bools = ImageSegmenter(**QUICK).fit(images, [mask.astype(bool) for mask in masks])
+    bools = ImageSegmenter(**QUICK, penalty=L2(1.0)).fit(images, [mask.astype(bool) for mask in masks])
     np.testing.assert_array_equal(bools.predict(images)[0] > 0, fitted.predict(images)[0] > 0)
 
 
@@ -265,6 +273,11 @@ def alter(model: SegmenterModel, change):
         lambda m, t: t.update(feature_scale=0 * t["feature_scale"]),
         lambda m, t: t.update(feature_scale=np.full(162, np.nan)),
         lambda m, t: t.update(weights=t["weights"][1:]),
+        lambda m, t: t.update(edge_mean=t["edge_mean"][1:]),
+        lambda m, t: t.update(edge_mean=np.full(162, np.inf)),
+        lambda m, t: m.update(upsampling="cubic"),
+        lambda m, t: m.update(masks={"ignore": ["a"], "colours": []}),
+        lambda m, t: m.update(masks=3),
     ],
 )
 def test_an_inconsistent_file_is_refused(segmenter, tmp_path, change):
@@ -389,7 +402,7 @@ def test_names_of_files_in_messages(scenes, tmp_path):
         ImageSegmenter(**QUICK).fit(images, paths)
     search = ImageSegmenter(**QUICK, strengths=[9.0], validation_fraction=0.25)
     for seed in range(4):
-        (held_out,) = Pairs.read(images, paths, True).draw(0.25, seed)[1].names
+        (held_out,) = Pairs.read(images, paths, MaskRules(multiclass=True)).draw(0.25, seed)[1].names
         if not held_out.endswith("m2.png"):
             with pytest.raises(DataError, match=r"m2\.png makes it 3 values"):
                 clone(search).set_params(random_state=seed).fit(images, paths)

@@ -224,12 +224,14 @@ def test_pruning_ends_where_no_edge_is_missed():
 
 def test_prices_of_edges_with_features():
     plain = Observations.of(np.zeros((50, 3), dtype=int), 2, np.ones((50, 1)), None, True)
-    search = Search()
-    one = search._prices(StructurePseudoLikelihood(plain, None, [1, 2]))
-    assert one.tolist() == pytest.approx([np.log(50) + 2 * np.log(3)] * 2)
+    refits = Search(gamma=0.5).refits
+    pair = StructurePseudoLikelihood(plain, None, [1, 2])
+    prior = refits.marginal(pair, 1)
+    assert prior == pytest.approx(np.log(3))  # of three graphs with one edge
+    assert refits.prices(pair, prior).tolist() == pytest.approx([np.log(50) + np.log(3)] * 2)
     table, *_ = make_table("ising")
-    many = search._prices(StructurePseudoLikelihood(table, None, [1]))
-    level = chi2.sf(np.log(table.total) + 2 * np.log(P), 1)
+    many = refits.prices(StructurePseudoLikelihood(table, None, [1]), prior)
+    level = chi2.sf(np.log(table.total) + prior, 1)
     assert chi2.sf(many[0], 5) == pytest.approx(level)  # [1, f_i, f_j] of two features each
 
 

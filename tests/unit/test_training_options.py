@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from crfkit import L1, L2, ChainCRF, ChainModel, ElasticNet, NoPenalty, Template, evaluate, modelfile
 from crfkit.data import learn
-from crfkit.errors import CapabilityError, CrfkitError, DataError, ModelFileError, ParameterError
+from crfkit.errors import CapabilityError, CrfkitError, DataError, DataWarning, ModelFileError, ParameterError
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.result import Status
 from crfkit.solvers import SGD, SOLVERS, GradientNorm
@@ -126,7 +126,10 @@ def test_development_labels_of_any_type(kind):
 
 def test_development_labels_that_training_does_not_have_count_as_mistakes():
     y_dev = [["new" if t == 0 else label for t, label in enumerate(row)] for row in Y_DEV]
-    crf = one_thread().fit(ITEMS, Y, X_dev=DEV, y_dev=y_dev, patience=2)
+    with pytest.warns(
+        DataWarning, match=r"^1 label of the development set \('new'; .*does not occur in the training set"
+    ):
+        crf = one_thread().fit(ITEMS, Y, X_dev=DEV, y_dev=y_dev, patience=2)
     assert "new" not in crf.classes_
     assert_allclose(crf.score(DEV, y_dev), max(scores(crf)), rtol=1e-12)
     assert max(scores(crf)) < 1 - len(y_dev) / sum(map(len, y_dev)) + 1e-12

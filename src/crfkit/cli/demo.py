@@ -50,7 +50,6 @@ def demo(
 
 
 def _run(folder: Path, sentences: int, seed: int) -> None:
-    from crfkit.cli.evaluate import report
     from crfkit.cli.inspect import report as describe
     from crfkit.cli.progress import progress_callback
     from crfkit.estimators.chain import ChainCRF
@@ -65,7 +64,7 @@ def _run(folder: Path, sentences: int, seed: int) -> None:
 
     typer.echo(f"$ crfkit train {train.name} --template template --model {model.name}")
     begin = time.perf_counter()
-    crf = ChainCRF(folder / "template", all_possible_states=True, all_possible_transitions=True)
+    crf = ChainCRF(folder / "template")
     with progress_callback(crf.max_iterations, quiet=not sys.stderr.isatty()) as showing:
         crf.fit_file(train, callbacks=showing)
     crf.save(model)
@@ -81,7 +80,7 @@ def _run(folder: Path, sentences: int, seed: int) -> None:
     for gold, predicted in crf.model_.tag_labelled(test):
         for a, b in zip(gold, predicted, strict=True):
             result.add(a, b)
-    typer.echo(report(result))
+    typer.echo(str(result))
 
     typer.echo(f"\n$ crfkit inspect {model.name} --top 3")
     typer.echo(describe(crf.model_, 3))

@@ -3,50 +3,160 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit.cli.output import open_input
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from crfkit.metrics import Evaluation
 
+Rows = tuple[Sequence[str], Sequence[str]]
+
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Column file; the last column is the true label.")],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="MODEL FILE...",
+            help="A model file, and column files whose last column is the true label; with --tagged, files only. "
+            "- is stdin.",
+            show_default=False,
+        ),
+    ] = None,
+    tagged: Annotated[
+        bool,
+        typer.Option(
+            "--tagged",
+            help="Score files that are already tagged, without a model: the last two columns are the true and the "
+            "predicted label, as for conlleval. Reads stdin if no file is named.",
+        ),
+    ] = False,
+    gold: Annotated[
+        int | None,
+        typer.Option("--gold", metavar="N", help="With --tagged: column of the true label, from 1 or -1. Default -2."),
+    ] = None,
+    predicted: Annotated[
+        int | None,
+        typer.Option(
+            "--predicted", metavar="N", help="With --tagged: column of the predicted label, from 1 or -1. Default -1."
+        ),
+    ] = None,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="Also show the scores of each label and which labels are confused.")
+    ] = False,
+    encoding: Annotated[
+        str, typer.Option("--encoding", metavar="NAME", help="Encoding of the files: latin-1, utf-16, …")
+    ] = "utf-8",
+    format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="columns, conllu or auto, as for `crfkit train`.")
+    ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
 ) -> None:
-    """Score a model on a labelled file: accuracy, and phrases as conlleval counts them."""
-    from crfkit.estimators.chain_model import ChainModel
-    from crfkit.metrics import Evaluation
+    """Score a model on labelled files, or files that are already tagged.
 
+    Labels that write phrases (B-NP, I-NP, O; IOB, IOE, IOBES or BILOU) get precision, recall and F1 of phrases, counted
+    as conlleval counts them. Other labels get the same per label, and the most frequent mistakes.
+
+    crfkit eval model.crf test.txt
+
+    crfkit tag model.crf test.txt | crfkit eval --tagged
+    """
+    from crfkit.score_report import report
+
+    if not tagged and (gold is not None or predicted is not None):
+        raise ParameterError("--gold and --predicted are for --tagged; with a model the last column is the true label")
+    if tagged:
+        columns = (-2 if gold is None else gold, -1 if predicted is None else predicted)
+        result = _score_tagged(paths or [Path("-")], *columns, encoding)
+    else:
+        result = _score_model(paths or [], threads, encoding, format)
+    typer.echo(json.dumps(result.as_dict(), indent=2, ensure_ascii=False) if as_json else report(result, labels))
+
+
+def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, format: str) -> Evaluation:
+    from crfkit.estimators.chain_model import ChainModel
+    from crfkit.readers import ColumnFile
+
+    if len(paths) < 2:
+        raise ParameterError(
+            f"{'FILE' if paths else 'MODEL and FILE'} missing: crfkit eval MODEL FILE... (- is stdin); "
+            "for a file that is already tagged: crfkit eval --tagged FILE"
+        )
+    model, *files = paths
     trained = ChainModel.load(model, threads)
     if trained.vocabulary.template is None:
         raise ParameterError(f"{model} was not trained with a template; score with ChainCRF.load(…).score(…)")
-    result = Evaluation()
-    for gold, predicted in trained.tag_labelled(file):
-        for a, b in zip(gold, predicted, strict=True):
-            result.add(a, b)
-    if result.tokens == 0:
-        raise DataError("the file has no sequences", file)
-    typer.echo(json.dumps(result.as_dict(), indent=2, ensure_ascii=False) if as_json else report(result))
 
+    def rows(path: Path) -> Iterator[Rows]:
+        for gold, predicted in trained.tag_labelled(ColumnFile(open_input(path), encoding, format)):
+            yield from zip(gold, predicted, strict=True)
 
-def report(result: Evaluation) -> str:
-    """The scores as a table."""
-    width = max([len("overall"), *(len(kind) for kind in result.by_type)])
-    lines = [
-        f"{result.tokens} tokens, accuracy {result.accuracy:.2%}; "
-        f"{result.sequences} sequences, {result.sequence_accuracy:.2%} without error",
-        f"{'':{width}}  precision   recall       F1    gold  found  correct",
-    ]
-    for kind, counts in [("overall", result.overall), *sorted(result.by_type.items())]:
-        lines.append(
-            f"{kind:{width}}  {counts.precision:9.2%}  {counts.recall:7.2%}  {counts.f1:7.2%}  "
-            f"{counts.gold:6d} {counts.predicted:6d}  {counts.correct:7d}"
+    known = {str(label) for label in trained.class_list}
+    result = _score(files, rows)
+    seen = {gold for gold, _ in result.confusion}
+    if not seen & known:
+        raise DataError(
+            f"no label of the model ({_some(known)}) is in the last column ({_some(seen)}); the last column must be "
+            "the true label",
+            files[0] if len(files) == 1 else None,
         )
-    return "\n".join(lines)
+    return result
+
+
+def _score_tagged(files: Sequence[Path], gold: int, predicted: int, encoding: str) -> Evaluation:
+    from crfkit.readers import ColumnFile
+    from crfkit.readers.tagged import check_column, read_tagged
+
+    for column in (gold, predicted):
+        check_column(column)
+    if gold == predicted:
+        raise ParameterError(f"--gold and --predicted are the same column, {gold}")
+
+    def rows(path: Path) -> Iterator[Rows]:
+        for sequence in read_tagged(ColumnFile(open_input(path), encoding, "columns"), (gold, predicted)):
+            yield sequence[0], sequence[1]
+
+    result = _score(files, rows)
+    found, truth = ({pair[k] for pair in result.confusion} for k in (1, 0))
+    if not truth & found and all(map(_number, found)) and not any(map(_number, truth)):
+        raise DataError(
+            f"the predicted labels (column {predicted}) are numbers, {_some(found)}, but the true ones (column {gold}) "
+            f"are {_some(truth)}; choose the columns with --gold and --predicted",
+            files[0] if len(files) == 1 else None,
+        )
+    return result
+
+
+def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Evaluation:
+    from crfkit.metrics import Evaluation
+
+    for k, path in enumerate(files):
+        if path in files[:k]:
+            raise ParameterError(f"{path} is named twice; its tokens would count twice")
+    result = Evaluation()
+    for path in files:
+        before = result.tokens
+        for gold, predicted in rows(path):
+            result.add(gold, predicted)
+        if result.tokens == before:
+            raise DataError("the file has no sequences", "<stdin>" if path == Path("-") else path)
+    return result
+
+
+def _some(labels: set[str]) -> str:
+    shown = sorted(labels)
+    return ", ".join(map(repr, shown[:3])) + (", …" if len(shown) > 3 else "")
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text.rpartition("=")[2])
+    except ValueError:
+        return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,6 +66,13 @@ def train(
     edge_features: Annotated[
         bool,
         typer.Option("--edge-features/--no-edge-features", help="Whether edges have weights on the features, too."),
+    ] = False,
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize/--no-standardize",
+            help="Whether to train on features with mean 0 and variance 1; the model reads them as they are.",
+        ),
     ] = True,
     loss: Annotated[str, typer.Option("--loss", help=LOSSES)] = "likelihood",
     inference: Annotated[
@@ -73,9 +81,21 @@ def train(
             "--inference", metavar="NAME", help="auto, enumerate, tree, junction, bp, trw, mean-field or gibbs."
         ),
     ] = "auto",
+    sweeps: Annotated[
+        int | None,
+        typer.Option(
+            "--sweeps",
+            metavar="N",
+            help="Maximum number of sweeps of bp, trw and mean-field for each evaluation in training. Default 1000.",
+        ),
+    ] = None,
     l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
     l1: Annotated[
         float | None, typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: most weights become zero.")
+    ] = None,
+    edge_l2: Annotated[
+        float | None,
+        typer.Option("--edge-l2", metavar="S", help="L2 penalty of edge weights. Default: 10 times that of --l2."),
     ] = None,
     solver: Annotated[str, typer.Option("--solver", "-a", metavar="NAME", help="As for `crfkit train`.")] = "auto",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what draws random numbers.")] = 0,
@@ -98,11 +118,20 @@ def train(
     from crfkit.estimators.graph_tables import TableEncoder
     from crfkit.estimators.graph_training import GraphTraining, concerns
     from crfkit.estimators.solver_options import SolverOptions
+    from crfkit.penalties import L2
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
 
     options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
-    training = GraphTraining(inference, loss, options=options)
+    training = GraphTraining(
+        inference,
+        loss,
+        sweeps=sweeps,
+        standardize=standardize,
+        edge_penalty=None if edge_l2 is None else L2(edge_l2),
+        options=options,
+        announce=lambda note: typer.echo(in_options(note), err=True),
+    )
     training.check()
     edge_file = None if edges in ("complete", "none") else Path(edges)
     check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
@@ -113,11 +142,13 @@ def train(
         raise DataError("cannot read the file: No such file; --edges is a file of edges, complete or none", edge_file)
     graph: Any = edges if edge_file is None else read_edges(edge_file, Y)
     try:
-        encoder, states = TableEncoder.learn(graph, X, Y, intercept=True, edge_inputs=edge_features)
+        encoder, states = TableEncoder.learn(
+            graph, X, Y, intercept=True, edge_inputs=edge_features, constant=lambda note: typer.echo(note, err=True)
+        )
     except DataError as error:
         raise DataError(str(error), Y.path) from None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        trained, result, status = training.run(encoder, X, states, None, [*logging, *showing])
+        trained, result, last = training.run(encoder, X, states, None, [*logging, *showing])
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:
         typer.echo("interrupted before the first iteration; no model was written", err=True)
@@ -129,8 +160,9 @@ def train(
     )
     value = "" if math.isnan(result.value) else f" = {result.value:.6f}"  # contrastive divergence has none
     typer.echo(f"{result.objective}{value} after {result.iterations} iterations, {result.seconds:.2f} s")
-    for line in concerns(result, status) or [str(result.status)]:
-        typer.echo(line)
+    unsettled = last.explain("--sweeps") if last is not None and last.matters else None
+    for line in concerns(result, None if last is None else last.status, unsettled) or [str(result.status)]:
+        typer.echo(in_options(line))
     typer.echo(f"model written to {model}")
     if interrupted:
         raise typer.Exit(130)
@@ -150,11 +182,15 @@ def predict(
         typer.Option(
             "--decode",
             metavar="NAME",
-            help="auto, tree, junction, max-product, icm, graph-cut, alpha-expansion, enumerate or marginal.",
+            help="auto, tree, junction, max-product, icm, graph-cut, qpbo, alpha-expansion, enumerate or marginal.",
         ),
     ] = None,
     inference: Annotated[
         str | None, typer.Option("--inference", metavar="NAME", help="Instead of the one that the model records.")
+    ] = None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option("--sweeps", metavar="N", help="Maximum number of sweeps of bp, trw and mean-field. Default 1000."),
     ] = None,
     observed: Annotated[
         str | None,
@@ -179,9 +215,8 @@ def predict(
     from crfkit.cli.output import open_output
     from crfkit.estimators.graph_model import DECODERS, GraphModel
     from crfkit.estimators.graph_tables import TableEncoder
-    from crfkit.inference.decoding import Decoding
+    from crfkit.estimators.graph_training import check_sweeps
     from crfkit.inference.engines import ENGINES
-    from crfkit.inference.marginals import InferenceStatus
     from crfkit.readers.tables import read_table
 
     for option, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
@@ -192,7 +227,9 @@ def predict(
     if not isinstance(encoder, TableEncoder):
         raise ParameterError(f"{model} was not trained on a table; predict with GraphCRF.load or GridCRF.load")
     check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
-    trained = replace(trained, decode=decode or trained.decode, inference=inference or trained.inference)
+    engine = inference or trained.inference
+    check_sweeps(sweeps, engine)
+    trained = replace(trained, decode=decode or trained.decode, inference=engine, sweeps=sweeps)
     table = read_table(data, header, na=missing_cells(na))
     X = take_names(table, encoder.features, "the feature") if encoder.features is not None else None
     if X is not None:
@@ -217,18 +254,17 @@ def predict(
     given_states = None if known is None else known.ravel()
     with open_output(output) as out:
         others = from_the_others(trained, states) if alone and known is None and states is not None else None
+        inferred = None
         if others is None:
             found = trained.best(encoded, given_states)
+            best, inferred = found.labels, found.marginals
         else:
             best = np.stack([p.argmax(axis=1) for p in others], axis=1).astype(np.int32).ravel()
-            found = Decoding(best, np.zeros(len(table)), "conditional", False, "each variable from the others")
-        columns = [column.tolist() for column in encoder.labels(found.labels, encoded, X).T]
+        columns = [column.tolist() for column in encoder.labels(best, encoded, X).T]
         names = list(encoder.variables)
-        unsettled = trained.decode == "marginal" and InferenceStatus.NOT_CONVERGED.value in found.status
         if marginals:
             if others is None:
-                inferred = trained.infer(encoded, given_states)
-                unsettled = unsettled or not inferred.status.settled
+                inferred = inferred or trained.infer(encoded, given_states)
                 others = encoder.by_node(inferred.nodes, encoded, X)
             for name, classes, p in zip(encoder.variables, encoder.classes, others, strict=True):
                 names += [f"p({name}={label})" for label in classes.tolist()]
@@ -242,16 +278,29 @@ def predict(
     if alone:
         what = "every cell is predicted from the others of its row"
         typer.echo(what if known is None else "missing cells are filled in from the others of their row", err=True)
-    if unsettled:
-        typer.echo(f"inference has {InferenceStatus.NOT_CONVERGED}", err=True)
+    if inferred is not None and inferred.matters:
+        typer.echo(in_options(inferred.explain("--sweeps")), err=True)
     if states is not None and states.size:
         gold_states = states if known is None else np.where(known >= 0, -1, states)
-        typer.echo(errors(found.labels.reshape(states.shape), gold_states), err=True)
+        typer.echo(errors(best.reshape(states.shape), gold_states), err=True)
 
 
 def missing_cells(given: str | None) -> list[str] | None:
     """The cells that --na names."""
     return None if given is None else [cell.strip() for cell in given.split(",")]
+
+
+def in_options(text: str) -> str:
+    """A message of the library with the options as the command line names them.
+
+    >>> in_options("loss='pseudo-likelihood' is faster; raise max_iterations, or use fewer edges (graph=…)")
+    '--loss pseudo-likelihood is faster; raise --max-iterations, or use fewer edges (--edges FILE)'
+    """
+    text = re.sub(r"[,;][^,;]* add damping \(make_engine\([^)]*\)\)", "", text)  # there is no such option
+    text = re.sub(r"\b(loss|inference)='([^']+)'", r"--\1 \2", text)
+    for name, option in (("max_iterations", "--max-iterations"), ("graph=…", "--edges FILE")):
+        text = text.replace(name, option)
+    return re.sub(r"\bthe tolerance\b", "--tolerance", text)
 
 
 def errors(predicted: Ids, gold: Ids) -> str:

@@ -9,6 +9,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.readers.columns import read_chunks
 from crfkit.readers.tables import Table, read_table
+from crfkit.wording import counted
 
 
 def choose_columns(
@@ -57,7 +58,7 @@ def read_edges(path: Path, Y: Table) -> list[tuple[int, int]]:
         if not line.strip():
             continue
         if len(cells) != 2:
-            raise DataError(f"{len(cells)} cell(s); an edge is two label columns", path, number)
+            raise DataError(f"{counted(len(cells), 'cell')}; an edge is two label columns", path, number)
         ends = []
         for cell in cells:
             try:

@@ -2,79 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit.cli.options import MODEL, OUTPUT
+from crfkit.errors import ParameterError
+
 if TYPE_CHECKING:
-    from crfkit.data.sequences import Floats
     from crfkit.estimators.chain_model import ChainModel
 
 
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            metavar="LABEL",
+            help="Of a sequence tagger: show weights of this label only. May be repeated.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attribute",
+            metavar="TEXT",
+            help="Of a sequence tagger: show weights of attributes that contain this text only. May be repeated.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     top: Annotated[
-        int, typer.Option("--top", "-n", metavar="N", min=0, help="How many of the strongest weights.")
+        int,
+        typer.Option(
+            "--top",
+            "-n",
+            metavar="N",
+            min=0,
+            help="How many of the strongest weights of each kind.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = 15,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Show what a model has learned: labels, sizes, the strongest weights and transitions."""
     from crfkit import modelfile
     from crfkit.cli import inspect_graph, inspect_segmenter
+    from crfkit.cli.inspect_chain import summary
     from crfkit.estimators.chain_model import ChainModel
     from crfkit.estimators.graph_model import GraphModel
     from crfkit.estimators.segmenter_model import SegmenterModel
 
     kind = modelfile.read(model).kind
+    if kind in ("graph", "segmenter", "refiner") and (label or attribute):
+        option = "--label" if label else "--attribute"
+        raise ParameterError(f"{option} is for taggers of sequences, but {model} is a model of kind '{kind}'")
     if kind == "graph":
-        typer.echo(inspect_graph.report(GraphModel.load(model), top))
+        graph = GraphModel.load(model)
+        typer.echo(_json(_graph_summary(kind, graph, top)) if as_json else inspect_graph.report(graph, top))
+    elif kind == "refiner":
+        from crfkit.cli import refine
+        from crfkit.estimators.refiner_model import RefinerModel
+
+        refiner = RefinerModel.load(model)
+        typer.echo(_json(_refiner_summary(refiner)) if as_json else refine.describe(refiner))
     elif kind == "segmenter":
-        typer.echo(inspect_segmenter.report(SegmenterModel.load(model), top))
+        segmenter = SegmenterModel.load(model)
+        if as_json:
+            used = {part: list(names) for part, names in segmenter.selected().items()}
+            known = {"classes": segmenter.classes.tolist(), "features_used": used}
+            typer.echo(_json({**_graph_summary(kind, segmenter.field, top), **known}))
+        else:
+            typer.echo(inspect_segmenter.report(segmenter, top))
     else:
-        typer.echo(report(ChainModel.load(model), top))
+        found = summary(ChainModel.load(model), top, label or [], attribute or [])
+        typer.echo(_json(found) if as_json else _report(found))
 
 
 def report(model: ChainModel, top: int) -> str:
-    labels = [str(label) for label in model.class_list]
-    field, vocabulary, training = model.field, model.vocabulary, model.training
+    """Return what `crfkit inspect` prints of a tagger."""
+    from crfkit.cli.inspect_chain import summary
+
+    return _report(summary(model, top))
+
+
+def _report(found: dict[str, Any]) -> str:
+    from crfkit.cli.inspect_chain import describe
+    from crfkit.wording import counted
+
+    weights = {name: n for name, n in found["weights"].items() if name != "total" and n}
+    attributes = counted(found["attributes"], "attribute")
+    if found["pair_attributes"]:
+        attributes += f", {counted(found['pair_attributes'], 'pair attribute')}"
     lines = [
-        f"{len(labels)} labels: {' '.join(labels)}",
-        f"{field.size} weights: " + ", ".join(f"{w.stop - w.start} {name}" for name, w in field.layout.items()),
-        f"{len(vocabulary.attributes)} attributes, {len(vocabulary.pair_attributes)} pair attributes, "
-        f"inputs: {vocabulary.kind}",
+        f"{counted(len(found['labels']), 'label')}: {' '.join(map(str, found['labels']))}",
+        f"{counted(found['weights']['total'], 'weight')}"
+        + (": " if weights else "")
+        + ", ".join(f"{n} {name}" for name, n in weights.items()),
+        f"{attributes}, inputs: {found['inputs']}",
     ]
-    if training:
+    if training := found["training"]:
         lines.append(
             f"trained: {training.get('objective')} = {training.get('value')} "
-            f"({training.get('status')}, {training.get('iterations')} iterations)"
+            f"({training.get('status')}, {counted(training.get('iterations', 0), 'iteration')})"
         )
-    a, j = field.state_names()
-    blocks: dict[str, Callable[[int], str]] = {
-        "state": lambda k: f"{vocabulary.attributes[int(a[k])]}  →  {labels[j[k]]}",
-    }
-    i, to = field.transition_names()
-    blocks["transition"] = lambda k: f"{labels[i[k]]}  →  {labels[to[k]]}"
-    b, source, target = field.pair_names()
-    blocks["pair"] = lambda k: f"{vocabulary.pair_attributes[int(b[k])]}  {labels[source[k]]}  →  {labels[target[k]]}"
-    x, y, z = field.triple_names()
-    blocks["triple"] = lambda k: f"{labels[x[k]]}  →  {labels[y[k]]}  →  {labels[z[k]]}"
-    of, group = field.class_names()
-    blocks["class"] = lambda k: f"{vocabulary.attributes[int(of[k])]}  →  class {model.class_names[group[k]]}"
-    for name, describe in blocks.items():
-        lines += _strongest(name, model.w[field.layout[name]], top, describe)
+    for name, ends in found["strongest"].items():
+        for title, rows in ends.items():
+            lines.append(f"\n{title} {name} weights")
+            lines += [f"  {row['weight']:10.4f}  {describe(row)}" for row in rows]
     return "\n".join(lines)
 
 
-def _strongest(name: str, w: Floats, top: int, describe: Callable[[int], str]) -> list[str]:
-    import numpy as np
+def _graph_summary(kind: str, model: Any, top: int) -> dict[str, Any]:
+    strongest = {}
+    for block, weights in (("node", model.node_weights()), ("edge", model.edge_weights())):
+        rows = sorted(weights.items(), key=lambda item: -item[1])
+        ends = {"largest": rows[:top], "smallest": rows[: -top - 1 : -1] if top else []}
+        strongest[block] = {
+            title: [{"name": name, "weight": float(weight)} for name, weight in part] for title, part in ends.items()
+        }
+    sizes = {"total": model.field.size, "node": model.field.n_node_weights, "edge": model.field.n_edge_weights}
+    return {"kind": kind, "weights": sizes, "training": dict(model.training), "strongest": strongest}
 
-    if len(w) == 0 or top == 0:
-        return []
-    lines = []
-    count = min(top, len(w))
-    for title, key in (("largest", -w), ("smallest", w)):
-        part = np.argpartition(key, count - 1)[:count]
-        lines.append(f"\n{title} {name} weights")
-        lines += [f"  {w[k]:10.4f}  {describe(k)}" for k in part[np.argsort(key[part], kind="stable")]]
-    return lines
+
+def _refiner_summary(model: Any) -> dict[str, Any]:
+    weights = {name: [float(v) for v in w] for name, w in model.edge_weights().items()}
+    return {
+        "kind": "refiner",
+        "classes": model.classes.tolist(),
+        "temperature": float(model.temperature),
+        "bias": [float(b) for b in model.bias],
+        "edge_weights": weights,
+    }
+
+
+def _json(found: dict[str, Any]) -> str:
+    return json.dumps(found, indent=2, ensure_ascii=False, default=str)

@@ -1,7 +1,8 @@
-"""What options of several commands mean."""
+"""What options of several commands mean, and the groups that `--help` shows them in."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,25 +11,82 @@ from crfkit.errors import ParameterError
 if TYPE_CHECKING:
     from crfkit.penalties import L2
     from crfkit.protocols import Penalty
+    from crfkit.readers.columns import ColumnFile
+
+INPUT, MODEL, OPTIMISATION, OUTPUT = "Input", "Model", "Optimisation", "Output"  # groups of options
+STDIN = Path("-")
 
 
 def make_penalty(l1: float | None, l2: float | L2 | None) -> Penalty | None:
-    """From the strengths given; None: the default."""
+    """Return the penalty of the strengths given, or None, which is the solver's default."""
     from crfkit import penalties
 
     if isinstance(l2, (int, float)):
         l2 = penalties.L2(l2)
     if l1 is None:
         return l2
-    return penalties.L1(l1) if l2 is None else penalties.ElasticNet(l1, l2.strength)
+    sparse = penalties.L1(l1)
+    if l2 is None:
+        return sparse
+    return penalties.ElasticNet(l1, l2.strength) if sparse.strength else l2
+
+
+def scaled_penalty(
+    l1: float | None = None,
+    c1: float | None = None,
+    rho1: float | None = None,
+    l2: float | None = None,
+    C: float | None = None,
+    c2: float | None = None,
+    rho2: float | None = None,
+) -> Penalty | None:
+    """Return the penalty from its strengths on the scales of crfkit, CRFsuite (c1, c2), Wapiti (rho1, rho2), CRF++ (C).
+
+    >>> scaled_penalty(c1=0.1, c2=0.5)
+    ElasticNet(l1=0.1, l2=1.0)
+    """
+    from crfkit.penalties import L1, L2
+
+    sparse = {"--l1": l1, "--c1": c1, "--rho1": rho1}
+    smooth = {"--l2": l2, "--C": C, "--c2": c2, "--rho2": rho2}
+    for family in (sparse, smooth):
+        given = [name for name, value in family.items() if value is not None]
+        if len(given) > 1:
+            raise ParameterError(f"{' and '.join(given)} are the same penalty on different scales; give one of them")
+    first = l1
+    if c1 is not None:
+        first = L1.from_crfsuite(c1).strength
+    elif rho1 is not None:
+        first = L1.from_wapiti(rho1).strength
+    second: float | L2 | None = l2
+    if C is not None:
+        second = L2.from_crfpp(C)
+    elif c2 is not None:
+        second = L2.from_crfsuite(c2)
+    elif rho2 is not None:
+        second = L2.from_wapiti(rho2)
+    return make_penalty(first, second)
 
 
 def check_distinct(paths: dict[str, Path | None]) -> None:
     """Refuses to read and write one file under two names."""
     seen: dict[Path, str] = {}
     for name, path in paths.items():
-        if path is None:
+        if path is None or path == STDIN:
             continue
         other = seen.setdefault(path.resolve(), name)
         if other != name:
             raise ParameterError(f"{other} and {name} are the same file, {path}")
+
+
+def column_files(
+    paths: Sequence[Path], encoding: str = "utf-8", format: str = "auto", label_column: str | int | None = None
+) -> list[ColumnFile]:
+    """Return the column files that a person named; - is standard input, which can be read only once."""
+    from crfkit.cli.output import open_input
+    from crfkit.readers import columns
+
+    if sum(path == STDIN for path in paths) > 1:
+        raise ParameterError("standard input (-) can be read only once")
+    sources = [open_input(path) for path in paths]
+    return columns.column_files(sources, encoding, format, label_column)

@@ -1,10 +1,9 @@
-"""Where a command writes its results."""
+"""Where a command reads its input and writes its results."""
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,15 @@ from typing import BinaryIO
 
 from crfkit.errors import DataError
 from crfkit.files import make_ordinary
+
+
+def open_input(path: Path) -> Path | BinaryIO:
+    """Return what to read: the file, or standard input for "-"."""
+    if path != Path("-"):
+        return path
+    if sys.stdin is None:
+        raise DataError("standard input is closed; name a file")
+    return sys.stdin.buffer
 
 
 @contextmanager
@@ -28,6 +36,8 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         with open(path, "wb") as stream:
             yield stream
         return
+    import tempfile
+
     target = path.resolve()
     temporary = None
     try:

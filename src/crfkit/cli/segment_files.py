@@ -1,9 +1,10 @@
-"""What `crfkit segment` reads from its options and writes as pictures."""
+"""What `crfkit segment` writes as pictures, its progress, and how it ends on SIGTERM."""
 
 from __future__ import annotations
 
 import io
-import re
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,46 +18,8 @@ if TYPE_CHECKING:
     from crfkit.estimators.segmenter_model import Segmentation
     from crfkit.readers.images import Image
 
-LOSSES = {"pl": "pseudo-likelihood"}
 # of classes in overlays: the first is left as it is
 COLOURS = np.array([[230, 60, 40], [40, 120, 230], [60, 180, 75], [245, 180, 30], [150, 80, 200], [70, 200, 210]])
-
-
-def parse_size(text: str | None) -> tuple[int, int] | None:
-    """(height, width) of a text such as 80x100."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"([1-9]\d{0,4})[x×]([1-9]\d{0,4})", text.strip().lower())
-    if not found:
-        raise ParameterError(f"--size must be HEIGHTxWIDTH such as 80x100, not {text!r}")
-    return int(found[1]), int(found[2])
-
-
-def parse_strengths(text: str | None) -> list[float] | None:
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError(f"--strengths must be numbers separated by commas, not {text!r}") from None
-
-
-def make_solver(name: str, mu: float | None, tolerance: float, max_iterations: int | None, seed: int) -> Any:
-    """The name, or the solver with its smoothing width μ."""
-    from dataclasses import fields
-
-    from crfkit.estimators.solver_options import SolverOptions
-    from crfkit.solvers import SOLVERS
-
-    if mu is None or name not in SOLVERS:
-        return name
-    if "mu" not in {item.name for item in fields(SOLVERS[name])}:
-        able = [other for other, kind in SOLVERS.items() if "mu" in {item.name for item in fields(kind)}]
-        raise ParameterError(f"--mu is for solvers that smooth the penalty ({', '.join(able) or 'none here'})")
-    from dataclasses import replace
-
-    ready = SolverOptions(None, name, tolerance, max_iterations, None, seed).make_solver()
-    return replace(ready, mu=mu)
 
 
 def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, classes: Any) -> None:
@@ -67,11 +30,11 @@ def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, c
     top = int(classes.max())
     if top > 65535 or int(classes.min()) < 0:
         raise ParameterError(f"classes from {classes.min()} to {top} cannot be written as a picture; at most 65535")
-    _write(folder / f"{stem}_mask.png", found.mask.astype(np.uint8 if top <= 255 else np.uint16))
-    _write(folder / f"{stem}_overlay.png", overlay(image, found.mask, classes))
+    write_picture(folder / f"{stem}_mask.png", found.mask.astype(np.uint8 if top <= 255 else np.uint16))
+    write_picture(folder / f"{stem}_overlay.png", overlay(image, found.mask, classes))
     assert found.probabilities is not None
     p = found.probabilities[..., 1] if len(classes) == 2 else found.probabilities.max(axis=-1)
-    _write(folder / f"{stem}_probability.png", np.rint(255 * p).astype(np.uint8))
+    write_picture(folder / f"{stem}_probability.png", np.rint(255 * p).astype(np.uint8))
 
 
 def overlay(image: Image, mask: Any, classes: Any) -> Any:
@@ -84,7 +47,7 @@ def overlay(image: Image, mask: Any, classes: Any) -> Any:
     return np.rint(255 * rgb * (1 - share) + tints[states] * share).astype(np.uint8)
 
 
-def _write(path: Path, pixels: Any) -> None:
+def write_picture(path: Path, pixels: Any) -> None:
     from PIL import Image as pillow  # noqa: N813
 
     buffer = io.BytesIO()
@@ -106,3 +69,22 @@ def bar(text: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def termination() -> Iterator[list[bool]]:
+    """Turn SIGTERM into KeyboardInterrupt, so that the model so far is kept; the list is not empty once it came."""
+    came: list[bool] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+
+    def stop(*_: Any) -> None:
+        came.append(True)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, before)

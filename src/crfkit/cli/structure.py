@@ -106,12 +106,46 @@ def learn(
     node_strength: Annotated[
         float, typer.Option("--node-strength", metavar="S", help="L2 on node weights.", rich_help_panel=MODEL)
     ] = 1.0,
+    gamma: Annotated[
+        float,
+        typer.Option(
+            "--gamma", metavar="G", help="Of the extended BIC: larger for fewer edges.", rich_help_panel=MODEL
+        ),
+    ] = 0.6,
+    group_norm: Annotated[
+        str,
+        typer.Option(
+            "--group-norm", metavar="NORM", help="Of the weights of an edge: inf, 2 or 1.", rich_help_panel=MODEL
+        ),
+    ] = "inf",
+    form: Annotated[
+        str, typer.Option("--form", help="Of edges: ising (two labels), full (tables), or auto.", rich_help_panel=MODEL)
+    ] = "auto",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold",
+            metavar="SHARE",
+            help="Of random halves that select an edge, for stability.",
+            rich_help_panel=MODEL,
+        ),
+    ] = 0.75,
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize/--no-standardize",
+            help="Scale the penalty of an edge by its columns' standard deviations.",
+            rich_help_panel=MODEL,
+        ),
+    ] = True,
     method: Annotated[
         str,
         typer.Option(
-            "--method", help="grafting-light, grafting, agpm or full: the same optimum.", rich_help_panel=OPTIMISATION
+            "--method",
+            help="auto, newton, grafting-light, grafting, agpm or full: the same optimum.",
+            rich_help_panel=OPTIMISATION,
         ),
-    ] = "grafting-light",
+    ] = "auto",
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Of folds and random halves.", rich_help_panel=OPTIMISATION)
     ] = 0,
@@ -149,8 +183,13 @@ def learn(
         method,
         loss,
         inference,
-        node_strength=node_strength,
-        edge_strength=_strength(strength),
+        group_norm,
+        node_strength,
+        _strength(strength),
+        form=form,
+        ebic_gamma=gamma,
+        threshold=threshold,
+        standardize=standardize,
         candidates=None if candidates is None else read_edges(candidates, Y),
         refit=refit,
         n_threads=threads,

@@ -1,47 +1,68 @@
-"""`crfkit tag`."""
+"""`crfkit tag`. An option that is added here is added to `quick`, too; a test compares them."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import typer
 
-from crfkit.cli.output import open_output
-from crfkit.errors import DataError, ParameterError
+from crfkit.cli.options import INPUT, OPTIMISATION, OUTPUT
+from crfkit.cli.tagging import tag_files
 
 
 def tag(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Column files; - is stdin, the default.")
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="Column files; - is stdin, the default."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of stdout.")] = None,
-    marginals: Annotated[bool, typer.Option("--marginals", help="Add the probability of the predicted label.")] = False,
-    all_marginals: Annotated[
-        bool, typer.Option("--all-marginals", help="Add the probabilities of all labels.")
+    encoding: Annotated[
+        str,
+        typer.Option(
+            "--encoding",
+            metavar="NAME",
+            help="Encoding of the files: latin-1, utf-16, … The output is UTF-8.",
+            rich_help_panel=INPUT,
+        ),
+    ] = "utf-8",
+    format: Annotated[
+        str,
+        typer.Option("--format", metavar="NAME", help="columns, conllu or auto: see train.", rich_help_panel=INPUT),
+    ] = "auto",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write here instead of stdout.", rich_help_panel=OUTPUT),
+    ] = None,
+    labels_only: Annotated[
+        bool,
+        typer.Option(
+            "--labels-only",
+            help="Write the labels alone, one per line, a blank line after each sequence.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
-    threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
+    marginals: Annotated[
+        bool,
+        typer.Option("--marginals", help="Add the probability of the predicted label.", rich_help_panel=OUTPUT),
+    ] = False,
+    all_marginals: Annotated[
+        bool,
+        typer.Option("--all-marginals", help="Add the probabilities of all labels.", rich_help_panel=OUTPUT),
+    ] = False,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            "-p",
+            metavar="N",
+            help="Number of threads. Default: all cores.",
+            rich_help_panel=OPTIMISATION,
+        ),
+    ] = None,
 ) -> None:
-    """Tag column files: every line comes back with the predicted label as a further column."""
-    from crfkit.estimators.chain_model import ChainModel
+    """Tag column files: every line comes back with the predicted label as a further column.
 
-    if marginals and all_marginals:
-        raise ParameterError("--marginals and --all-marginals exclude each other")
-    trained = ChainModel.load(model, threads)
-    if trained.vocabulary.template is None:
-        raise ParameterError(f"{model} was not trained with a template; tag with ChainCRF.load(…).predict(…)")
-    wanted = "all" if all_marginals else "best" if marginals else None
-    with open_output(output) as out:
-        for path in files or [Path("-")]:
-            source = _stdin() if path == Path("-") else path
-            for block in trained.tag_columns(source, wanted):
-                out.write(block)
-                out.flush()
-
-
-def _stdin() -> BinaryIO:
-    if sys.stdin is None:
-        raise DataError("standard input is closed; name a file")
-    return sys.stdin.buffer
+    In CoNLL-U files the label is written into the column that the model was trained on; comments and ranges stay.
+    """
+    tag_files(model, files or [], output, marginals, all_marginals, labels_only, encoding, format, threads)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit.data.labels import label_array, sort_labels
 from crfkit.data.sequences import Ids, Ints, SequenceData, check_labels, encode_labels
 from crfkit.errors import DataError
 from crfkit.features.attributes import column_name, is_matrix, stack_matrices
 from crfkit.features.template import Template
-from crfkit.readers.columns import read_chunks
+from crfkit.readers.columns import ColumnFile, ColumnSource, column_files
+from crfkit.readers.suspicion import check_label_count, describe_attribute_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,8 @@ class TaggedCorpus:
     vocabulary: Vocabulary
     data: SequenceData
     classes: NDArray[Any]
+    sources: tuple[Any, ...] = ()  # the files that it was read from
+    record: Mapping[str, Any] = field(default_factory=dict)  # what tagging must know of the files
 
 
 def learn(
@@ -77,6 +80,8 @@ def learn(
         return _finish(
             "matrix", None, arrays, *labels, min_frequency, (names, None), matrix.shape[1], least_labels=least_labels
         )
+    if template is not None:
+        template.warn_of_clashes()
     kind = "template" if template else "items"
     encoder = _core.Encoder(template.text if template else None)
     _add_sequences(encoder, X, kind)
@@ -85,40 +90,91 @@ def learn(
     return _finish(kind, template, arrays, *labels, min_frequency, encoder, least_labels=least_labels)
 
 
-def learn_file(source: str | Path | BinaryIO, template: Template, min_frequency: int) -> TaggedCorpus:
-    """The same from a column file, streamed; its last column is the label."""
+def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int) -> TaggedCorpus:
+    """The same from one or several column files, streamed; the last column is the label."""
+    template.warn_of_clashes()
     encoder = _core.Encoder(template.text, labelled=True)
-    for _ in feed_columns(encoder, source):
-        pass
+    files = column_files(sources)
+    if not files:
+        raise DataError("there are no files to learn from")
+    for file in files:
+        beginning = _Beginning()
+        try:
+            for _ in feed_columns(encoder, file, labelled=True, tap=beginning.add):
+                pass
+        except DataError as error:
+            suspicion = describe_attribute_file(beginning.text)
+            if suspicion and error.line:
+                raise DataError(suspicion, file.name, error.line) from None
+            raise
+        if file.label_column is not None and file.conllu is None:
+            raise DataError(
+                "a label column was named, but this is not a CoNLL-U file; in other column files the label is last",
+                file.name,
+            )
+        suspicion = describe_attribute_file(beginning.text) if file.conllu is None else None
+        if suspicion:
+            raise DataError(suspicion, file.name)
     *arrays, labels = encoder.take()
+    name = ", ".join(file.name for file in files)
     if len(arrays[0]) < 2:
-        raise DataError("the file has no sequences", _name(source))
+        raise DataError("the file has no sequences" if len(files) == 1 else "the files have no sequences", name)
     order = sorted(range(len(encoder.label_names)), key=encoder.label_names.__getitem__)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    classes = np.array(sorted(encoder.label_names))
+    classes = label_array(sorted(encoder.label_names))
     n_features = encoder.n_columns - 1
+    columns = {file.conllu.label_column for file in files if file.conllu is not None}
+    record = {"format": "conllu", "label_column": columns.pop()} if columns else {}
     try:
-        return _finish("template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features)
+        check_label_count(encoder.label_names, len(labels))
+        corpus = _finish(
+            "template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features
+        )
     except DataError as error:
-        raise DataError(str(error), _name(source)) from None
+        raise DataError(str(error), name) from None
+    return replace(corpus, record=record, sources=tuple(files))
 
 
-def feed_columns(encoder: _core.Encoder, source: str | Path | BinaryIO) -> Iterator[None]:
-    """Feeds a column file to an encoder, chunk by chunk; the caller may take what is ready after each."""
+class _Beginning:
+    """Keeps the first bytes of a file, to be looked at if the file turns out to be strange."""
+
+    def __init__(self, size: int = 1 << 16) -> None:
+        self.text, self._size = b"", size
+
+    def add(self, block: bytes) -> None:
+        if len(self.text) < self._size:
+            self.text += block[: self._size - len(self.text)]
+
+
+def feed_columns(
+    encoder: _core.Encoder,
+    source: ColumnSource,
+    labelled: bool = False,
+    keep_lines: bool = False,
+    tap: Callable[[bytes], None] | None = None,
+) -> Iterator[None]:
+    """Feeds a column file to an encoder, chunk by chunk; the caller may take what is ready after each.
+
+    Several files may be fed one after the other. `tap` sees each chunk before the encoder does.
+    """
+    file = ColumnFile.of(source)
+    before = encoder.line  # those of earlier files
+    first = True
     try:
-        for block in read_chunks(source):
+        for block in file.chunks(labelled, keep_lines):
+            if first and before:
+                block = block.removeprefix(b"\xef\xbb\xbf")
+            first = False
+            if tap is not None:
+                tap(block)
             encoder.feed(block)
             yield
         encoder.feed(b"", end=True)
         yield
     except _core.LineError as error:
         line, message = error.args
-        raise DataError(message, _name(source), line) from None
-
-
-def _name(source: str | Path | BinaryIO) -> str:
-    return str(getattr(source, "name", source))
+        raise DataError(message, file.name, file.line(line - before)) from None
 
 
 def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
@@ -137,26 +193,39 @@ def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
 def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
     lengths = np.diff(starts)
     y = label_rows(y)
-    try:
-        seen = set(check_labels(y, lengths))
-        names = sorted(seen)  # type: ignore[type-var]
-    except TypeError:
-        kinds = sorted({type(label).__name__ for row in y for label in row})
-        raise DataError(f"labels must be of one type, not {kinds}, that can be sorted") from None
-    if any(name != name for name in names):
-        raise DataError("a label is NaN")
-    return np.array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
+    names = sort_labels(check_labels(y, lengths))
+    return label_array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
 
 
 def _add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
     add = encoder.add_rows if kind == "template" else encoder.add_items
     try:
-        for sequence in X:
+        for n, sequence in enumerate(X):
+            if kind == "template":
+                _check_rows(sequence, n)
             add(sequence)
     except _core.BadInput as error:
         raise DataError(str(error)) from None
     except TypeError:
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}") from None
+
+
+def _check_rows(sequence: Any, n: int) -> None:
+    """Raise DataError where a token is a dict or a set, whose keys would be taken for columns."""
+    if not isinstance(sequence, (list, tuple)):
+        return
+    for t, token in enumerate(sequence):
+        if isinstance(token, (Mapping, set, frozenset)):
+            raise DataError(
+                f"sequence {n}, position {t}: with a template a token is a list of columns, not a "
+                f"{type(token).__name__}, {_shortened(token)}; leave the template out to use it as attributes, or give "
+                "the columns in order, as in ['the', 'DT']"
+            )
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:

@@ -7,29 +7,32 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from crfkit.checkpoint import Checkpoint
 from crfkit.data.encode import TaggedCorpus, label_rows, learn, learn_file
 from crfkit.data.sequences import Floats, check_labels
 from crfkit.errors import DataError, ParameterError
+from crfkit.estimators.base import Estimator, not_fitted
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.estimators.chain_training import ChainTraining, Dev, TrainingError
 from crfkit.estimators.partial import PartialFit, partial_fit
+from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
 from crfkit.protocols import Penalty
+from crfkit.ragged import Ragged
+from crfkit.readers.columns import ColumnSource, column_files
 from crfkit.result import Status
-from crfkit.solvers import SOLVERS, StoppingRule
-from crfkit.solvers.loop import Callback, Iteration
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers import StoppingRule
+    from crfkit.solvers.loop import Callback, Iteration
 
 
-class ChainCRF(BaseEstimator):  # type: ignore[misc]
+class ChainCRF(StructuredInputs, Estimator):
     """Linear-chain conditional random field.
 
     Parameters
@@ -38,12 +41,15 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         With a CRF++ template, tokens are lists of column strings. Without one, they are lists of attribute strings,
         dicts (``{"w": "the", "cap": True, "x": 0.5, "nested": {...}}``), or each sequence is a matrix
         (NumPy or scipy.sparse) with a row per position.
-    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or for no penalty with solvers that take none
+    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), but L1(1) with solvers that select attributes
+        (grafting-light, grafting, gauss-seidel), and no penalty with solvers that take none (averaged-perceptron,
+        passive-aggressive, arow, mira)
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver, which keeps its own stopping rule, limit and seed
         whatever is said below; docs/choose_a_solver.md says which for what
     min_frequency : drop attributes that occur less often than this in the training set
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs,
-        as CRF++ does, or (default) to those that occur in the training set, as CRFsuite does
+        as CRF++ does, or (default, as in ``crfkit train``) to those that occur in the training set, as CRFsuite does:
+        about as accurate with a fraction of the time and memory (docs/math.md has figures)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
     max_iterations : stop after so many; None for the solver's own limit. An online solver's iteration is an epoch
@@ -53,8 +59,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
     loss : "likelihood", "softmax-margin" or "hinge"
     cost : of the margin losses: a matrix [true label, label] in the order of the sorted labels; None counts mistakes
     order : 1, or 2 for weights on label triples
-    constraints : "iob2", "iobes", "observed" or a collection of (label, next label) pairs that may not occur: what is
-        forbidden has probability 0, in training and in prediction
+    constraints : a tagging scheme ("iob1", "iob2", "ioe1", "ioe2", "iobes", "bilou"), "observed" or a collection of
+        (label, next label) pairs that may not occur: what is forbidden has probability 0, in training and in prediction
     label_classes : a mapping from labels to class names, so that attributes also score classes of labels, e.g.
         ``{"B-PER": "PER", "I-PER": "PER"}``
     warm_start : begin at the weights of the last fit, as far as they have the same names
@@ -151,14 +157,26 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
             dev = Dev(data, gold, patience)
         return self._fit_corpus(training, corpus, sample_weight, callbacks, training_error, dev, resume)
 
-    def fit_file(self, path: str | Path, callbacks: Sequence[Callback] = (), training_error: bool = False) -> ChainCRF:
-        """Learns from a column file whose last column is the label, streaming it. Needs a template."""
+    def fit_file(
+        self,
+        path: ColumnSource | Sequence[ColumnSource],
+        callbacks: Sequence[Callback] = (),
+        training_error: bool = False,
+        encoding: str = "utf-8",
+        format: str = "auto",
+        label_column: str | int | None = None,
+    ) -> ChainCRF:
+        """Learns from a column file (or several) whose last column is the label, streaming it. Needs a template.
+
+        `encoding`, `format` ("auto", "columns" or "conllu") and `label_column` of CoNLL-U files are those of
+        :class:`crfkit.readers.ColumnFile`. The model is that of ``crfkit train`` on the same files.
+        """
         training = self._training()
         training.check()
         template = self._template()
         if template is None:
             raise ParameterError("training from a column file needs a template")
-        corpus = learn_file(path, template, self.min_frequency)
+        corpus = learn_file(column_files(path, encoding, format, label_column), template, self.min_frequency)
         return self._fit_corpus(training, corpus, None, callbacks, training_error)
 
     def partial_fit(
@@ -177,6 +195,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         training.check()
         solver = training.make_solver(max_iterations=1)
         if "online" not in solver.needs:
+            from crfkit.solvers import SOLVERS
+
             online = sorted(name for name, other in SOLVERS.items() if "online" in other.needs)
             raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
         corpus = learn(X, y, self._template(), self.min_frequency, least_labels=1)
@@ -187,6 +207,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
         if result.status in (Status.DIVERGED, Status.NON_FINITE):
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(f"{result.status}; the batch is left out", ConvergenceWarning, stacklevel=2)
             if before is None:
                 before = PartialFit.after(replace(model, w=np.zeros(len(model.w))))
@@ -250,6 +272,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
         if result.status not in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.NO_IMPROVEMENT):
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(str(result.status), ConvergenceWarning, stacklevel=3)
         return self
 
@@ -259,9 +283,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
     # --- prediction
 
     def predict(self, X: Iterable[Any]) -> list[list[Any]]:
-        """The most probable labels of each sequence (Viterbi)."""
-        model = self._fitted()
-        return model.decode(model.encode(X))
+        """The most probable labels of each sequence (Viterbi): a list, as an array one of objects."""
+        return self._fitted().predict(X)
 
     def predict_single(self, x: Any) -> list[Any]:
         """The labels of one sequence."""
@@ -269,15 +292,13 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
 
     def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
         """Per sequence, p(label | x) of every position: an array [positions, labels], columns as in classes_."""
-        model = self._fitted()
-        data = model.encode(X)
-        return list(data.split(model.inference.node_marginals(data)))  # type: ignore[arg-type]
+        return self._fitted().predict_marginals(X)
 
     def predict_edge_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
         """Per sequence, p(previous label, label | x): [positions, labels, labels]; zero at the first position."""
         model = self._fitted()
         data = model.encode(X)
-        return list(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
+        return Ragged(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:
         """Share of positions that `predict` labels correctly; with sample_weight, a weighted one."""
@@ -317,7 +338,8 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         self.classes_ = model.classes
 
     def _fitted(self) -> ChainModel:
-        check_is_fitted(self, "model_")
+        if not hasattr(self, "model_"):
+            raise not_fitted(self)
         model: ChainModel = self.model_
         return model
 

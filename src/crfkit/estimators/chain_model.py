@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core, modelfile
-from crfkit.data.encode import Vocabulary, feed_columns, sorted_data
+from crfkit.data.encode import Vocabulary
+from crfkit.data.labels import label_array, labels_from_json, to_json
 from crfkit.data.sequences import Floats, SequenceData
 from crfkit.errors import DataError, ModelFileError
+from crfkit.estimators import chain_tagging
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
+from crfkit.ragged import Ragged
+from crfkit.readers.columns import ColumnSource
 
 # the arrays of a field in a model file, with their types
 FIELD_ARRAYS: Mapping[str, type] = {
@@ -63,55 +66,33 @@ class ChainModel:
     def encode(self, X: Iterable[Any]) -> SequenceData:
         return self.vocabulary.encode(X)
 
+    def predict(self, X: Iterable[Any]) -> list[list[Any]]:
+        """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
+        return Ragged(self.decode(self.encode(X)))
+
+    def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
+        """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
+        data = self.encode(X)
+        return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
+
     def decode(self, data: SequenceData) -> list[list[Any]]:
         names = self.class_list
         best, _ = self.inference.decode(data)
         return [[names[j] for j in row] for row in data.split(best)]
 
-    def tag_columns(self, source: str | Path | BinaryIO, marginals: str | None = None) -> Iterator[bytes]:
-        """The lines of a column file with the predicted label appended, in chunks as they are ready.
+    def tag_columns(
+        self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False
+    ) -> Iterator[bytes]:
+        """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
         marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
+        With labels_only, the label (and its probabilities) are all there is of a line.
         """
-        encoder = self.vocabulary.encoder(keep_lines=True)
-        for _ in feed_columns(encoder, source):
-            data = sorted_data(encoder.take())
-            if encoder.n_columns and self.vocabulary.n_features and encoder.n_columns < self.vocabulary.n_features:
-                raise DataError(
-                    f"{encoder.n_columns} column(s), but the model was trained on {self.vocabulary.n_features} "
-                    "feature columns",
-                    str(getattr(source, "name", source)),
-                )
-            if len(data):
-                with _naming(source):
-                    appended = self._appended(data, marginals)
-                yield encoder.lines_with(appended)
+        return chain_tagging.tag_columns(self, source, marginals, labels_only)
 
-    def tag_labelled(self, source: str | Path | BinaryIO) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
-        """(gold, predicted) label sequences of a labelled column file, in chunks."""
-        encoder = self.vocabulary.encoder(labelled=True)
-        for _ in feed_columns(encoder, source):
-            *arrays, labels = encoder.take()
-            data = sorted_data((*arrays, labels))
-            if len(data):
-                names = encoder.label_names
-                with _naming(source):
-                    predicted = [[str(label) for label in row] for row in self.decode(data)]
-                yield [[names[j] for j in row] for row in data.split(labels)], predicted
-
-    def _appended(self, data: SequenceData, marginals: str | None) -> list[str]:
-        names = [str(name) for name in self.class_list]
-        best = self.inference.decode(data)[0]
-        if marginals is None:
-            return [names[j] for j in best.tolist()]
-        node = self.inference.node_marginals(data)
-        if marginals == "best":
-            chosen = node[np.arange(len(best)), best]
-            return [f"{names[j]}\t{p:.6f}" for j, p in zip(best.tolist(), chosen.tolist(), strict=True)]
-        return [
-            "\t".join([names[j], *(f"{name}={p:.6f}" for name, p in zip(names, row, strict=True))])
-            for j, row in zip(best.tolist(), node.tolist(), strict=True)
-        ]
+    def tag_labelled(self, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
+        """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""
+        return chain_tagging.tag_labelled(self, source)
 
     # --- the file
 
@@ -119,7 +100,7 @@ class ChainModel:
         """(metadata, tensors)."""
         v, f = self.vocabulary, self.field
         metadata = {
-            "labels": self.class_list,
+            "labels": [to_json(label) for label in self.class_list],
             "inputs": v.kind,
             "template": v.template.text if v.template else None,
             "n_features": v.n_features,
@@ -144,11 +125,7 @@ class ChainModel:
         """Puts a model together again, checking that its parts belong together."""
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
-        labels = contents.entry("labels", list)
-        if not all(isinstance(label, (str, int, float)) for label in labels):
-            raise ModelFileError("a label is neither a string nor a number")
-        if len(labels) < 2 or len(set(map(repr, labels))) != len(labels) or len({type(x) for x in labels}) != 1:
-            raise ModelFileError("the labels are not two or more different values of one type")
+        labels = labels_from_json(contents.entry("labels", list))
         n_features = contents.entry("n_features", int, type(None))
         if n_features is not None and n_features < 0:
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
@@ -193,7 +170,7 @@ class ChainModel:
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
             raise ModelFileError("the names of the label classes do not fit the field")
         training = training if isinstance(training, dict) else {}
-        return cls(vocabulary, np.array(labels), field, w, training, n_threads, tuple(names))
+        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names))
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, "chain", *self.parts())
@@ -206,15 +183,6 @@ class ChainModel:
         metadata, tensors = self.parts()
         arrays = {name: np.array(array) for name, array in tensors.items()}
         return _unpickle, (metadata, arrays, self.n_threads)
-
-
-@contextmanager
-def _naming(source: str | Path | BinaryIO) -> Iterator[None]:
-    """Adds the file's name to errors about its contents."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(str(error), str(getattr(source, "name", source))) from None
 
 
 def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:

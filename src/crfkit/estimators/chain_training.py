@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,20 +15,23 @@ from crfkit.arrays import using_threads
 from crfkit.checkpoint import LAST_WEIGHTS, Checkpoint
 from crfkit.data.encode import TaggedCorpus, Vocabulary
 from crfkit.data.sequences import Floats, Ids, SequenceData
-from crfkit.errors import ParameterError
+from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.chain_model import ChainModel
 from crfkit.estimators.development import Development, all_weights
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.estimators.transfer import pruned, transfer
 from crfkit.fields.chain import ChainField
-from crfkit.fields.constraints import make_constraints
+from crfkit.fields.constraints import ConstraintError, check_allowed, make_constraints, nearest
 from crfkit.inference.chain import ChainInference, count_threads
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.protocols import Penalty
+from crfkit.readers.tagged import find_line, source_name
 from crfkit.result import Result, Status
-from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback, Iteration, bound
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers import StoppingRule
+    from crfkit.solvers.loop import Callback, Iteration
 
 LOSSES: Mapping[str, type[ChainLoss]] = {
     "likelihood": ChainLikelihood,
@@ -43,6 +47,7 @@ class Dev:
     data: SequenceData
     gold: Iterable[Sequence[Any]]
     patience: int = 10
+    path: str | None = None  # of the file that it is from, for messages
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,11 @@ class ChainTraining:
         if data.weights is not None and not data.weights.any():
             raise ParameterError("every sequence has weight 0")
         classes = corpus.classes.tolist()
-        field, names = self.make_field(data, vocabulary, classes)
+        self._check_label_classes([*classes, *(start.class_list if start is not None else ())])
+        try:
+            field, names = self.make_field(data, vocabulary, classes)
+        except ConstraintError as error:
+            raise _with_line(error, corpus.sources) from None
         if field.size == 0:
             raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
         solver = self.make_solver()
@@ -113,13 +122,15 @@ class ChainTraining:
         if training_error:
             callbacks = [TrainingError(data, field, self.n_threads), *callbacks]
         if dev is not None:
-            development = Development(dev.data, dev.gold, classes, field, dev.patience, self.n_threads)
+            development = Development(dev.data, dev.gold, classes, field, dev.patience, self.n_threads, dev.path)
             callbacks = [development, *callbacks, development.stop]
         w0 = np.zeros(field.size) if start is None else transfer(start, vocabulary, classes, field, names)
         if isinstance(loss, CandidateChain):
             loss, w0 = _selected(loss, w0, resume)
         if resume is not None:
             w0 = self._resumed(resume, loss.size)
+        from crfkit.solvers.loop import bound
+
         penalty = bound(self.options.make_penalty(solver), loss)
         with using_threads(count_threads(self.n_threads)):
             result = solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
@@ -132,6 +143,7 @@ class ChainTraining:
             "iterations": result.iterations,
             "min_frequency": int(self.min_frequency),
             "solver": solver.name,
+            **corpus.record,
         }
         if isinstance(loss, CandidateChain):
             last: CandidateChain = result.loss if result.loss is not None else loss
@@ -155,6 +167,7 @@ class ChainTraining:
         """(the field for a training set, the names of its classes of labels)."""
         names, label_classes = self._classes(classes)
         masks = make_constraints(self.constraints, classes, data)
+        check_allowed(masks, self.constraints, classes, data)
         field = ChainField.from_data(
             data,
             len(classes),
@@ -170,6 +183,17 @@ class ChainTraining:
             label_classes=label_classes,
         )
         return field, names
+
+    def _check_label_classes(self, labels: Sequence[Any]) -> None:
+        """Raise where label_classes names a label that is probably misspelt; warn where it does not occur."""
+        names = self.label_classes or {}
+        absent = [name for name in names if name not in labels]
+        for name in absent:
+            hint = nearest(name, [label for label in labels if label not in names])
+            what = f"label_classes names {name!r}, which is not a label of the training data"
+            if hint or len(absent) == len(names):
+                raise ParameterError(f"{what}{hint or f'; the labels are {labels!r}'}")
+            warnings.warn(f"{what} and has no effect; the labels are {labels!r}", stacklevel=4)
 
     def make_loss(self, data: SequenceData, field: ChainField, candidates: bool = False) -> ChainLoss:
         """With `candidates`, one that selects attributes as it is trained."""
@@ -193,15 +217,25 @@ class ChainTraining:
         return self.options.make_solver(**options)
 
 
+def _with_line(error: ConstraintError, sources: Sequence[Any]) -> DataError:
+    """Return the error with the file and the line of the label, where there is one."""
+    try:
+        found = find_line(sources, error.position)
+    except DataError:
+        found = None
+    if found is None or found[2] != error.label:  # not to name a line that does not hold the label
+        return DataError(str(error), source_name(sources[0]) if len(sources) == 1 else None)
+    return DataError(str(error), found[0], found[1])
+
+
 def _best_of(result: Result, development: Development) -> Result:
     """The result at the weights that scored best on the development set."""
-    w: Floats | None = development.best_w
-    if w is None:
+    w, row = development.best_w, development.best_row
+    if w is None or row is None:
         return result
     status = Status.NO_IMPROVEMENT if development.stopped else result.status
     if np.array_equal(w, result.w):
         return replace(result, status=status)
-    row = max(result.trace, key=lambda row: row.extra.get(development.name, -1.0))
     state = {**result.state, LAST_WEIGHTS: result.w}  # to which the state belongs
     loss = development.best_loss if result.loss is not None else None
     return replace(result, w=w, value=row.value, optimality=row.optimality, status=status, state=state, loss=loss)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit.data.sequences import Floats, SequenceData
-from crfkit.errors import DataError, ParameterError, StopTraining
+from crfkit.errors import DataError, DataWarning, ParameterError, StopTraining
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
-from crfkit.solvers.loop import Iteration
+from crfkit.result import TraceRow
+from crfkit.schemes import are_phrases
+from crfkit.wording import counted
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers.loop import Iteration
 
 
 class Development:
-    """Callback: adds `dev_f1` (labels of phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a callback to be
-    called after all others, ends training when it has not improved for `patience` iterations."""
+    """Callback: adds `dev_f1` (where all labels write phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a
+    callback to be called after all others, ends training when it has not improved for `patience` iterations."""
 
     def __init__(
         self,
@@ -27,20 +34,46 @@ class Development:
         field: ChainField,
         patience: int,
         n_threads: int | None,
+        path: str | None = None,
     ) -> None:
         if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
             raise ParameterError(f"patience must be an integer >= 1, not {patience!r}")
         if len(data) == 0 or data.n_positions == 0:
             raise DataError("the development set has no sequences" if len(data) == 0 else "all its sequences are empty")
         self.best_w: Floats | None = None
+        self.best_row: TraceRow | None = None  # the iteration that had it
         self.best_loss: Any = None  # that best_w belongs to
         self.stopped = False
         self._data, self._field, self._threads = data, field, n_threads
-        self._gold = [[str(label) for label in row] for row in gold]
-        self._names = [str(label) for label in classes]
+        self._gold = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in gold]
+        self._names = list(classes)
+        self._check_labels(path)
         self._patience = patience
         self._best, self._since = -1.0, 0
-        self.name = "dev_f1" if any(label[:2] in ("B-", "I-") for label in self._names) else "dev_accuracy"
+        labels = {*self._names, *(label for row in self._gold for label in row)}
+        self.name = "dev_f1" if are_phrases(labels) else "dev_accuracy"
+
+    def _check_labels(self, path: str | None) -> None:
+        counts = Counter(label for row in self._gold for label in row)
+        unseen = sorted(set(counts).difference(self._names), key=str)
+        if not unseen:
+            return
+        named = ", ".join(map(repr, unseen[:5])) + (" …" if len(unseen) > 5 else "")
+        if len(unseen) == len(counts):
+            known = ", ".join(map(repr, sorted(self._names, key=str)[:5])) + (" …" if len(self._names) > 5 else "")
+            raise DataError(
+                f"no label of the development set occurs in the training set: it has {named}, the training set has "
+                f"{known}; check that the label is in the same column and of the same scheme in both",
+                path,
+            )
+        share = sum(counts[label] for label in unseen) / sum(counts.values())
+        where = f"{path}: " if path else ""
+        warnings.warn(
+            f"{where}{counted(len(unseen), 'label')} of the development set ({named}; {share:.1%} of its positions) "
+            f"{'does' if len(unseen) == 1 else 'do'} not occur in the training set and can never be predicted",
+            DataWarning,
+            stacklevel=2,
+        )
 
     def score(self, w: Floats) -> float:
         """F1 of phrases, or the share of positions that are right."""
@@ -51,8 +84,9 @@ class Development:
 
     def __call__(self, iteration: Iteration) -> Mapping[str, float]:
         score = self.score(all_weights(iteration))
-        if score > self._best:
-            self._best, self._since, self.best_w = score, 0, iteration.w.copy()
+        # While nothing at all is right there is nothing to lose: the last weights are kept, and patience has not begun.
+        if score > self._best or score == self._best == 0.0:
+            self._best, self._since, self.best_w, self.best_row = score, 0, iteration.w.copy(), iteration.row
             self.best_loss = iteration.loss
         else:
             self._since += 1

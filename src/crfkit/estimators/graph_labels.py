@@ -25,6 +25,11 @@ def read_labels(given: Any, what: str) -> tuple[Labels, NDArray[np.bool_]]:
         array = np.ma.asanyarray(given) if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
     except ValueError:
         raise DataError(f"{what} must be an array of labels; its rows have different lengths") from None
+    if isinstance(given, (list, tuple)) and array.dtype.kind in "Ubiuf":
+        objects = np.asarray(given, dtype=object)
+        items = [v for v in objects.ravel().tolist() if not _missing(v)]
+        _check_one_kind(items, what)
+        array = objects if len(items) < objects.size else array  # NumPy makes a string of NaN among strings
     known = ~np.ma.getmaskarray(array)
     values = np.ma.getdata(array)
     if values.dtype.kind == "f":
@@ -99,8 +104,24 @@ def _typed(values: Labels, known: NDArray[np.bool_], what: str) -> Labels:
         out = np.zeros(values.shape, dtype=np.array(items).dtype)
     else:
         raise DataError(f"{what} holds {_odd(items)}; labels are strings or numbers, of one kind")
+    _check_one_kind(items, what)
     out[known] = items
     return out
+
+
+def _check_one_kind(items: Sequence[Any], what: str) -> None:
+    """Raise DataError where NumPy would make one label of two, as of 1 and True, or of 1 and "1"."""
+    kinds = {
+        "a string" if issubclass(kind, str) else "a boolean" if issubclass(kind, (bool, np.bool_)) else "a number": kind
+        for kind in set(map(type, items))
+    }
+    if len(kinds) > 1:
+        first, second = sorted(kinds)[:2]
+        examples = [next(v for v in items if type(v) is kinds[name]) for name in (first, second)]
+        raise DataError(
+            f"{what} holds {examples[0]!r} ({first}) and {examples[1]!r} ({second}); labels are strings or numbers, of "
+            "one kind"
+        )
 
 
 def _odd(items: Sequence[Any]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ from crfkit import modelfile
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
+from crfkit.estimators.calibrated_samples import CalibratedEncoder
 from crfkit.estimators.graph_samples import SampleEncoder
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.grid_images import GridEncoder
@@ -27,9 +30,12 @@ from crfkit.inference.junction import TABLES, Junction
 from crfkit.inference.marginals import Engine, Marginals
 
 Encoder = TableEncoder | SampleEncoder
-ENCODERS: Mapping[str, type[Encoder]] = {e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder)}
+ENCODERS: Mapping[str, type[Encoder]] = {
+    e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder, CalibratedEncoder)
+}
 DECODERS = ("auto", *METHODS)
 CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
+ITERATIVE = ("bp", "trw", "mean-field")  # engines that sweep until nothing changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +57,7 @@ class GraphModel:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # how it was made
     n_threads: int | None = None
     seed: int = 0
+    sweeps: int | None = None  # of iterative inference in prediction; None: the engine's own limit
 
     # --- inference
 
@@ -61,8 +68,11 @@ class GraphModel:
         return potentials if observed is None else potentials.clamp(observed)
 
     def engine(self, graph: Graph) -> Engine:
-        inference = cheap_engine(self.inference, self.encoder, graph, self.field.max_states)
-        return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed)
+        inference = self.inference
+        if inference == "auto" and self.training.get("inference") in ENGINES:
+            inference = self.training["inference"]  # what "auto" was in training, where that was decided by cost
+        inference = cheap_engine(inference, self.encoder, graph, self.field.max_states)
+        return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed, self.sweeps)
 
     def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
         """log Z and marginals of these graphs, given the states that are known."""
@@ -78,12 +88,9 @@ class GraphModel:
         some, times = self._different(data, observed)
         potentials = self.potentials(some, observed)
         options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
-        found = decode(potentials, self.decode, self.n_threads, **options)
-        return (
-            found
-            if times == 1
-            else replace(found, labels=np.tile(found.labels, times), score=np.tile(found.score, times))
-        )
+        with naming(self.encoder):
+            found = decode(potentials, self.decode, self.n_threads, **options)
+        return found if times == 1 else found.repeat(times)
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
         """([G] log p(known labels), the marginals that it can be trusted least for: with or without labels)."""
@@ -105,7 +112,8 @@ class GraphModel:
         return states
 
     def _run(self, potentials: Potentials) -> Marginals:
-        return self.engine(potentials.graph).run(potentials)
+        with naming(self.encoder):
+            return self.engine(potentials.graph).run(potentials)
 
     def _different(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
         """(graphs, times): rows without inputs are all alike, so one will do."""
@@ -188,6 +196,18 @@ class GraphModel:
         return modelfile.load(path, cls.from_parts, n_threads)
 
 
+@contextmanager
+def naming(encoder: Encoder) -> Iterator[None]:
+    """Makes errors of inference speak of rows or images where these are the graphs."""
+    try:
+        yield
+    except (ParameterError, DataError) as error:
+        said = re.sub(r"\bgraph (?=\d)", f"{encoder.noun} ", str(error))
+        if said == str(error):
+            raise
+        raise ParameterError(said) from None
+
+
 def _repeat(found: Marginals, times: int) -> Floats:
     return np.tile(found.edges, (times, 1, 1))
 
@@ -208,13 +228,22 @@ def cheap_choice(graph: Graph, n_states: int) -> str:
     return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "trw"
 
 
-def ready_engine(inference: str | Engine, graph: Graph, n_states: int, n_threads: int | None, seed: int) -> Engine:
-    """An engine by name, with the threads and the seed of the estimator; an instance as it is."""
+def ready_engine(
+    inference: str | Engine,
+    graph: Graph,
+    n_states: int,
+    n_threads: int | None,
+    seed: int,
+    sweeps: int | None = None,
+) -> Engine:
+    """An engine by name, with the threads, the seed and the limit of sweeps of the estimator; an instance as it is."""
     if not isinstance(inference, str):
         return inference
     engine: Any = make_engine(inference, graph, n_states)
     known = {item.name for item in dataclasses.fields(engine)}
     options = {name: value for name, value in (("n_threads", n_threads), ("seed", seed)) if name in known}
+    if sweeps is not None and engine.name in ITERATIVE:
+        options["max_iterations"] = int(sweeps)
     ready: Engine = dataclasses.replace(engine, **options)
     return ready
 

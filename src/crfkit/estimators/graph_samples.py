@@ -49,6 +49,7 @@ class SampleEncoder:
     edge_inputs: bool = True  # whether to use features of edges
 
     kind = "graphs"
+    noun = "graph"  # what messages call a sample
     node_form = "full"
     edge_form = "symmetric"
 
@@ -88,7 +89,7 @@ class SampleEncoder:
 
     def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
         """[n] states, −1 where unknown."""
-        values, known = joined_labels(Y, X, np.diff(data.graph.node_offsets).tolist())
+        values, known = joined_labels(Y, X, np.diff(data.graph.node_offsets).tolist(), self.noun)
         return to_states(values, known, self.classes, "Y")
 
     def labels(self, states: Ids, data: GraphData, X: Any) -> list[Labels]:
@@ -166,16 +167,16 @@ class SampleEncoder:
             ("features", sample.features, self.n_features),
             ("edge features", edge_features, self.n_edge_features),
         ):
-            found = None if given is None else _width(given, f"graph {g}: {what}")
+            found = None if given is None else _width(given, f"{self.noun} {g}: {what}")
             if found != width and not (what == "edge features" and not graph.n_edges):
                 shown = ["no" if n is None else str(n) for n in (found, width)]
-                raise DataError(f"graph {g} has {shown[0]} {what}; expected {shown[1]}")
+                raise DataError(f"{self.noun} {g} has {shown[0]} {what}; expected {shown[1]}")
         if not graph.n_edges:
             edge_features = None if self.n_edge_features is None else np.zeros((0, self.n_edge_features))
         try:
             return GraphData.make(graph, sample.features, edge_features, intercept=self.intercept)
         except DataError as error:
-            raise DataError(f"graph {g}: {error}") from None
+            raise DataError(f"{self.noun} {g}: {error}") from None
 
 
 def read_samples(X: Any) -> list[GraphSample]:
@@ -219,10 +220,17 @@ def _from_networkx(x: Any, g: int) -> GraphSample:
         with_none = sum(value is None for value in values)
         if with_none not in (0, len(values)):
             raise DataError(f"graph {g}: {with_none} of its {len(values)} {what} have no attribute 'features'")
+        if any(isinstance(value, Mapping) for value in values):
+            raise DataError(
+                f"graph {g}: the features of its {what} are dicts; expected vectors of numbers, in the same order "
+                "everywhere: [features[name] for name in names]"
+            )
         try:
             full = None if with_none or not values else np.array([np.atleast_1d(v) for v in values], dtype=np.float64)
-        except ValueError:
-            raise DataError(f"graph {g}: the features of its {what} are not vectors of one length") from None
+        except (TypeError, ValueError):
+            raise DataError(
+                f"graph {g}: the features of its {what} are not vectors of numbers, all of one length"
+            ) from None
         matrices.append(full)
     return GraphSample(matrices[0], graph.edges, matrices[1], graph.n_nodes)
 
@@ -249,29 +257,33 @@ def _width(features: Any, what: str) -> int:
     return int(shape[1])
 
 
-def joined_labels(Y: Any, X: Any, sizes: Sequence[int]) -> tuple[Labels, NDArray[np.bool_]]:
-    """(labels, which are known) of all nodes; the labels of a networkx graph may be a dict by node."""
+def joined_labels(Y: Any, X: Any, sizes: Sequence[int], noun: str = "graph") -> tuple[Labels, NDArray[np.bool_]]:
+    """(labels, which are known) of all nodes; the labels of a networkx graph may be a dict by node.
+
+    `noun` is what messages call a sample.
+    """
     if isinstance(Y, (str, Mapping)) or not hasattr(Y, "__iter__"):
-        raise DataError(f"Y must be a list with the labels of each graph, not {type(Y).__name__}")
+        raise DataError(f"Y must be a list with the labels of each {noun}, not {type(Y).__name__}")
     rows = list(Y)
     if len(rows) != len(sizes):
-        raise DataError(f"labels of {len(rows)} graphs for {len(sizes)} graphs")
+        raise DataError(f"labels of {len(rows)} {noun}s for {len(sizes)} {noun}s")
     parts = []
     for g, (row, size) in enumerate(zip(rows, sizes, strict=True)):
         if isinstance(row, Mapping):
             if X is None or not _is_networkx(X[g]):
-                raise DataError(f"graph {g}: labels by name are for networkx graphs")
+                raise DataError(f"{noun} {g}: labels by name are for networkx graphs")
             if strange := [name for name in row if name not in X[g]]:
-                raise DataError(f"graph {g} has no node {strange[0]!r}, but a label for it")
+                raise DataError(f"{noun} {g} has no node {strange[0]!r}, but a label for it")
             row = np.array([row.get(name) for name in X[g].nodes], dtype=object)
-        values, known = read_labels(row, f"graph {g}")
+        values, known = read_labels(row, f"{noun} {g}")
         if values.size != size:
-            raise DataError(f"graph {g} has {size} nodes, but {values.size} labels")
+            raise DataError(f"{noun} {g} has {size} nodes, but {values.size} labels")
         parts.append((values.ravel(), known.ravel()))
-    kinds = {values.dtype.kind == "U" for values, known in parts if known.any()}
+    names = {"U": "strings", "b": "booleans"}
+    kinds = sorted({names.get(values.dtype.kind, "numbers") for values, known in parts if known.any()}, reverse=True)
     if len(kinds) > 1:
-        raise DataError("some graphs have strings as labels, others numbers")
-    text = True in kinds
+        raise DataError(f"some {noun}s have {kinds[0]} as labels, others {kinds[1]}")
+    text = "strings" in kinds
     all_values = [v if known.any() else np.full(v.shape, "" if text else 0) for v, known in parts]
     empty: list[Any] = [np.zeros(0, dtype="U1" if text else np.int64)] if not parts else []
     return np.concatenate([*all_values, *empty]), np.concatenate([np.zeros(0, dtype=bool), *(k for _, k in parts)])

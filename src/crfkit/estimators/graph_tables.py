@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,9 @@ from crfkit.estimators.graph_inputs import check_own, split_inputs
 from crfkit.estimators.graph_labels import Labels, check_classes, learn_classes, read_labels, to_states
 from crfkit.fields.graph import GraphField
 from crfkit.modelfile import Contents
+from crfkit.wording import counted
+
+Constant = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,19 +36,29 @@ class TableEncoder:
     n_own: int = 0  # features of each variable, besides those of the row
 
     kind = "table"
+    noun = "row"
     node_form = "reference"
     edge_form = "reference"
 
     @classmethod
-    def learn(cls, graph: Any, X: Any, Y: Any, intercept: bool, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
-        """(the encoder for a training set, the states [samples, variables] of its labels)."""
+    def learn(
+        cls, graph: Any, X: Any, Y: Any, intercept: bool, edge_inputs: bool, constant: Constant | None = None
+    ) -> tuple[TableEncoder, Ids]:
+        """(the encoder for a training set, the states [samples, variables] of its labels).
+
+        A column with one label only is an error, unless the other columns have that label and others: it then has
+        their labels, and `constant` is told so.
+        """
         names = column_names(Y, "y")
         columns = read_columns(Y, names)
         if not names or not len(columns[0][0]):
             raise DataError("Y has no columns" if not names else "Y has no rows")
+        found = [np.unique(values[known]) for values, known in columns]
         classes = [
-            learn_classes(values, known, f"column {name} of Y", minus_one=True)
-            for name, (values, known) in zip(names, columns, strict=True)
+            _borrowed(found, i, name, constant)
+            if constant is not None and len(found[i]) == 1
+            else learn_classes(values, known, f"column {name} of Y", minus_one=True)
+            for i, (name, (values, known)) in enumerate(zip(names, columns, strict=True))
         ]
         features = None
         if X is not None:
@@ -261,6 +275,23 @@ class TableEncoder:
         return replace(data, edge_features=np.ones((1, 1)), edge_rows=none)
 
 
+def _borrowed(found: list[Labels], i: int, name: str, constant: Constant) -> Labels:
+    """The labels of a column that has only one, from columns that have that one and others."""
+    label = found[i][0]
+    others = [c for c in found if len(c) > 1 and c.dtype.kind == found[i].dtype.kind and label in c]
+    if not others:
+        raise DataError(
+            f"column {name} of Y has only the label {label.item()!r}; at least two different labels are needed: leave "
+            "the column out, since there is nothing to learn from it"
+        )
+    labels = np.unique(np.concatenate(others))
+    constant(
+        f"column {name} of Y has only the label {label.item()!r} in the training set; its labels are taken to be those "
+        f"of the other columns ({', '.join(map(str, labels.tolist()[:10]))}), and predictions of it say little"
+    )
+    return labels
+
+
 def make_structure(graph: Any, names: list[str]) -> Graph:
     """The edges between variables: "complete", "none", pairs of column numbers or names, a Graph or networkx's."""
     n = len(names)
@@ -272,7 +303,9 @@ def make_structure(graph: Any, names: list[str]) -> Graph:
         raise ParameterError(f"unknown graph {graph!r}; 'complete', 'none', a list of edges, or a graph")
     if isinstance(graph, Graph):
         if graph.n_graphs != 1 or graph.n_nodes != n:
-            raise ParameterError(f"the graph has {graph.n_nodes} nodes in {graph.n_graphs} graph(s); Y has {n} columns")
+            raise ParameterError(
+                f"the graph has {graph.n_nodes} nodes in {counted(graph.n_graphs, 'graph')}; Y has {n} columns"
+            )
         return graph
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):  # networkx
         for node in graph.nodes:

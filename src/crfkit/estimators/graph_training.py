@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,20 +12,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import using_threads
+from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel, cheap_engine, ready_engine
+from crfkit.estimators.graph_model import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, naming, ready_engine
+from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.scaling import FieldScales
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
 from crfkit.inference.chain import count_threads
-from crfkit.inference.engines import ENGINES
-from crfkit.inference.marginals import Engine, InferenceStatus
+from crfkit.inference.engines import ENGINES, choose_engine
+from crfkit.inference.junction import Junction
+from crfkit.inference.marginals import Engine, InferenceStatus, Marginals
 from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
+from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
 from crfkit.losses.pseudo import PseudoLikelihood
-from crfkit.protocols import Loss
+from crfkit.penalties import L2, Blockwise
+from crfkit.protocols import Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
 
@@ -34,6 +41,8 @@ LOSSES = (
     "composite",
     "contrastive-divergence",
     "persistent-contrastive-divergence",
+    "softmax-margin",
+    "hinge",
 )
 ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
 JUMPS = (
@@ -45,6 +54,14 @@ IMPOSSIBLE = (
     "not trust them"
 )
 INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
+SECONDS = 2e-9  # of exact inference, for each row, edge and entry of the largest table, on one core
+PATIENCE = 1.0  # seconds for an evaluation of the loss of a table; training takes some fifty
+EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised
+START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
+_INSTEAD_OF_EXACT = (
+    "training uses 'trw', which is approximate. loss='pseudo-likelihood' is faster still and close to the likelihood "
+    "where inputs say much; inference='junction' is exact whatever it takes; fewer edges (graph=…) make it cheap"
+)
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
@@ -57,11 +74,20 @@ class GraphTraining:
     node_form: str | None = None
     edge_form: str | None = None
     decode: str = "auto"
+    sweeps: int | None = None
+    standardize: bool = False
+    edge_penalty: Penalty | None = None
     options: SolverOptions = field(default_factory=SolverOptions)
+
+    announce: Callable[[str], None] | None = None  # is told what "auto" has chosen where that is no matter of course
 
     def check(self) -> None:
         """Raises ParameterError where an option is out of range."""
         self.options.check()
+        check_sweeps(self.sweeps, self.inference)
+        edges = self.edge_penalty
+        if edges is not None and (isinstance(edges, type) or not isinstance(edges, Penalty)):
+            raise ParameterError(f"edge_penalty must be None or a penalty such as L2(10.0), not {edges!r}")
         for what, value, names in (
             ("inference", self.inference, ("auto", *ENGINES)),
             ("loss", self.loss, LOSSES),
@@ -86,8 +112,8 @@ class GraphTraining:
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         start: GraphModel | None = None,
-    ) -> tuple[GraphModel, Result, InferenceStatus | None]:
-        """(the model, how training went, how far its last inference can be trusted). Begins at the weights of `start`
+    ) -> tuple[GraphModel, Result, Marginals | None]:
+        """(the model, how training went, its last inference or None if it needs none). Begins at the weights of `start`
         where that is a model of the same classes, features and forms."""
         rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
         data = encoder.training_data(X, states, sample_weight, rows)
@@ -96,30 +122,49 @@ class GraphTraining:
         graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
         if graph_field.size == 0:
             raise DataError("the field has no weights: there are no features")
+        scales = FieldScales.of(data, encoder.intercept) if self.standardize and data.node_counts is None else None
+        if scales is not None:
+            data = scales.apply(data)
         loss = self.make_loss(data, graph_field, encoder)
         w0 = np.zeros(graph_field.size)
         if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
-            w0 = np.array(start.w)
+            w0 = np.array(start.w) if scales is None else scales.from_inputs(graph_field, start.w)
         solver = self.options.make_solver()
         if solver.name == "auto" and "smooth" not in loss.capabilities:  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
-        with using_threads(count_threads(self.options.n_threads)):
-            result = solver.minimize(loss, self.options.make_penalty(solver), w0, callbacks)
+        with using_threads(count_threads(self.options.n_threads)), naming(encoder):
+            result = solver.minimize(loss, self.make_penalty(solver, encoder), w0, callbacks)
         record = {
+            "standardised": scales is not None,
             "objective": result.objective,
             "value": result.value if math.isfinite(result.value) else None,
             "status": result.status.name,
             "iterations": result.iterations,
             "solver": solver.name,
+            **self._chosen(loss, encoder),
         }
         threads, seed = self.options.n_threads, self.options.seed
-        model = GraphModel(encoder, graph_field, result.w, self.inference, self.decode, record, threads, seed)
+        w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
+        model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
         if result.status is Status.INTERRUPTED:
             return model, result, None
         try:
-            return model, result, last_status(loss, result.w)
+            return model, result, last_inference(loss, result.w)
         except KeyboardInterrupt:
             return model, replace(result, status=Status.INTERRUPTED), None
+
+    def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
+        """That of the options, with one for the edges: the one given or, under L2 and for a table, a stronger L2."""
+        penalty, edges = self.options.make_penalty(solver), self.edge_penalty
+        if edges is None:
+            takes = getattr(solver, "handles_smooth", None)  # some solvers know L2 of all weights only
+            blocks = takes is None or "blocks" in takes
+            if not (blocks and isinstance(penalty, L2) and isinstance(encoder, TableEncoder)):
+                return penalty
+            edges = L2(EDGE_FACTOR * penalty.strength)
+        if isinstance(penalty, Blockwise):
+            raise ParameterError("edge_penalty and a Blockwise penalty both say how edges are penalised; give one")
+        return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
 
     def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
         n_threads, seed = self.options.n_threads, self.options.seed
@@ -132,17 +177,34 @@ class GraphTraining:
             return PseudoLikelihood(data, graph_field, n_threads)
         if self.loss == "composite":
             return CompositeLikelihood(data, graph_field, n_threads)
-        if self.loss != "likelihood":
+        if self.loss == "hinge":
+            return GraphHinge(data, graph_field, n_threads)
+        if self.loss.endswith("contrastive-divergence"):
             persistent = self.loss.startswith("persistent")
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
         inference = cheap_engine(self.inference, encoder, graph, graph_field.max_states)
-        engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed)
-        return GraphLikelihood(data, graph_field, engine)
+        if inference == "auto":
+            inference, note = choose_for_table(graph, graph_field.max_states, len(data))
+            if note and self.announce is not None:
+                self.announce(note)
+        engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
+        named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
+        if self.loss == "softmax-margin":
+            return GraphSoftmaxMargin(data, graph_field, engine)
+        return GraphLikelihood(data, graph_field, engine, START_TOLERANCE if named else None)
+
+    def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
+        """What "auto" has become for a table, for prediction to do the same."""
+        decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
+        return {"inference": loss.engine.name} if decided and loss.engine.name in ITERATIVE else {}
 
 
-def concerns(result: Result, inference: InferenceStatus | None) -> list[str]:
-    """What a user should know about how training ended; nothing where all is well."""
+def concerns(result: Result, inference: InferenceStatus | None, unsettled: str | None = None) -> list[str]:
+    """What a user should know about how training ended; nothing where all is well.
+
+    `unsettled` explains an inference that had not converged.
+    """
     said = []
     approximate = inference not in (None, InferenceStatus.EXACT)
     ended = result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK)
@@ -153,21 +215,49 @@ def concerns(result: Result, inference: InferenceStatus | None) -> list[str]:
         said.append(str(result.status))
     if approximate and result.value < 0:
         said.append(f"{IMPOSSIBLE}. {INSTEAD}")
-    if inference is not None and not inference.settled:
-        said.append(f"inference at the end of training has {inference}")
+    if unsettled is not None:
+        said.append(f"at the end of training {unsettled}")
     return said
 
 
-def last_status(loss: Any, w: Floats) -> InferenceStatus | None:
-    """Of the inference at w, the end of training; None for losses that need no inference."""
+def last_inference(loss: Any, w: Floats) -> Marginals | None:
+    """The inference at w, the end of training, the less settled where there are two; None if the loss needs none."""
     if not isinstance(loss, GraphLikelihood):
         return None
-    if loss.engine.bound == "exact":
-        return InferenceStatus.EXACT
-    evaluation = loss.at(w)
-    _ = evaluation.value
-    runs = [run for run in (evaluation.marginals, evaluation.clamped) if run is not None]
-    return next((run.status for run in runs if not run.status.settled), runs[0].status)
+    last = loss.last
+    if last is None or last.marginals is None or not np.array_equal(last.w, w):
+        last = loss.at(w, last)
+        _ = last.value
+    runs = [run for run in (last.marginals, last.clamped) if run is not None]
+    return next((run for run in runs if not run.status.settled), runs[0])
+
+
+def choose_for_table(graph: Graph, n_states: int, rows: int) -> tuple[str, str]:
+    """(the engine that "auto" is for a table of so many rows of one graph, what to tell the user or "").
+
+    Exact inference where an evaluation of the loss is predicted to take at most :data:`PATIENCE` on one core.
+    """
+    name = choose_engine(graph, n_states)
+    if name != "junction":
+        tables = "" if name == "tree" else "exact inference needs tables that are too large"
+        return name, tables and f"{tables}: {_INSTEAD_OF_EXACT}"
+    seconds = SECONDS * rows * graph.n_edges * Junction().table_size(graph, n_states)
+    if seconds <= PATIENCE:
+        return name, ""
+    why = f"exact inference would take about {seconds:.1f} s for each evaluation of the loss ({rows} rows)"
+    return "trw", f"{why}: {_INSTEAD_OF_EXACT}"
+
+
+def check_sweeps(sweeps: Any, inference: Any) -> None:
+    """Raises unless `sweeps` is None or a limit that the engine has a use for."""
+    if sweeps is None:
+        return
+    if isinstance(sweeps, bool) or not isinstance(sweeps, numbers.Integral) or sweeps < 1:
+        raise ParameterError(f"sweeps must be None or an integer >= 1, not {sweeps!r}")
+    if not isinstance(inference, str):
+        raise ParameterError("sweeps is for an engine by name; give an engine of your own its max_iterations instead")
+    if inference not in ("auto", *ITERATIVE):
+        raise ParameterError(f"sweeps is for {', '.join(ITERATIVE)}; inference {inference!r} has no such limit")
 
 
 def _signature(encoder: Encoder, graph_field: GraphField) -> tuple[Any, ...]:

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit.data.graphs import GraphData
+from crfkit.data.sequences import Ids
 from crfkit.errors import ModelFileError, ParameterError
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.grid_images import EdgeFeatures, GridEncoder
+from crfkit.estimators.naming import naming_images
 from crfkit.estimators.pairwise import PairwiseEstimator
+from crfkit.estimators.tags import StructuredInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
 
-class GridCRF(PairwiseEstimator):
+class GridCRF(StructuredInputs, PairwiseEstimator):
     """Conditional random field on grids: a node per pixel, edges between neighbours, the same weights everywhere.
 
     X is a list of arrays (H, W, F), which may differ in size (or one array of images of one size), Y a list of label
@@ -31,14 +35,18 @@ class GridCRF(PairwiseEstimator):
     ----------
     neighbours : 4 or 8 of a pixel, 6 or 26 of a voxel
     edge_features : "difference" (``|h_i − h_j|``, feature by feature), None, or a function of the features of both
-        ends (two arrays [edges, F]) that returns an array [edges, features]; it should be symmetric
+        ends (two arrays [edges, F]) and, if it takes a third argument, of the steps between them (an array [edges, 2]
+        of rows and columns, [edges, 3] in volumes). It returns an array [edges] or [edges, features] and should be
+        symmetric in the ends
     node_form : "full", "reference" or "ising"
     edge_form : "potts", "ising", "symmetric", "full", …
     intercept : whether to put a one before the features of nodes and of edges
     inference : as for :class:`GraphCRF`. "auto" is exact on narrow images and "trw" on others; "bp" and "mean-field"
         have several fixed points where labels are smooth and features weak, and training may stop between them
-    loss, penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose, warm_start :
-        as for :class:`GraphCRF`
+    standardize : whether to train on features of nodes and of edges with mean 0 and variance 1; weights are on the
+        scale of the inputs
+    sweeps, loss, penalty, edge_penalty, solver, decode, tolerance, max_iterations, n_threads, random_state, verbose,
+        warm_start : as for :class:`GraphCRF`
 
     Examples
     --------
@@ -58,12 +66,15 @@ class GridCRF(PairwiseEstimator):
         neighbours: int = 4,
         edge_features: EdgeFeatures = "difference",
         inference: Any = "auto",
+        sweeps: int | None = None,
         loss: Any = "likelihood",
         penalty: Penalty | None = None,
+        edge_penalty: Penalty | None = None,
         solver: Any = "auto",
         node_form: str = "full",
         edge_form: str = "potts",
         intercept: bool = True,
+        standardize: bool = True,
         decode: str = "auto",
         tolerance: float | StoppingRule = 1e-5,
         max_iterations: int | None = None,
@@ -75,12 +86,15 @@ class GridCRF(PairwiseEstimator):
         self.neighbours = neighbours
         self.edge_features = edge_features
         self.inference = inference
+        self.sweeps = sweeps
         self.loss = loss
         self.penalty = penalty
+        self.edge_penalty = edge_penalty
         self.solver = solver
         self.node_form = node_form
         self.edge_form = edge_form
         self.intercept = intercept
+        self.standardize = standardize
         self.decode = decode
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -101,8 +115,13 @@ class GridCRF(PairwiseEstimator):
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """
         training = self._training()
-        encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
-        return self._fit(training, encoder, X, states, sample_weight, callbacks)
+        with naming_images():
+            encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
+            return self._fit(training, encoder, X, states, sample_weight, callbacks)
+
+    def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
+        with naming_images():
+            return super()._encoded(X, labels)
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None, edge_features: EdgeFeatures = None) -> GridCRF:
@@ -123,6 +142,7 @@ class GridCRF(PairwiseEstimator):
             node_form=model.field.node_form,
             edge_form=model.field.edge_form,
             intercept=encoder.intercept,
+            standardize=bool(model.training.get("standardised", False)),
             decode=model.decode,
             n_threads=n_threads,
         )

@@ -15,10 +15,11 @@ from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.estimators.graph_labels import Labels, learn_classes, to_states
 from crfkit.estimators.graph_samples import GraphSample, SampleEncoder, joined_labels
+from crfkit.features.image_edges import call_edge_function
 from crfkit.modelfile import Contents
 
 AXES = {4: 2, 8: 2, 6: 3, 26: 3}  # neighbours → axes of a grid
-EdgeFeatures = str | Callable[[Floats, Floats], Any] | None
+EdgeFeatures = str | Callable[..., Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,7 @@ class GridEncoder(SampleEncoder):
     edges: EdgeFeatures = "difference"
 
     kind = "grid"
+    noun = "image"
     edge_form = "potts"
 
     @classmethod
@@ -41,10 +43,11 @@ class GridEncoder(SampleEncoder):
         if not images:
             raise DataError("X has no images")
         check_shapes(Y, images, "Y")
-        values, known = joined_labels(Y, None, [_count(image) for image in images])
+        values, known = joined_labels(Y, None, [_count(image) for image in images], cls.noun)
         classes = learn_classes(values, known, "Y")
         width = images[0].shape[-1]
-        edge_width = None if edges is None else _edge_values(edges, np.zeros((1, width)), np.zeros((1, width))).shape[1]
+        zeros, step = np.zeros((1, width)), np.eye(AXES[neighbours])[-1:]
+        edge_width = None if edges is None else _edge_values(edges, zeros, zeros, step).shape[1]
         made = cls(classes, width, edge_width, bool(intercept), True, int(neighbours), edges)
         return made, to_states(values, known, classes, "Y")
 
@@ -91,7 +94,8 @@ class GridEncoder(SampleEncoder):
             graph = Graph.grid(image.shape[:-1], self.neighbours)
             features = image.reshape(_count(image), image.shape[-1])
             i, j = graph.edges.T
-            values = None if self.edges is None else _edge_values(self.edges, features[i], features[j])
+            steps = _offsets(graph, image.shape[:-1])
+            values = None if self.edges is None else _edge_values(self.edges, features[i], features[j], steps)
             samples.append(GraphSample(features, graph, values))
         return samples
 
@@ -145,11 +149,13 @@ def _count(image: Floats) -> int:
     return int(np.prod(image.shape[:-1]))
 
 
-def _edge_values(edges: EdgeFeatures, first: Floats, second: Floats) -> Floats:
-    """[E, g] from the features of both ends [E, F]; "difference" is |h_i − h_j|."""
-    if not callable(edges):
-        return np.abs(first - second)
-    values = np.asarray(edges(first, second), dtype=np.float64)
-    if values.ndim != 2 or len(values) != len(first):
-        raise ParameterError(f"edge_features returned shape {values.shape}; expected ({len(first)}, features)")
-    return values
+def _edge_values(edges: EdgeFeatures, first: Floats, second: Floats, offsets: Floats) -> Floats:
+    """[E, g] from the features of both ends [E, F] and the steps between them; "difference" is |h_i − h_j|."""
+    return call_edge_function(edges, first, second, offsets) if callable(edges) else np.abs(first - second)
+
+
+def _offsets(graph: Graph, shape: tuple[int, ...]) -> Floats:
+    """[E, axes] the step from the first end of each edge to the second: rows, columns (planes, rows, columns)."""
+    places = np.stack(np.unravel_index(np.arange(graph.n_nodes), shape), axis=1)
+    i, j = graph.edges.T
+    return np.asarray(places[j] - places[i], dtype=np.float64)

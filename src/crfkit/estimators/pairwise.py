@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.data.graphs import GraphData
 from crfkit.data.sequences import Floats, Ids
-from crfkit.errors import ParameterError
+from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel
 from crfkit.estimators.graph_training import GraphTraining, concerns
 from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.parameters import NestedParameters
 from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
@@ -29,12 +30,15 @@ from crfkit.solvers.loop import Callback, Iteration
 Self = TypeVar("Self", bound="PairwiseEstimator")
 
 
-class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
+class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     """What GraphCRF and GridCRF share: all but the inputs."""
 
     inference: Any
+    sweeps: int | None
     loss: Any
     penalty: Penalty | None
+    edge_penalty: Penalty | None
+    standardize: bool
     solver: Any
     node_form: str | None
     edge_form: str | None
@@ -46,13 +50,26 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     warm_start: bool
 
+    inference_status_: InferenceStatus | None
+
     # --- training
 
     def _training(self) -> GraphTraining:
         options = SolverOptions(
             self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, make_seed(self.random_state)
         )
-        training = GraphTraining(self.inference, self.loss, self.node_form, self.edge_form, self.decode, options)
+        training = GraphTraining(
+            self.inference,
+            self.loss,
+            self.node_form,
+            self.edge_form,
+            self.decode,
+            self.sweeps,
+            bool(self.standardize),
+            self.edge_penalty,
+            options,
+            _announce,
+        )
         training.check()
         return training
 
@@ -68,13 +85,14 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
         if self.verbose:
             callbacks = [*callbacks, print_row]
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        model, result, status = training.run(encoder, X, states, sample_weight, callbacks, start)
+        model, result, last = training.run(encoder, X, states, sample_weight, callbacks, start)
         self._set_model(model)
         self.result_ = result
-        self.inference_status_: InferenceStatus | None = status
+        status = self.inference_status_ = None if last is None else last.status
+        unsettled = last.explain("sweeps") if last is not None and last.matters else None
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
-        for concern in concerns(result, status):
+        for concern in concerns(result, status, unsettled):
             warnings.warn(concern, ConvergenceWarning, stacklevel=3)
         return self
 
@@ -152,8 +170,10 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
     def _inferred(self, marginals: Marginals) -> Marginals:
         """Notes how far they can be trusted, and warns if not at all."""
         self.inference_status_ = marginals.status
-        if not marginals.status.settled:
-            warnings.warn(f"inference has {marginals.status}", ConvergenceWarning, stacklevel=3)
+        if marginals.matters:
+            named = self.inference if isinstance(self.inference, str) else getattr(self.inference, "name", "")
+            option = f"the limit: inference=make_engine({marginals.method or named!r}, max_iterations=…)"
+            warnings.warn(marginals.explain(option), ConvergenceWarning, stacklevel=3)
         return marginals
 
     def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
@@ -184,7 +204,7 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        """All weights: of nodes, then of edges."""
+        """All weights: of nodes, then of edges; on the scale of the inputs, whether or not they were standardised."""
         return self._fitted().w
 
     @property
@@ -202,6 +222,10 @@ class PairwiseEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
+
+
+def _announce(note: str) -> None:
+    warnings.warn(note, ApproximationWarning, stacklevel=6)
 
 
 def print_row(iteration: Iteration) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from crfkit import _core
 from crfkit.arrays import using_threads
 from crfkit.data.encode import TaggedCorpus, Vocabulary, sorted_data
+from crfkit.data.labels import label_array, sort_labels
 from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.chain_model import ChainModel
@@ -19,7 +20,6 @@ from crfkit.estimators.chain_training import ChainTraining
 from crfkit.estimators.transfer import transfer, weight_codes
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
-from crfkit.penalties import L2, ElasticNet
 from crfkit.result import Result
 
 
@@ -103,6 +103,8 @@ def _empty(corpus: TaggedCorpus, field: ChainField, names: tuple[str, ...]) -> C
 
 def _share(penalty: Any, part: float) -> Any:
     """The penalty multiplied by a number."""
+    from crfkit.penalties import L2, ElasticNet
+
     smooth, rest = penalty.split()
     if smooth is None and rest is None:
         return penalty
@@ -114,11 +116,11 @@ def _share(penalty: Any, part: float) -> Any:
 
 def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[Any]) -> TaggedCorpus:
     """The batch in the vocabulary of all batches so far: the old attributes first, then the new ones."""
-    names = set(corpus.classes.tolist()) | set(classes) | (set(old.class_list) if old is not None else set())
+    names = [*(old.class_list if old is not None else ()), *corpus.classes.tolist(), *classes]
     try:
-        united = np.array(sorted(names))
-    except TypeError:
-        raise ParameterError("the labels of all batches must be of one type") from None
+        united = label_array(sort_labels(names))
+    except DataError as error:
+        raise ParameterError(f"the labels of all batches must be of one type: {error}") from None
     place = {label: i for i, label in enumerate(united.tolist())}
     data, v = corpus.data, corpus.vocabulary
     assert data.labels is not None

@@ -11,24 +11,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from crfkit.data.sequences import Floats
-from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.graph_model import cheap_choice
+from crfkit.errors import ParameterError
+from crfkit.estimators.graph_model import GraphModel, cheap_choice
 from crfkit.estimators.grid import GridCRF
 from crfkit.estimators.pool import in_threads
-from crfkit.estimators.segmenter_blocks import block_labels, check_memory
+from crfkit.estimators.segmenter_blocks import UPSAMPLING, check_memory
 from crfkit.estimators.segmenter_data import Pairs, StrengthPoint
-from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel, grid, learn_scales, with_options
+from crfkit.estimators.segmenter_fit import CHECKPOINT_SECONDS, BlockTraining, checkpoints
+from crfkit.estimators.segmenter_model import SegmenterModel, grid, learn_scales, with_options
+from crfkit.estimators.segmenter_search import PenaltySearch
+from crfkit.estimators.segmenter_training import (
+    SUMS_OVER_UNKNOWN,
+    BlockEncoder,
+    average_difference,
+    block_states,
+    check_start,
+    from_equal_features,
+    training_weights,
+)
 from crfkit.estimators.solver_options import make_seed
 from crfkit.features.image import Image, ImageFeatures
 from crfkit.inference.engines import make_engine
 from crfkit.penalties import L1
 from crfkit.protocols import Penalty
-from crfkit.readers.images import as_list, read_image
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
 
@@ -36,16 +43,17 @@ Progress = Callable[[int, int], None]
 ITERATIVE = ("bp", "trw", "mean-field")
 
 
-class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
+class ImageSegmenter(PenaltySearch):
     """Segments images: a node per block of pixels, features [1, h_i] of nodes and [1, |h_i − h_j|] of edges.
 
     Images are a list of arrays (grey (H, W), RGB or RGBA; 8 or 16 bits, or floats from 0 to 1) or of paths, of any
-    sizes. Masks are as large as their images and have two values, or integer classes with `multiclass`; those of files
-    as :func:`crfkit.readers.images.read_mask` says. Features are standardised.
+    sizes. Masks are as large as their images, or the same at another scale, and have two values, or integer classes
+    with `multiclass`; those of files as :func:`crfkit.readers.images.read_mask` says. Features are standardised, and
+    differences |h_i − h_j| centred.
 
     Parameters
     ----------
-    block_size : side of a block in pixels; its label is that of most of its pixels
+    block_size : side of a block in pixels; its label is that of most of its pixels whose class is known
     features : of "sift" (128 per block) and "c1" (34)
     colour, position : whether to add the mean colour of a block (6 features), and its row and column
     size : (height, width) that images are resized to before their features are computed; predictions have the size of
@@ -55,13 +63,20 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
     inference, loss, solver, tolerance, max_iterations, n_threads, random_state, verbose : as for :class:`GridCRF`
     sweeps : the most that iterative inference ("bp", "trw", "mean-field" by name) does at each step of training, from
         where it was at the last; None for the engine's own limit, which takes longer and seldom changes the masks
-    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 where there are strengths
+    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 where there are strengths. For the
+        pseudo-likelihood None is L2(1) of node weights and an L2 of edge weights that is chosen on held-out images
     node_form, edge_form : as for :class:`GridCRF`; None: "ising" for two classes, "full" and "potts" for more
     decode : "marginal" (the most probable label of each block: the fewest wrong pixels), or as for :class:`GridCRF`
     strengths : to try for the penalty, the largest first, each from the weights of the one before; the model with the
         fewest wrong pixels on the validation set is kept
-    validation_fraction : of the images, drawn for validation where there are strengths and `fit` was given no set
+    validation_fraction : share of the images that is held out where strengths are chosen and `fit` was given no set
     cache : a folder that keeps the features of images
+    ignore : value, or values, of mask pixels whose class is not known, e.g. 255
+    mask_colours : {colour: class} for masks with colours; a colour is a name, "#rrggbb" or (r, g, b), and the class
+        None means unknown. Or a text or file as :func:`crfkit.readers.mask_colours.read_colours` reads
+    upsample : how block probabilities become pixel probabilities: "bilinear", or "nearest", which shows the blocks.
+        Decoders other than "marginal" label whole blocks
+    time_limit : seconds after which `fit` ends with the model so far; at least one iteration is done. None: no limit
 
     Attributes
     ----------
@@ -69,6 +84,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
     selected_features_ : names of the features with weights that are not zero, of nodes ("unary") and edges ("pairwise")
     path_ : a :class:`StrengthPoint` for each strength
     result_ : how training went
+    n_images_ : how many images were used, held-out ones included
 
     Examples
     --------
@@ -108,6 +124,10 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         verbose: int = 0,
         sift_cell: int = 4,
+        ignore: int | Sequence[int] | None = None,
+        mask_colours: Any = None,
+        upsample: str = "bilinear",
+        time_limit: float | None = None,
     ) -> None:
         self.block_size = block_size
         self.features = features
@@ -132,6 +152,10 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.sift_cell = sift_cell
+        self.ignore = ignore
+        self.mask_colours = mask_colours
+        self.upsample = upsample
+        self.time_limit = time_limit
 
     # --- training
 
@@ -142,60 +166,72 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         validation: tuple[Any, Any] | None = None,
         callbacks: Sequence[Callback] = (),
         progress: Progress | None = None,
+        skip_bad: bool = False,
+        start: SegmenterModel | str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: float = CHECKPOINT_SECONDS,
     ) -> ImageSegmenter:
-        """Learns from images and their masks.
+        """Learn from images and their masks.
+
+        Pixels whose class is not known are masked (numpy.ma), None or NaN in the arrays of masks, or have a value of
+        `ignore`; −1 too, unless the only other value is 1. The likelihood sums over the labels of blocks without a
+        known pixel; other losses leave these blocks out.
 
         `validation` is (images, masks) to choose among strengths. `progress` is called with (images done, of all) as
-        features are computed; callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt
-        is raised.
+        features are computed; callbacks see every iteration. Files that cannot be used are all named in one error, or
+        left out with a warning if `skip_bad`. `start` is a model, or its file, to begin from: of the same features and
+        classes. The model so far is written to the file `checkpoint` every `checkpoint_every` seconds; it is a model
+        file, and can be a `start`. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """
+        begin = time.monotonic()
         features, strengths = self.check(validation)
-        given = Pairs.read(images, masks, self.multiclass)
+        rules = self._rules()
+        given = Pairs.read(images, masks, rules, skip_bad=skip_bad)
+        given.warn()
+        given = given.known()
+        self.n_images_ = len(given.images)
         test = None
         if validation is not None:
-            test = Pairs.read(*validation, self.multiclass)
+            test = Pairs.read(*validation, rules)
         elif strengths:
             given, test = given.draw(self.validation_fraction, make_seed(self.random_state))
-        classes = given.classes(self.multiclass)
+        classes = given.classes(rules.multiclass)
         check_memory(sum(math.prod(features.blocks(p.shape)) for p in given.images), len(features.names))
         values = self._compute(features, given.images, progress)
         mean, scale = learn_scales(values)
         X: list[Any] = [(v - mean) / scale for v in values]
         del values
-        Y = [block_labels(mask, classes, features) for mask in given.masks]
-        missing = set(classes.tolist()) - {label for y in Y for label in np.unique(y).tolist()}
-        if missing:
-            raise DataError(f"no block has mostly the label {missing.pop()}: take smaller blocks, or a larger size")
-        crf = self._field(*(("ising", "ising") if len(classes) == 2 else ("full", "potts")))
+        states = block_states(given, classes, features)
+        edge_mean = self._edge_mean(X)
+        width = len(features.names)
+        known_only = self.loss not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states)
+        encoder = BlockEncoder(classes, width, width, True, True, 4, "difference", edge_mean, known_only)
+        forms = self._forms(len(classes))
+        crf = self._field(*forms)
         crf.inference = self._training_engine(max((x.shape[:2] for x in X), key=np.prod), len(X), len(classes))
+        if start is not None:
+            start = start if isinstance(start, SegmenterModel) else SegmenterModel.load(start)
+            check_start(start, features, classes, forms)
+            w = training_weights(start, mean, scale, edge_mean)
+            crf.set_params(warm_start=True)
+            crf.model_ = GraphModel(encoder, encoder.field(*forms), w)
+
+        def make(field: GraphModel) -> SegmenterModel:
+            field = replace(from_equal_features(field, edge_mean), inference=self.inference, decode=self.decode)
+            return SegmenterModel(features, mean, scale, field, rules, self.upsample, edge_mean)
+
+        if checkpoint is not None:
+            callbacks = [*callbacks, checkpoints(Path(checkpoint), checkpoint_every, encoder, forms, make)]
+        run = BlockTraining(crf, encoder, X, states, given.image_names, make, callbacks, begin + self._limit())
         self.path_: tuple[StrengthPoint, ...] = ()
-
-        def made() -> SegmenterModel:
-            field = replace(crf.model_, inference=self.inference, decode=self.decode)
-            return SegmenterModel(features, mean, scale, field, bool(self.multiclass))
-
-        def keep() -> None:
-            self._set_model(made())
-            self.result_ = crf.result_
-
-        if test is None:
-            _fit(crf, X, Y, callbacks, keep)
-            return self
-        tested = self._compute(features, test.images, None)
-        best = np.inf
-        for strength in strengths:
+        if test is not None:
             penalty: Any = L1() if self.penalty is None else self.penalty
-            crf.set_params(penalty=penalty.at(strength))
-            begin = time.perf_counter()
-            _fit(crf, X, Y, callbacks, keep if not self.path_ else lambda: None)
-            seconds = time.perf_counter() - begin
-            error = test.error(made(), tested)
-            nonzeros, result = int(np.count_nonzero(crf.coef_)), crf.result_
-            point = StrengthPoint(strength, error, nonzeros, result.value, result.iterations, seconds)
-            self.path_ = (*self.path_, point)
-            if error < best:
-                best = error
-                keep()
+            penalties = [(strength, penalty.at(strength)) for strength in strengths]
+            self._try_penalties(run, penalties, test, self._compute(features, test.images, None))
+        elif self.loss == "pseudo-likelihood" and self.penalty is None:
+            self._choose_edges(run, given, lambda x: x * scale + mean)
+        else:
+            self._train(run)
         return self
 
     def check(self, validation: Any = None) -> tuple[ImageFeatures, list[float]]:
@@ -207,8 +243,25 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         )
         if self.sweeps is not None and (not isinstance(self.sweeps, numbers.Integral) or self.sweeps < 1):
             raise ParameterError(f"sweeps must be None or an integer >= 1, not {self.sweeps!r}")
-        self._field("ising", "ising")._training()
+        if self.upsample not in UPSAMPLING:
+            raise ParameterError(f"upsample must be one of {', '.join(UPSAMPLING)}, not {self.upsample!r}")
+        self._rules()
+        self._limit()
+        self._field(*self._forms(2))._training()
         return features, self._strengths(validation)
+
+    def _edge_mean(self, X: list[Any]) -> Floats:
+        return average_difference(X)
+
+    def _limit(self) -> float:
+        limit = np.inf if self.time_limit is None else self.time_limit
+        if isinstance(limit, bool) or not isinstance(limit, numbers.Real) or not limit > 0:
+            raise ParameterError(f"time_limit must be None or a positive number of seconds, not {self.time_limit!r}")
+        return float(limit)
+
+    def _forms(self, n_classes: int) -> tuple[str, str]:
+        node_form, edge_form = ("ising", "ising") if n_classes == 2 else ("full", "potts")
+        return self.node_form or node_form, self.edge_form or edge_form
 
     def _field(self, node_form: str, edge_form: str) -> GridCRF:
         return GridCRF(
@@ -216,8 +269,8 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             loss=self.loss,
             penalty=self.penalty,
             solver=self.solver,
-            node_form=self.node_form or node_form,
-            edge_form=self.edge_form or edge_form,
+            node_form=node_form,
+            edge_form=edge_form,
             decode=self.decode,
             tolerance=self.tolerance,
             max_iterations=self.max_iterations,
@@ -225,6 +278,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             random_state=make_seed(self.random_state),
             verbose=self.verbose,
             warm_start=self.strengths is not None,
+            standardize=False,  # they are already
         )
 
     def _training_engine(self, largest: tuple[int, int], n_images: int, n_classes: int) -> Any:
@@ -261,43 +315,7 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
                 progress(len(out), len(pictures))
         return out
 
-    # --- prediction
-
-    def segment(self, images: Any, probabilities: bool = True) -> list[Segmentation]:
-        """Masks and probability maps, from one inference each."""
-        model = replace(self._fitted(), field=replace(self._fitted().field, n_threads=1))
-        given = as_list(images, "images")
-
-        def one(k: int) -> Segmentation:
-            return model.segment(read_image(given[k], f"image {k}"), probabilities, self.cache)
-
-        return list(in_threads(one, range(len(given)), self.n_threads))
-
-    def predict(self, images: Any) -> list[NDArray[Any]]:
-        """A mask [H, W] for each image, with the values of the masks of `fit`."""
-        return [found.mask for found in self.segment(images, probabilities=False)]
-
-    def predict_marginals(self, images: Any) -> list[Floats]:
-        """Probabilities [H, W, classes] for each image, in the order of classes_."""
-        return [found.probabilities for found in self.segment(images) if found.probabilities is not None]
-
-    def errors(self, images: Any, masks: Any) -> Floats:
-        """[images] the share of wrong pixels of each."""
-        given = Pairs.read(images, masks, self.multiclass)
-        pairs = zip(self.predict(given.images), given.masks, strict=True)
-        return np.array([np.mean(found != mask) for found, mask in pairs])
-
-    def score(self, images: Any, masks: Any) -> float:
-        """Pixel accuracy: the share of right pixels of all images."""
-        given = Pairs.read(images, masks, self.multiclass)
-        sizes = [mask.size for mask in given.masks]
-        return float(1 - np.average(self.errors(given.images, given.masks), weights=sizes))
-
-    # --- files and what was learned
-
-    def save(self, path: str | Path) -> None:
-        """Writes a model file (.crf), atomically."""
-        self._fitted().save(path)
+    # --- files
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None, cache: str | Path | None = None) -> ImageSegmenter:
@@ -312,6 +330,9 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
             size=blocks.size,
             sift_cell=blocks.sift_cell,
             multiclass=model.multiclass,
+            ignore=model.masks.ignore or None,
+            mask_colours=model.masks.colour_map,
+            upsample=model.upsampling,
             inference=model.field.inference,
             node_form=model.field.field.node_form,
             edge_form=model.field.field.edge_form,
@@ -321,29 +342,3 @@ class ImageSegmenter(BaseEstimator):  # type: ignore[misc]
         )
         segmenter._set_model(model)
         return segmenter
-
-    def _set_model(self, model: SegmenterModel) -> None:
-        self.model_ = model
-        self.classes_ = model.classes
-
-    def _fitted(self) -> SegmenterModel:
-        check_is_fitted(self, "model_")
-        model: SegmenterModel = self.model_
-        return model
-
-    @property
-    def selected_features_(self) -> dict[str, tuple[str, ...]]:
-        return self._fitted().selected()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-
-def _fit(crf: GridCRF, X: list[Any], Y: list[Any], callbacks: Sequence[Callback], keep: Callable[[], None]) -> None:
-    try:
-        crf.fit(X, Y, callbacks=callbacks)
-    except KeyboardInterrupt:
-        if hasattr(crf, "model_"):
-            keep()
-        raise
-    keep()

@@ -18,11 +18,12 @@ from crfkit.data.sequences import Floats
 from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.estimators.graph_model import GraphModel, cheap_engine, ready_engine
 from crfkit.estimators.grid_images import GridEncoder
-from crfkit.estimators.segmenter_blocks import full_size
+from crfkit.estimators.segmenter_blocks import UPSAMPLING, full_size, interpolate
 from crfkit.features.image import Image, ImageFeatures
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import decode
 from crfkit.inference.marginals import Engine, Marginals
+from crfkit.readers.masks import MaskRules
 
 KIND = "segmenter"
 # What is enough for pictures: messages of iterative engines settle to about a grey level in so many sweeps.
@@ -45,8 +46,14 @@ class SegmenterModel:
     features: ImageFeatures
     mean: Floats  # [F] of the features of the training set
     scale: Floats  # [F] their standard deviations; 1 where constant
-    field: GraphModel
-    multiclass: bool = False
+    field: GraphModel  # of standardised features and their differences; edge weights count from equal features
+    masks: MaskRules = dataclasses.field(default_factory=MaskRules)
+    upsampling: str = "bilinear"  # of probabilities, from blocks to pixels; or "nearest"
+    edge_mean: Floats | None = None  # [F] of the differences |h_i − h_j| in training, where they were centred
+
+    @property
+    def multiclass(self) -> bool:
+        return self.masks.multiclass
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -90,7 +97,11 @@ class SegmenterModel:
         return potentials
 
     def segment(self, image: Image, probabilities: bool = True, cache: str | Path | None = None) -> Segmentation:
-        """Mask and, if asked for, probabilities of one image, at its size."""
+        """Return the mask and, if asked for, the probabilities of one image, at its size.
+
+        With `decode="marginal"` the mask is the most probable label of each pixel, from probabilities that were
+        upsampled. Labels of other decoders are those of blocks.
+        """
         return self.segment_features(self.features.compute_cached(image, cache), image.shape, probabilities)
 
     def segment_features(self, values: Image, shape: tuple[int, ...], probabilities: bool = True) -> Segmentation:
@@ -98,11 +109,17 @@ class SegmenterModel:
         potentials = self.potentials(values)
         blocks = values.shape[:2]
         by_marginal = self.field.decode == "marginal"
-        marginals = self.marginals(potentials).nodes if probabilities or by_marginal else np.zeros((0, 0))
-        states = marginals.argmax(axis=1) if by_marginal else self._decode(potentials)
-        mask = full_size(self.classes[states.reshape(blocks)], shape, self.features)
-        maps = full_size(marginals.reshape(*blocks, -1), shape, self.features) if probabilities else None
-        return Segmentation(mask, maps)
+        maps = None
+        if probabilities or by_marginal:
+            marginals = self.marginals(potentials).nodes.reshape(*blocks, -1)
+            drawn = interpolate if self.upsampling == "bilinear" else full_size
+            maps = drawn(marginals, shape, self.features)
+        if by_marginal:
+            assert maps is not None
+            mask = self.classes[maps.argmax(axis=-1)]
+        else:
+            mask = full_size(self.classes[self._decode(potentials).reshape(blocks)], shape, self.features)
+        return Segmentation(mask, maps if probabilities else None)
 
     def _decode(self, potentials: Potentials) -> Any:
         return decode(potentials, self.field.decode, self.n_threads).labels
@@ -133,8 +150,15 @@ class SegmenterModel:
         """(metadata, tensors)."""
         metadata, tensors = self.field.parts()
         blocks = dataclasses.asdict(self.features)
-        metadata = {**metadata, "image_features": blocks, "multiclass": self.multiclass}
-        return metadata, {**tensors, "feature_mean": self.mean, "feature_scale": self.scale}
+        metadata = {
+            **metadata,
+            "image_features": blocks,
+            "multiclass": self.multiclass,
+            "masks": self.masks.entry(),
+            "upsampling": self.upsampling,
+        }
+        tensors = {**tensors, "feature_mean": self.mean, "feature_scale": self.scale}
+        return metadata, tensors if self.edge_mean is None else {**tensors, "edge_mean": self.edge_mean}
 
     @classmethod
     def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> SegmenterModel:
@@ -158,7 +182,17 @@ class SegmenterModel:
             raise ModelFileError(f"inconsistent model: {len(mean)} means and {len(scale)} scales of {width} features")
         if not (np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all()):
             raise ModelFileError("a mean or a scale of the features is not a finite number, or not positive")
-        return cls(features, mean, scale, field, contents.entry("multiclass", bool))
+        edge_mean = contents.tensor("edge_mean", np.float64, optional=True)
+        if edge_mean is not None and (len(edge_mean) != width or not np.isfinite(edge_mean).all()):
+            raise ModelFileError(f"inconsistent model: the means of differences are not {width} finite numbers")
+        upsampling = contents.metadata.get("upsampling", "nearest")  # files that do not say are older than the choice
+        if upsampling not in UPSAMPLING:
+            raise ModelFileError(f"the metadata entry 'upsampling' is {upsampling!r}")
+        try:
+            masks = MaskRules.from_entry(contents.entry("multiclass", bool), contents.metadata.get("masks"))
+        except (CrfkitError, TypeError, ValueError, KeyError) as error:
+            raise ModelFileError(f"inconsistent model: the metadata entry 'masks' is unusable: {error}") from None
+        return cls(features, mean, scale, field, masks, upsampling, edge_mean)
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, KIND, *self.parts())

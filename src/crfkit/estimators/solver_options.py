@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit.errors import ParameterError
-from crfkit.penalties import L1, L2, NoPenalty
 from crfkit.protocols import Penalty
-from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, StoppingRule, make_solver
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers import StoppingRule
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class SolverOptions:
 
     def make_solver(self, **options: Any) -> Any:
         """The solver with these options; those given here come first, but for max_iterations."""
+        from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, make_solver
+
         rule: Any = self.tolerance
         if isinstance(rule, numbers.Real):
             rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
@@ -55,7 +58,15 @@ class SolverOptions:
 
 
 def default_penalty(solver: Any) -> Penalty:
-    """L2(1); L1(1) for solvers that select; none for solvers that take none."""
+    """Return what `penalty=None` means for a solver: L2(1), but L1(1) for solvers that select attributes or edges
+    (the Grafting family, which needs an L1 part), and no penalty for solvers that take none (those driven by mistakes).
+
+    >>> from crfkit.solvers import make_solver
+    >>> [default_penalty(make_solver(name)).name for name in ("auto", "grafting", "arow")]
+    ['L2(1)', 'L1(1)', 'no penalty']
+    """
+    from crfkit.penalties import L1, L2, NoPenalty
+
     if "candidates" in getattr(solver, "needs", ()):
         return L1(1.0)
     takes = getattr(solver, "handles_smooth", None)

@@ -28,6 +28,7 @@ from crfkit.estimators.structure_search import PathStep, Search
 from crfkit.estimators.structure_training import StructureTraining
 from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
 from crfkit.inference.chain import count_threads
+from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
 
@@ -50,7 +51,7 @@ def _done(result: Result, slope: float) -> bool:
     return flat or result.status is Status.CONVERGED
 
 
-class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: ignore[misc]
+class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEstimator):  # type: ignore[misc]
     """Learns which variables of a table depend on each other, given all others.
 
     The variables are the columns of Y; with inputs X the field is conditional, p(Y | X): node i has the features
@@ -61,9 +62,11 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
 
     Parameters
     ----------
-    method : "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole minimisation, between
-        selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all candidates). All have the same
-        optimum, but for a likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
+    method : "newton" (proximal Newton steps on the edges selected so far; for the pseudo-likelihood of binary columns
+        without inputs), "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole
+        minimisation, between selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all
+        candidates); "auto" is "newton" where it can be, else "grafting-light". All have the same optimum, but for a
+        likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
     loss : "pl", pseudo-likelihood, or "likelihood", as `inference` computes it
     inference : for the likelihood, and for prediction, as in :class:`GraphCRF`; "auto" is exact if the graph of all
         candidates allows that, else "trw"
@@ -83,7 +86,9 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs),
         else they stay those of the loss. "likelihood": exact if memory allows it, for any `edge_strength`. "pl": as the
         loss has them; right for predicting one variable from the others, maybe far off as a distribution.
-    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above
+    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where no edge that
+        is off is worth its price in the extended BIC, and go on below the last strength while their scores fall.
+        `ebic_gamma` multiplies 2·log(how many graphs have as many edges): larger for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
     n_threads : None for all cores
     random_state : the seed of folds and random halves; None is 0
@@ -91,6 +96,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
     missing : "drop" leaves out rows with missing labels (None, NaN) and warns how many; "error" refuses them
     bins : cuts columns of numbers with more than this many different values into as many groups of about equal size;
         None refuses numbers with more than 24 values
+    standardize : whether the edge strength is multiplied by the standard deviations of both columns (1 for two labels
+        that are equally frequent), so that edges of rare labels come in as early as others
 
     Attributes
     ----------
@@ -106,6 +113,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
     strength_ : the edge strength
     strength_path_ : strengths, edges and scores along the path (:class:`StructurePoint`)
     stability_ : (column, column) → share of random halves that select the edge
+    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in, with the
+        largest strength at which each is not zero: a ranking that does not depend on the final weights
     classes_ : the labels of each variable
     model_ : a :class:`GraphModel`
     result_ : how the last minimisation went
@@ -125,7 +134,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
 
     def __init__(
         self,
-        method: str = "grafting-light",
+        method: str = "auto",
         loss: str = "pl",
         inference: Any = "auto",
         group_norm: str = "inf",
@@ -137,7 +146,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         edge_features: bool = True,
         refit: str = "auto",
         n_strengths: int = 30,
-        ebic_gamma: float = 0.5,
+        ebic_gamma: float = 0.6,
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,
@@ -148,6 +157,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         verbose: int = 0,
         missing: str = "drop",
         bins: int | None = None,
+        standardize: bool = True,
     ) -> None:
         self.method = method
         self.loss = loss
@@ -172,6 +182,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         self.verbose = verbose
         self.missing = missing
         self.bins = bins
+        self.standardize = standardize
 
     # --- training
 
@@ -188,6 +199,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
             gamma=self.ebic_gamma,
             n_folds=self.n_folds,
             n_subsamples=self.n_subsamples,
+            standardize=self.standardize,
             callback=_print_step if self.verbose else None,
             callbacks=(*callbacks, *((print_row,) if self.verbose > 1 else ())),
         )
@@ -258,6 +270,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, BaseEstimator):  # type: i
         self.strength_path_ = [StructurePoint(*row) for row in record["path"]]
         p = len(model.encoder.classes)
         self.stability_ = {self._pair(edge // p, edge % p): share for edge, share in record["stability"]}
+        self.entry_order_ = [(*self._pair(edge // p, edge % p), s) for edge, s in record.get("entries", [])]
         sizes = edge_sizes(model).tolist()
         ends = self._encoder().structure.edges.tolist()
         edges = [(*self._pair(i, j), size) for (i, j), size in zip(ends, sizes, strict=True)]

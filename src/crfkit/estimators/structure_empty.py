@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.estimators.structure_search import NORMS, REFIT, Search, Solution
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.estimators.structure_refit import Solution
+from crfkit.estimators.structure_search import NORMS, Search
 
 
 def best_edge(learned: Any, search: Search, names: list[str]) -> str:
@@ -22,10 +22,9 @@ def best_edge(learned: Any, search: Search, names: list[str]) -> str:
     larger, place = loss.activate(ids[:1])
     w = np.zeros(larger.size)
     w[place] = empty.w
-    fitted = search._smooth(Solution(larger, w), REFIT)
-    twice = 2.0 if isinstance(loss, StructurePseudoLikelihood) else 1.0
+    fitted = search.refits.smooth(Solution(larger, w))
     gain = 2.0 * (loss.at(empty.w).value - larger.at(fitted.w).value)
-    price = twice * float(search._prices(larger)[0])
+    price = gain + search.ebic(fitted) - search.ebic(Solution(loss, empty.w))
     i, j = divmod(int(ids[0]), len(names))
     return (
         f". The best edge is {names[i]} – {names[j]}: it gains {gain:.3g} in the extended BIC, and its price is "

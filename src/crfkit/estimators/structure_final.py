@@ -16,7 +16,8 @@ from crfkit.data.graph import Graph
 from crfkit.data.observations import Observations
 from crfkit.data.sequences import Floats
 from crfkit.estimators.structure_particles import sampled_weights
-from crfkit.estimators.structure_search import REFIT, Search, Solution
+from crfkit.estimators.structure_refit import REFIT, Solution
+from crfkit.estimators.structure_search import Search
 from crfkit.inference.annealed import Annealed
 from crfkit.inference.gibbs import Gibbs
 from crfkit.inference.junction import Junction
@@ -84,7 +85,7 @@ def refit_weights(
         return solution, Refit("exact likelihood" if len(loss.edges) else "penalised loss")
     exact = exact_engine(loss.table, loss.graph, how, search.options.n_threads)
     if exact is not None:
-        found = search._smooth(Solution(_likelihood(loss, exact), solution.w), REFIT)
+        found = search.refits.smooth(Solution(_likelihood(loss, exact), solution.w))
         return found, Refit("exact likelihood")
     if loss.table.has_inputs:
         return solution, Refit("pseudo-likelihood", _mismatch_given_inputs(solution, search.options.seed))

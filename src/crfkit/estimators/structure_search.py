@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc, chdtri
 
 from crfkit.data.observations import Observations
 from crfkit.data.sequences import Floats, Ints
-from crfkit.errors import ParameterError, StopTraining
+from crfkit.errors import ParameterError
 from crfkit.estimators.solver_options import SolverOptions
+from crfkit.estimators.structure_refit import Refits, Solution, checked
 from crfkit.losses.edges import EdgeLoss
+from crfkit.losses.standardised import column_scales, standardised
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
-from crfkit.result import Result, Status
-from crfkit.solvers import AnyOf, GradientNorm, SuccessiveChanges
+from crfkit.solvers import GradientNorm
 from crfkit.solvers.loop import Callback
+from crfkit.solvers.proximal_newton import ProximalNewton
 
-METHODS = ("agpm", "grafting-light", "grafting", "full")
+METHODS = ("auto", "newton", "agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
-REFIT = 1e-2  # strength of L2 on edges that are refitted: finite weights where variables determine each other
-CERTAIN = (
-    2.0  # weights as large as this say that variables determine each other, where this test fails (Hauck & Donner)
-)
-DENSE = 1500  # weights whose Hessian is kept as a matrix
-NEWTON = 1e-2  # of the tolerance: the relative decrease of the last step of Newton's method, whose errors are squared
-PATIENCE = 4  # strengths without a better score before a path ends
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Weights and the loss that they belong to, with its active edges."""
-
-    loss: EdgeLoss
-    w: Floats
-    result: Result | None = field(default=None, repr=False)
-
-    @property
-    def support(self) -> Ints:
-        """The edges with a weight that is not zero, ascending."""
-        return self.loss.nonzero_ids(self.w)
-
-    def reduced(self) -> Solution:
-        """Without the edges that are zero."""
-        loss, w = self.loss.keep(self.support, self.w)
-        return Solution(loss, w, self.result)
+PATIENCE = 3  # strengths without a better score before a path may end, if no edge that is off is worth its price
+FURTHER = 0.01  # of the last strength: how far a path is extended whose last score is the best
+ROUGH = 1e-3  # the tolerance along a path whose solutions are refitted: only their supports count
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +54,28 @@ class PathStep:
 class Search:
     """How to solve and choose; the names are those of StructureLearner."""
 
-    method: str = "agpm"
+    method: str = "auto"
     group_norm: str = "inf"
     node_strength: float = 1.0
     select_unit: int = 10
     options: SolverOptions = field(default_factory=SolverOptions)
     n_strengths: int = 30
     ratio: float = 0.01
-    gamma: float = 0.5
+    gamma: float = 0.6
     n_folds: int = 5
     n_subsamples: int = 50
+    standardize: bool = True
     callback: Callable[[PathStep], None] | None = None
     callbacks: tuple[Callback, ...] = ()  # of every minimisation at a strength
 
+    @property
+    def refits(self) -> Refits:
+        return Refits(self.node_strength, self.gamma, self.options)
+
     # --- one strength
 
-    def penalty(self, loss: EdgeLoss, strength: float) -> Penalty:
-        if self.method.startswith("grafting"):
+    def penalty(self, loss: Any, strength: float) -> Penalty:
+        if self.method_for(loss) in ("newton", "grafting", "grafting-light"):
             kind = {"inf": GroupLinf, "2": GroupL2, "1": L1}[self.group_norm]
             single = loss.table.ising and loss.table.widths[1] == 1
             return ByBlock(L1 if single else kind, strength, L2(self.node_strength))
@@ -103,137 +87,68 @@ class Search:
             edges = (GroupLinf if self.group_norm == "inf" else GroupL2)(strength, groups)
         return Blockwise({"node": L2(self.node_strength), "edge": edges}, loss.layout)
 
-    def solve(self, start: Solution, strength: float) -> Solution:
-        """The optimum at one strength, over all candidates; KeyboardInterrupt or StopTraining where it was ended."""
-        return _checked(self.minimise(start, strength))
+    def method_for(self, loss: Any) -> str:
+        """The method, where it is "auto": Newton's where the Hessian is sparse."""
+        table = loss.table
+        able = loss.name == StructurePseudoLikelihood.name and table.ising and not table.has_inputs
+        if self.method == "newton" and not able:
+            raise ParameterError(
+                "method='newton' is for the pseudo-likelihood of binary columns without inputs; use 'grafting-light'"
+            )
+        return self.method if self.method != "auto" else "newton" if able else "grafting-light"
 
-    def minimise(self, start: Solution, strength: float) -> Solution:
-        """The same, or where it was ended. Callbacks see the strength as a number of the trace."""
-        if self.method in ("agpm", "full"):
+    def solve(self, start: Solution, strength: float, rough: bool = False) -> Solution:
+        """The optimum at one strength, over all candidates; KeyboardInterrupt or StopTraining where it was ended."""
+        return checked(self.minimise(start, strength, rough))
+
+    def minimise(self, start: Solution, strength: float, rough: bool = False) -> Solution:
+        """The same, or where it was ended. Callbacks see the strength as a number of the trace; where columns are
+        standardised, the weights that they see are those of standardised columns."""
+        if self.method_for(start.loss) in ("agpm", "full"):
             start = _all_on(start)
         callbacks: Any = (lambda _: {"strength": strength}, *self.callbacks) if self.callbacks else ()
-        penalty = self.penalty(start.loss, strength)
-        result = self._solver(strength).minimize(start.loss, penalty, start.w, callbacks)
-        return Solution(result.loss or start.loss, result.w, result)
+        solver = self._solver(start.loss, strength, rough)
+        if not self.standardize:
+            result = solver.minimize(start.loss, self.penalty(start.loss, strength), start.w, callbacks)
+            return Solution(result.loss or start.loss, result.w, result)
+        loss = standardised(start.loss, column_scales(start.loss.table))
+        result = solver.minimize(loss, self.penalty(loss, strength), start.w * loss.factors, callbacks)
+        found: Any = result.loss or loss
+        w = result.w / found.factors
+        return Solution(found.loss, w, replace(result, w=w, loss=None if result.loss is None else found.loss))
 
-    def _solver(self, strength: float) -> Any:
-        if self.method.startswith("grafting"):
-            return replace(self.options, solver=self.method).make_solver(select_unit=self.select_unit)
-        if self.method == "full":
+    def _solver(self, loss: EdgeLoss, strength: float, rough: bool) -> Any:
+        method, given = self.method_for(loss), self.options.tolerance
+        number = isinstance(given, (int, float))
+        if method == "newton":
+            tolerance = max(ROUGH, given) if rough and isinstance(given, (int, float)) else given
+            most = {} if self.options.max_iterations is None else {"max_iterations": self.options.max_iterations}
+            return ProximalNewton(tolerance if number else 1e-5, **most)  # type: ignore[arg-type]
+        if method.startswith("grafting"):
+            return replace(self.options, solver=method).make_solver(select_unit=self.select_unit)
+        if method == "full":
             return replace(self.options, solver="fista").make_solver()
-        options, given = replace(self.options, solver="agpm"), self.options.tolerance
-        if not isinstance(given, (int, float)):
+        options = replace(self.options, solver="agpm")
+        if not number:
             return options.make_solver()
         # AGPM is not monotone: ten steps without a decrease say nothing. It ends by its projected gradient.
-        eps = 1000.0 * given * max(strength, 1.0)
-        return options.make_solver(stopping=GradientNorm(given), eps=eps)
+        eps = 1000.0 * given * max(strength, 1.0)  # type: ignore[operator]
+        return options.make_solver(stopping=GradientNorm(given), eps=eps)  # type: ignore[arg-type]
 
     def empty(self, loss: EdgeLoss) -> Solution:
         """The optimum without edges."""
         none = loss.with_active(())
-        return self._smooth(Solution(none, np.zeros(none.size)), REFIT)
+        return self.refits.smooth(Solution(none, np.zeros(none.size)))
 
     def refit(self, solution: Solution, prune: bool = True, near: Solution | None = None) -> Solution:
-        """The edges of a solution, without the edge penalty (a trace of L2 keeps weights finite).
-
-        A penalty that keeps weak edges also lets in some that only stand in for the shrinkage of others. `prune` drops
-        edges that the extended BIC finds not worth their price. `near`, of other edges, is where to start.
-        """
-        refitted = self._smooth(_started(solution.reduced(), near), REFIT)
-        while prune and len(refitted.loss.edges):
-            worth, w = self._worth(refitted)
-            poor = refitted.loss.active_ids[np.argsort(worth, kind="stable")[: np.count_nonzero(worth < 0)]]
-            if not len(poor):
-                break
-            # The second order is far off where edges with many features make conditionals certain: fewer, then.
-            if refitted.loss.table.widths[1] > 1:
-                poor, w = poor[: max(1, len(poor) // 4)], refitted.w
-            smaller = self._without(refitted, poor, w)
-            while refitted.loss.table.widths[1] > 1 and len(poor) > 1:
-                fewer = self._without(refitted, poor := poor[: len(poor) // 2], refitted.w)
-                if self.ebic(fewer) > self.ebic(smaller):
-                    break
-                smaller = fewer
-            if self.ebic(smaller) > self.ebic(refitted) and refitted.loss.table.widths[1] > 1:
-                break
-            refitted = smaller
-        return refitted
-
-    def _without(self, refitted: Solution, edges: Ints, w: Floats) -> Solution:
-        kept = np.setdiff1d(refitted.loss.active_ids, edges)
-        return self._smooth(Solution(*refitted.loss.keep(kept, w)), REFIT)
-
-    def _worth(self, refitted: Solution) -> tuple[Floats, Floats]:
-        """([E] by how much the extended BIC would rise without each edge, the weights without those that are < 0).
-
-        To second order, wᵀ[(H⁻¹)_ee]⁻¹w − price, with the H of the pseudo-likelihood whatever the loss. The poorest
-        edge is dropped and all else adapts to that, until no edge is poor.
-        """
-        loss, w = refitted.loss, refitted.w.copy()
-        H = StructurePseudoLikelihood(loss.table, loss.edges, loss.active_ids).at(w).hessian()
-        ridge = np.full(loss.size, REFIT)
-        ridge[: loss.field.n_node_weights] = max(self.node_strength, 1e-8 * float(H.max(initial=1.0)))
-        A = np.linalg.inv(H + np.diag(ridge))
-        places = [np.flatnonzero(loss.block_index == edge) for edge in loss.active_ids]
-        prices = 2.0 * self._prices(loss)
-        worth = np.full(len(places), np.inf)
-        alive = [e for e, place in enumerate(places) if np.abs(w[place]).max() < CERTAIN]
-        single = np.concatenate(places) if all(len(place) == 1 for place in places) else None
-        while alive:
-            if single is not None:
-                some = single[alive]
-                worth[alive] = np.square(w[some]) / A[some, some] - prices[alive]
-            for e in alive if single is None else ():
-                block = w[places[e]]
-                worth[e] = block @ np.linalg.solve(A[np.ix_(places[e], places[e])], block) - prices[e]
-            poorest = alive[int(worth[alive].argmin())]
-            if worth[poorest] >= 0:
-                break
-            place = places[poorest]
-            gain = np.linalg.solve(A[np.ix_(place, place)], A[place]).T  # [size, weights of the edge]
-            w -= gain @ w[place]
-            A -= gain @ A[place]
-            alive.remove(poorest)
-        return worth, w
-
-    def _prices(self, loss: EdgeLoss) -> Floats:
-        """[E] df·log n + 4γ·log p, where df is (K_i − 1)(K_j − 1).
-
-        With features, what is as unlikely by chance for df·features weights: log n for each would be too dear, as the
-        features of an edge are given, and not chosen.
-        """
-        table = loss.table
-        K = table.n_states.astype(float)
-        first, second = K[loss.edges[:, 0]] - 1, K[loss.edges[:, 1]] - 1
-        plain: Floats = first * second
-        prices: Floats = plain * math.log(max(table.total, 2.0)) + 4.0 * self.gamma * math.log(table.n_variables)
-        if table.widths[1] == 1:
-            return prices
-        df = plain * table.widths[1]
-        if not table.ising:  # what tables say on one end given features of the other: seen by one conditional only
-            df += table.edge_parts[1] * (first + second) * (0.5 if isinstance(loss, StructurePseudoLikelihood) else 1.0)
-        chance = chdtrc(plain, prices)
-        found: Floats = np.where(chance > 0, chdtri(df, np.maximum(chance, 1e-300)), prices * df / plain)
-        return found
-
-    def _smooth(self, start: Solution, strength: float) -> Solution:
-        penalties = {"node": L2(self.node_strength), "edge": L2(strength)}
-        result = self._smooth_solver(start.loss).minimize(
-            start.loss, Blockwise(penalties, start.loss.layout), start.w
-        )  # fmt: skip
-        return _checked(Solution(start.loss, result.w, result))
-
-    def _smooth_solver(self, loss: EdgeLoss) -> Any:
-        """Newton's method while its matrix is small: a few steps, where L-BFGS takes dozens."""
-        given = self.options.tolerance
-        if not isinstance(loss, StructurePseudoLikelihood) or loss.size > DENSE or not isinstance(given, (int, float)):
-            return replace(self.options, solver="lbfgs").make_solver()
-        stopping = AnyOf((SuccessiveChanges(NEWTON * given, 1), GradientNorm(given)))
-        return replace(self.options, solver="newton").make_solver(direction="dense", stopping=stopping)
+        """The edges of a solution, without the edge penalty; see :class:`Refits`."""
+        return self.refits.refit(solution, prune, near)
 
     def critical_strength(self, empty: Solution) -> float:
         """The least strength at which no edge is selected."""
-        scores = empty.loss.candidates(empty.loss.at(empty.w), NORMS[self.group_norm])[1]
+        loss = empty.loss
+        scales = column_scales(loss.table) if self.standardize else None
+        scores = loss.candidates(loss.at(empty.w), NORMS[self.group_norm], 0.0, scales)[1]
         return float(scores[0]) if len(scores) else 0.0
 
     # --- many strengths
@@ -245,37 +160,64 @@ class Search:
             return np.zeros(0)
         return np.geomspace(largest, self.ratio * largest, self.n_strengths)
 
-    def path(self, loss: EdgeLoss, strengths: Sequence[float] | Floats) -> Iterator[PathStep]:
+    def downwards(self, strengths: Floats) -> Iterator[float]:
+        """The strengths, and more of the same progression below them."""
+        yield from strengths.tolist()
+        if len(strengths) > 1:
+            ratio, last = float(strengths[-1] / strengths[-2]), float(strengths[-1])
+            further = last * ratio
+            while further > FURTHER * last:
+                yield further
+                further *= ratio
+
+    def path(self, loss: EdgeLoss, strengths: Iterable[float], rough: bool = False) -> Iterator[PathStep]:
         """Solutions, the largest strength first, each started from the one before."""
         solution = self.empty(loss)
         for strength in strengths:
-            solution = self.solve(solution, float(strength))
+            solution = self.solve(solution, float(strength), rough)
             step = PathStep(float(strength), solution.reduced())
             if self.callback is not None:
                 self.callback(step)
             yield step
 
     def ebic(self, refitted: Solution) -> float:
-        """Extended BIC (Chen & Chen 2008; Foygel & Drton 2010): 2·loss + df·log n + 4γ·edges·log p.
-
-        A pseudo-likelihood counts what an edge explains twice, at either end: twice its increase for an edge that is
-        not there is 2χ², so that the price is doubled too.
-        """
-        loss = refitted.loss
-        twice = 2.0 if isinstance(loss, StructurePseudoLikelihood) else 1.0
-        return 2.0 * loss.at(refitted.w).value + twice * float(self._prices(loss).sum())
+        """The extended BIC of refitted edges."""
+        return self.refits.ebic(refitted)
 
     def by_ebic(self, loss: EdgeLoss) -> Iterator[PathStep]:
-        """The path, refitted, with extended BICs; it ends when none has been the least for a while."""
+        """The path, refitted, with extended BICs, until no edge that is off is worth its price."""
         steps: list[PathStep] = []
-        for step in self.path(loss, self.strengths(self.empty(loss))):
+        complete: dict[int, Ints] = {}
+        grid = self.strengths(self.empty(loss))
+        for step in self.path(loss, self.downwards(grid), rough=True):
             last = steps[-1].refitted if steps else None
             same = bool(steps) and np.array_equal(steps[-1].support, step.support)
             refitted = last if same and last else self.refit(step.solution, near=last)
             steps.append(replace(step, refitted=refitted, score=self.ebic(refitted)))
             yield steps[-1]
-            if len(steps) - 1 - least(steps) >= PATIENCE:
-                break
+            if self._at_end(steps, len(grid), complete):
+                return
+        if steps:
+            _warn_of_the_end(steps)
+
+    def _at_end(self, steps: list[PathStep], n_strengths: int, complete: dict[int, Ints]) -> bool:
+        """Whether the least score is some strengths ago and all edges that would lower it have come in since.
+
+        A support that stays the same is no reason: a pair of copies enters long before all else. `complete` keeps the
+        edges of the best step, completed.
+        """
+        best = least(steps)
+        if len(steps) >= n_strengths and (best < len(steps) - 1 or n_strengths == 1):
+            return True
+        if len(steps) - 1 - best < PATIENCE:
+            return False
+        model = steps[best].refitted
+        if model is None or not len(self.refits.promising(model)):
+            return True
+        if best not in complete:
+            complete.clear()
+            complete[best] = self.refits.completed(model).loss.active_ids
+        return bool(np.isin(complete[best], steps[-1].support).all())
 
     def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> Iterator[PathStep]:
         """The path, with held-out losses. Each fold has a path of its own; what is scored is its support, refitted
@@ -285,18 +227,31 @@ class Search:
         sides = [(table_of(np.setdiff1d(np.arange(n), fold)), table_of(fold)) for fold in folds]
         held_out = [loss.on(test) for _, test in sides]
         quiet = replace(self, callback=None, callbacks=())
-        paths = [quiet.path(loss.on(train), grid * (train.total / n)) for train, _ in sides]
+        shares = [train.total / n for train, _ in sides]
+        paths = [
+            quiet.path(loss.on(train), (share * s for s in self.downwards(grid)), rough=True)
+            for (train, _), share in zip(sides, shares, strict=True)
+        ]
         steps: list[PathStep] = []
-        for step in self.path(loss, grid):
+        before: list[Solution | None] = [None] * len(folds)
+        for step in self.path(loss, self.downwards(grid), rough=True):
             scores = []
-            for fold_path, test in zip(paths, held_out, strict=True):
-                refitted = self.refit(next(fold_path).solution)
+            for fold, (fold_path, test) in enumerate(zip(paths, held_out, strict=True)):
+                refitted = self.refit(next(fold_path).solution, near=before[fold])
+                before[fold] = refitted
                 scores.append(test.with_active(refitted.loss.active_ids).at(refitted.w).value / test.table.total)
             error = float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
             steps.append(replace(step, score=float(np.mean(scores)), error=error))
             yield steps[-1]
-            if len(steps) - 1 - least(steps) >= PATIENCE:
-                break
+            since = len(steps) - 1 - least(steps)
+            if len(steps) >= len(grid) and (since > 0 or len(grid) == 1):
+                return
+            if since >= PATIENCE:
+                refitted = self.refit(steps[least(steps)].solution)
+                if not len(self.refits.promising(refitted)):
+                    return
+        if steps:
+            _warn_of_the_end(steps)
 
     def _folds(self, n: int) -> list[Ints]:
         if n < self.n_folds:
@@ -313,7 +268,7 @@ class Search:
         counts: dict[int, int] = {}
         for _ in range(self.n_subsamples):
             half = loss.on(table_of(np.sort(rng.permutation(n)[: max(1, n // 2)])))
-            for edge in self.solve(self.empty(half), 0.5 * strength).support.tolist():
+            for edge in self.solve(self.empty(half), 0.5 * strength, rough=True).support.tolist():
                 counts[edge] = counts.get(edge, 0) + 1
         return {edge: count / self.n_subsamples for edge, count in sorted(counts.items())}
 
@@ -332,16 +287,14 @@ def within_an_error(steps: Sequence[PathStep]) -> int:
     return next(k for k, step in enumerate(steps) if step.score is not None and step.score <= limit)
 
 
-def _started(solution: Solution, near: Solution | None) -> Solution:
-    """The solution with the weights of `near`, where that has any."""
-    if near is None:
-        return solution
-    w = solution.w.copy()
-    mine, others = solution.loss.block_index, near.loss.block_index
-    both = np.intersect1d(mine, others)  # edges, and −1, the nodes
-    here, there = (np.flatnonzero(np.isin(index, both)) for index in (mine, others))
-    w[here[np.argsort(mine[here], kind="stable")]] = near.w[there[np.argsort(others[there], kind="stable")]]
-    return Solution(solution.loss, w, solution.result)
+def _warn_of_the_end(steps: Sequence[PathStep]) -> None:
+    if least(steps) == len(steps) - 1 and len(steps) > 1:
+        warnings.warn(
+            f"the path of strengths ended at {steps[-1].strength:g} with its best score: weaker strengths may be "
+            "better; raise n_strengths, or give edge_strength as a number",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _all_on(start: Solution) -> Solution:
@@ -352,12 +305,3 @@ def _all_on(start: Solution) -> Solution:
     w = np.zeros(larger.size)
     w[place] = start.w
     return Solution(larger, w)
-
-
-def _checked(solution: Solution) -> Solution:
-    status = None if solution.result is None else solution.result.status
-    if status is Status.INTERRUPTED:
-        raise KeyboardInterrupt(str(status))
-    if status is Status.STOPPED_BY_CALLBACK:
-        raise StopTraining(str(status))
-    return solution

@@ -18,7 +18,8 @@ from crfkit.estimators.graph_model import GraphModel, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.structure_final import REFITS, Refit, refit_weights
 from crfkit.estimators.structure_inputs import InputScaling
-from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, Solution, least, within_an_error
+from crfkit.estimators.structure_refit import Solution
+from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, least, within_an_error
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
 from crfkit.losses.edges import EdgeLoss
@@ -27,6 +28,7 @@ from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.result import Status
 
 LOSSES = ("pl", "likelihood")
+BELOW = 0.75  # of the strength where an edge comes in, with which halves of the rows are asked for it
 RULES = ("path", "cv", "ebic", "stability")
 REFITTING = ("cv", "ebic", "stability")  # rules whose model has no shrinkage
 FORMS = ("auto", "ising", "full")
@@ -42,6 +44,7 @@ class Learned:
     chosen: int | None  # of the steps
     stability: dict[int, float]
     critical: float
+    entries: list[tuple[int, float]] = field(default_factory=list)  # (edge, strength), in order of entry into the path
     interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
     refit: Refit | None = None  # how the weights of the chosen edges were made
     scaling: InputScaling | None = None  # of the inputs that the weights are for
@@ -85,6 +88,8 @@ class StructureTraining:
             _number("edge_strength", strength, 0.0)
         _number("node_strength", search.node_strength, 0.0)
         _number("ebic_gamma", search.gamma, 0.0)
+        if not isinstance(search.standardize, bool):
+            raise ParameterError(f"standardize must be True or False, not {search.standardize!r}")
         _number("threshold", self.threshold, 0.0, 1.0)
         for name, count, fewest in (
             ("select_unit", search.select_unit, 1),
@@ -175,33 +180,51 @@ class StructureTraining:
 
     def _choose(self, loss: EdgeLoss, table_of: Callable[[Ints | None], Observations], n: int) -> Learned:
         search, rule = self.search, self.edge_strength
-        empty = search.empty(loss)
-        critical = search.critical_strength(empty)
         if not isinstance(rule, str):
+            empty = search.empty(loss)
+            critical = search.critical_strength(empty)
             solution = search.minimise(empty, float(rule)) if loss.n_candidates else empty
             interrupted = solution.result is not None and solution.result.status is Status.INTERRUPTED
-            return Learned(solution.reduced(), float(rule), [], None, {}, critical, interrupted)
+            return Learned(solution.reduced(), float(rule), [], None, {}, critical, [], interrupted)
+        whole, copies = loss, np.zeros(0, dtype=np.int64)
+        if rule != "path":
+            copies = search.refits.copies(loss)
+            loss = loss.among(without_columns(loss, copies)) if len(copies) else loss
+        empty = search.empty(loss)
+        critical = search.critical_strength(empty)
         path = {
             "path": lambda: search.path(loss, search.strengths(empty)),
             "cv": lambda: search.by_folds(loss, table_of, n),
         }.get(rule, lambda: search.by_ebic(loss))()
         steps, interrupted = _gathered(path)
+        entries = entered(steps)
         if not steps:  # no candidate has a slope
-            return Learned(empty, critical, [], None, {}, critical, interrupted)
+            kept = search.refits.joined(empty, whole, copies)
+            return Learned(kept, critical, [], None, {}, critical, entries, interrupted)
         if rule == "path":
-            return Learned(steps[-1].solution, steps[-1].strength, steps, len(steps) - 1, {}, critical, interrupted)
+            last = len(steps) - 1
+            return Learned(steps[-1].solution, steps[-1].strength, steps, last, {}, critical, entries, interrupted)
         chosen = within_an_error(steps) if rule == "cv" else least(steps)
         step, shares = steps[chosen], {}
         if rule == "stability" and not interrupted:
+            # below the strength where the last of the best edges comes in: at it, half of the halves select that edge
+            best = set() if step.refitted is None else set(search.refits.completed(step.refitted).support.tolist())
+            came = [strength for edge, strength in entries if edge in best]
+            step = replace(step, strength=min([step.strength, *(BELOW * strength for strength in came)]))
             shares = search.stability(loss, table_of, n, step.strength)
             stable = [edge for edge, share in shares.items() if share >= self.threshold]
             full = loss.with_active(stable)
             start = np.zeros(full.size)
             start[: len(empty.w)] = empty.w
             kept = search.refit(Solution(full, start + 1e-12 * (full.block_index >= 0)), prune=False)
+            shares = dict(sorted((shares | dict.fromkeys(copies.tolist(), 1.0)).items()))
         else:
             kept = step.refitted or search.refit(step.solution)
-        return Learned(kept, step.strength, steps, chosen, shares, critical, interrupted)
+            if rule == "ebic" and not interrupted:
+                kept = search.refits.completed(kept)
+                steps[chosen] = replace(step, refitted=kept, score=search.ebic(kept))
+        kept = search.refits.joined(kept, whole, copies)
+        return Learned(kept, step.strength, steps, chosen, shares, critical, entries, interrupted)
 
     def model(self, encoder: TableEncoder, learned: Learned, cuts: dict[str, list[float]] | None = None) -> GraphModel:
         """A model of the edges that were chosen, in the order of their ends."""
@@ -235,6 +258,7 @@ class StructureTraining:
             "refit": None if learned.refit is None else learned.refit.record(),
             **({} if learned.scaling is None else {"input_scales": learned.scaling.record()}),
             "stability": [[edge, share] for edge, share in learned.stability.items()],
+            "entries": [[edge, strength] for edge, strength in learned.entries],
         }
 
 
@@ -257,6 +281,30 @@ def dense_inputs(encoder: TableEncoder, X: Any) -> tuple[Floats | None, Floats |
     """(the features of rows as a dense matrix, those of variables)."""
     inputs, own = encoder.inputs(X)
     return inputs if inputs is None or isinstance(inputs, np.ndarray) else inputs.toarray(), own
+
+
+def without_columns(loss: EdgeLoss, copies: Ints) -> Any:
+    """[p, p] the pairs that may be edges, but for those of the second columns of these pairs."""
+    allowed = loss.allowed.copy()
+    second = copies % loss.table.n_variables
+    allowed[second, :] = False
+    allowed[:, second] = False
+    return allowed
+
+
+def entered(steps: list[PathStep]) -> list[tuple[int, float]]:
+    """(edge, strength) of every edge of the path in the order of entry; those of one strength by their length."""
+    seen: dict[int, float] = {}
+    for step in steps:
+        loss, w = step.solution.loss, step.solution.w
+        new = [edge for edge in loss.active_ids.tolist() if edge not in seen]
+        if new:
+            order = np.argsort(loss.block_index, kind="stable")
+            starts = np.searchsorted(loss.block_index, new, sorter=order)
+            ends = np.searchsorted(loss.block_index, new, "right", sorter=order)
+            sizes = [float(np.linalg.norm(w[order[a:b]])) for a, b in zip(starts, ends, strict=True)]
+            seen |= {new[k]: step.strength for k in np.argsort(-np.array(sizes), kind="stable").tolist()}
+    return list(seen.items())
 
 
 def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:

@@ -185,8 +185,9 @@ class WeightsMixin:
     @property
     def edge_records_(self) -> list[dict[str, Any]]:
         """A dict for each edge, in the order of ``edges_``: first, second, weight, kind ("coupling": signed, "table":
-        no sign), strongest (the pair of labels that goes together most), and where there are such: stability, inputs
-        (input → size per standard deviation)."""
+        no sign), strongest (the pair of labels that goes together most), and where there are such: entered (the place
+        in the order of entry into the path, from 1), entered_at (its λ), stability, inputs (input → size per standard
+        deviation)."""
         model = self._fitted()
         encoder, edges = _table(model), Parameters.of(model).edges
         ends = encoder.structure.edges.tolist()
@@ -209,8 +210,9 @@ class WeightsMixin:
         return records
 
     def _edge_columns(self) -> dict[tuple[Any, Any], dict[str, Any]]:
-        """Further entries of the records of edges."""
-        return {}
+        """Further entries of the records of edges: their place in the order of entry into the path, from 1."""
+        order = getattr(self, "entry_order_", [])
+        return {(a, b): {"entered": place, "entered_at": s} for place, (a, b, s) in enumerate(order, start=1)}
 
     def edges_frame(self, parameters: bool = False) -> Any:
         """Return the edges as a pandas data frame: a row per edge (``edge_records_``), with a column for each input.

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from crfkit.errors import DataError
 
+if TYPE_CHECKING:
+    import scipy.sparse
+
 
 def is_matrix(sequence: Any) -> bool:
     """Whether a sequence is given as a matrix [positions, features] rather than as a list of items."""
-    return scipy.sparse.issparse(sequence) or (isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biuf")
+    if isinstance(sequence, np.ndarray):
+        return sequence.dtype.kind in "biuf"
+    sparse = sys.modules.get("scipy.sparse")  # where nobody has loaded it there are no sparse matrices
+    return sparse is not None and bool(sparse.issparse(sequence))
 
 
 def column_name(j: int) -> str:
@@ -24,6 +30,8 @@ def column_name(j: int) -> str:
 
 def stack_matrices(X: Iterable[Any], n_features: int | None) -> tuple[NDArray[np.int64], scipy.sparse.csr_matrix]:
     """(starts, all positions as one sparse matrix); every sequence must have the same number of columns."""
+    import scipy.sparse
+
     starts, parts = [0], []
     for n, sequence in enumerate(X):
         if not is_matrix(sequence):

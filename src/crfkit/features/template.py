@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from crfkit import _core
-from crfkit.errors import ParameterError, TemplateError
+from crfkit.errors import ParameterError, TemplateError, TemplateWarning
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Template:
 
     Lines that start with U give every label a weight, lines that start with B every pair of successive labels;
     ``%x[row,column]`` is replaced by the cell `row` lines away. A bare ``B`` is the plain transition between labels.
-    Lines that start with # are comments.
+    Lines that start with # are comments, also where blanks stand before it.
 
     >>> Template("U00:%x[-1,0]/%x[0,0]\\nB").expand([["a"], ["b"]])
     [(['U00:_B-1/a'], []), (['U00:a/b'], [])]
@@ -74,6 +75,40 @@ class Template:
     def n_columns(self) -> int:
         """How many columns the macros need."""
         return _core.template_summary(self.text)[3]
+
+    def clashes(self) -> list[tuple[int, str, int, str]]:
+        """Return the lines whose identifier (``U01:``) an earlier line has, too: (number, line, earlier number, line).
+
+        They share their attributes and weights wherever their macros give the same text. Lines without an identifier
+        (``U%x[0,0]``) do so on purpose: that is CRF++'s way to write a bag of words.
+
+        >>> Template("U01:%x[0,0]\\nU01:%x[0,1]\\nB").clashes()
+        [(2, 'U01:%x[0,1]', 1, 'U01:%x[0,0]')]
+        """
+        found: list[tuple[int, str, int, str]] = []
+        seen: dict[str, tuple[int, str]] = {}
+        for number, raw in enumerate(self.text.removeprefix("\ufeff").split("\n"), start=1):
+            line = raw.rstrip(" \t\r")
+            prefix = line.partition("%x[")[0]
+            if line[:1] not in ("U", "B") or not prefix[1:].strip(":"):
+                continue
+            if prefix in seen:
+                found.append((number, line, *seen[prefix]))
+            else:
+                seen[prefix] = (number, line)
+        return found
+
+    def warn_of_clashes(self) -> None:
+        """Warn of lines with one identifier (see `clashes`)."""
+        for number, line, earlier, other in self.clashes():
+            what = "the same as" if line == other else "of the same identifier as"
+            warnings.warn(
+                f"{self.path or 'template'}:{number}: '{line}' is {what} line {earlier}, '{other}': they share their "
+                "weights where they give the same text; give each line an identifier of its own, or none (U%x[…]) if "
+                "they should share",
+                TemplateWarning,
+                stacklevel=3,
+            )
 
     def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:
         """Per position, its unigram and its bigram attributes."""

@@ -23,6 +23,7 @@ from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.fields.score_map import coefficients, transposed
+from crfkit.wording import counted
 
 NODE_FORMS = ("full", "reference", "ising")
 EDGE_FORMS = ("full", "symmetric", "potts", "ising", "reference", "minimal")
@@ -67,7 +68,7 @@ class GraphField:
             object.__setattr__(self, "edge_ends", ends)
         if (bad := np.flatnonzero(states < 2)).size:
             where = f"node {bad[0]}" if len(states) > 1 else "a node"
-            raise DataError(f"{where} has {states[bad[0]]} state(s); a field needs at least 2")
+            raise DataError(f"{where} has {counted(int(states[bad[0]]), 'state')}; a field needs at least 2")
         for what, form, forms in (("node", self.node_form, NODE_FORMS), ("edge", self.edge_form, EDGE_FORMS)):
             if form not in forms:
                 raise ParameterError(f"unknown {what} form {form!r}; one of {', '.join(forms)}")

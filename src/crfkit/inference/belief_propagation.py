@@ -127,4 +127,5 @@ def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginal
         iterations,
         residual,
         messages,
+        method=engine.name,
     )

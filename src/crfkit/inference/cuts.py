@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids
+from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import CapabilityError, CrfkitError
 from crfkit.fields.potentials import Potentials, check_states
 from crfkit.inference.icm import icm
@@ -40,12 +40,12 @@ def graph_cut(potentials: Potentials) -> Ids:
     >>> graph_cut(field).tolist()
     [0, 0, 0]
     """
-    maxflow = _maxflow()
+    maxflow = import_maxflow()
     if potentials.n_states != 2:
         raise CapabilityError(
             f"a graph cut decodes fields of 2 states, this one has {potentials.n_states}; use 'alpha-expansion'"
         )
-    tables = _tables_between(potentials, *np.indices((2, 2)))
+    tables = tables_between(potentials, *np.indices((2, 2)))
     free = potentials.allowed.all(axis=1)
     fixed = potentials.allowed[:, 1].astype(np.int32)  # the state of those that are not free
 
@@ -66,7 +66,7 @@ def alpha_expansion(potentials: Potentials, start: ArrayLike | None = None, n_th
     >>> alpha_expansion(field).tolist()
     [0, 0, 0]
     """
-    maxflow = _maxflow()
+    maxflow = import_maxflow()
     labels = icm(potentials, n_threads=n_threads) if start is None else check_states(start, potentials)
     alpha, failures = 0, 0
     while failures < potentials.n_states:
@@ -83,28 +83,45 @@ def is_attractive(potentials: Potentials) -> bool:
     P(α,α) + P(β,γ) ≥ P(β,α) + P(α,γ) for all α, β, γ and edges; with two states, edges at nodes of one state
     do not count.
     """
-    K = potentials.n_states
+    return not _repulsive_edges(potentials).any()
+
+
+def attractive_graphs(potentials: Potentials) -> NDArray[np.bool_]:
+    """[G] which graphs are attractive by themselves, as `is_attractive` says of all.
+
+    >>> pair = Graph.path(2)
+    >>> both = Potentials.from_tables(Graph.join([pair, pair]), np.zeros((4, 2)), [np.eye(2), -np.eye(2)])
+    >>> attractive_graphs(both).tolist()
+    [True, False]
+    """
+    bad: NDArray[np.bool_] = potentials.graph.sum_edges(_repulsive_edges(potentials)) == 0
+    return bad
+
+
+def _repulsive_edges(potentials: Potentials) -> NDArray[np.bool_]:
+    """[E] which edges no cut can have."""
+    K, E = potentials.n_states, potentials.graph.n_edges
     if K == 2:
         free = potentials.allowed.all(axis=1)[potentials.graph.edges].all(axis=1)
-        tables = _tables_between(potentials, *np.indices((2, 2)))[free]
-        return not _repulsive(tables).any()
-    if len(potentials.basis) == 1:  # the condition is linear in the coefficient: the extremes decide
+        return np.asarray(_repulsive(tables_between(potentials, *np.indices((2, 2)))) & free)
+    if len(potentials.basis) == 1:  # the condition is linear in the coefficient: its sign decides
         c = potentials.coefficients[:, 0]
-        ends = np.array([c.min(), c.max()]) if len(c) else np.zeros(0)
-        return _is_metric(ends[:, None, None] * potentials.basis[0])
+        bad_above, bad_below = (~_is_metric(sign * potentials.basis)[0] for sign in (1.0, -1.0))
+        return np.asarray(((c > 0) & bad_above) | ((c < 0) & bad_below))
     step = max(1, CHUNK // K**2)
-    return all(_is_metric(potentials.tables[e : e + step]) for e in range(0, potentials.graph.n_edges, step))
+    parts = [_is_metric(potentials.tables[e : e + step]) for e in range(0, E, step)]
+    return ~np.concatenate([np.zeros(0, dtype=bool), *parts])
 
 
-def _is_metric(tables: Floats) -> bool:
-    """Whether tables [E, K, K] allow every expansion."""
+def _is_metric(tables: Floats) -> NDArray[np.bool_]:
+    """[E] which tables [E, K, K] allow every expansion."""
+    metric = np.ones(len(tables), dtype=bool)
     for a in range(tables.shape[1]):
         same = tables[:, a, a, None, None]
         to, back = tables[:, :, a, None], tables[:, None, a, :]  # P(β,α), P(α,γ)
         slack = ROUNDING * (abs(same) + abs(tables) + abs(to) + abs(back))
-        if (same + tables < to + back - slack).any():
-            return False
-    return True
+        metric &= ~(same + tables < to + back - slack).any(axis=(1, 2))
+    return metric
 
 
 def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Ids | None:
@@ -116,7 +133,7 @@ def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Id
         return None
     choices = np.stack([labels, np.full_like(labels, alpha)], axis=1)  # [n, 2] to stay or to go
     first, second = choices[graph.edges[:, 0]], choices[graph.edges[:, 1]]
-    tables = _tables_between(potentials, first[:, :, None], second[:, None, :])
+    tables = tables_between(potentials, first[:, :, None], second[:, None, :])
     unary = np.stack([potentials.unary[nodes, labels], potentials.unary[:, alpha]], axis=1)
 
     def refuse(edge: int) -> CapabilityError:
@@ -142,7 +159,28 @@ def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Id
 
 
 def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Any, fixed: Ids, refuse: Any) -> Ids:
-    """[n] the best of two choices per node, by a minimum cut; where not free, the choice is `fixed`.
+    """[n] the best of two choices per node, by a minimum cut; where not free, the choice is `fixed`."""
+    inner, costs, capacities = costs_of_choices(graph, unary, tables, free, fixed)
+    if (bad := np.flatnonzero(_repulsive(tables[inner]))).size:
+        raise refuse(int(inner[bad[0]]))
+    n = int(np.count_nonzero(free))
+    choice = fixed.astype(np.int32)
+    if n == 0:
+        return choice
+    places = np.cumsum(free) - 1  # [n] among the free nodes
+    i, j = places[graph.edges[inner]].T
+    capacities = np.maximum(capacities, 0.0)
+    flow = maxflow.GraphFloat(n, len(inner))
+    nodes = flow.add_grid_nodes((n,))
+    flow.add_edges(i, j, capacities, capacities)
+    flow.add_grid_tedges(nodes, np.maximum(costs[free], 0.0), np.maximum(-costs[free], 0.0))
+    flow.maxflow()
+    choice[free] = flow.get_grid_segments(nodes)  # true on the sink's side, where the source's arc is cut
+    return choice
+
+
+def costs_of_choices(graph: Graph, unary: Floats, tables: Floats, free: Any, fixed: Ids) -> tuple[Ints, Floats, Floats]:
+    """(edges between free nodes [M], what choice 1 costs a node more than choice 0 [n], cost of a difference [M]).
 
     On an edge between free nodes, with x the choice of its first and y of its second,
 
@@ -154,9 +192,6 @@ def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Any, f
     i, j = graph.edges.T
     both = free[i] & free[j]
     inner = np.flatnonzero(both)
-    if (bad := np.flatnonzero(_repulsive(tables[inner]))).size:
-        raise refuse(int(inner[bad[0]]))
-    # What choice 1 costs more than choice 0, and the cost of a difference.
     p00, p01, p10, p11 = tables[inner].reshape(-1, 4).T
     costs = np.zeros(graph.n_nodes)
     costs[free] = unary[free, 0] - unary[free, 1]
@@ -168,20 +203,7 @@ def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Any, f
         (j[right], tables[right, fixed[i[right]], 0] - tables[right, fixed[i[right]], 1]),
     ):
         costs += np.bincount(ids, weights=terms, minlength=graph.n_nodes)
-    capacities = np.maximum(((p00 - p01) + (p11 - p10)) / 2, 0.0)
-
-    n = int(np.count_nonzero(free))
-    choice = fixed.astype(np.int32)
-    if n == 0:
-        return choice
-    places = np.cumsum(free) - 1  # [n] among the free nodes
-    flow = maxflow.GraphFloat(n, len(inner))
-    nodes = flow.add_grid_nodes((n,))
-    flow.add_edges(places[i[inner]], places[j[inner]], capacities, capacities)
-    flow.add_grid_tedges(nodes, np.maximum(costs[free], 0.0), np.maximum(-costs[free], 0.0))
-    flow.maxflow()
-    choice[free] = flow.get_grid_segments(nodes)  # true on the sink's side, where the source's arc is cut
-    return choice
+    return inner, costs, ((p00 - p01) + (p11 - p10)) / 2
 
 
 def _repulsive(tables: Floats) -> Any:
@@ -190,7 +212,7 @@ def _repulsive(tables: Floats) -> Any:
     return (p00 - p01) + (p11 - p10) < -ROUNDING * abs(tables).sum(axis=(1, 2))
 
 
-def _tables_between(potentials: Potentials, first: Any, second: Any) -> Floats:
+def tables_between(potentials: Potentials, first: Any, second: Any) -> Floats:
     """[E, 2, 2] P_ij at two states of the first node (along axis 1) and two of the second (along axis 2)."""
     shape = (potentials.graph.n_edges, 2, 2)
     if len(potentials.basis) == 1:
@@ -204,7 +226,7 @@ def _tables_between(potentials: Potentials, first: Any, second: Any) -> Floats:
 def _refuse_cut(edge: int, table: Any, graph: Graph) -> CapabilityError:
     return CapabilityError(
         f"edge {edge} {tuple(graph.edges[edge].tolist())} has the table {table.tolist()}, which prefers different "
-        "states (P00 + P11 < P01 + P10): no graph cut decodes it; use 'max-product', 'junction' or 'icm'"
+        "states (P00 + P11 < P01 + P10): no graph cut decodes it; use 'max-product', 'junction', 'qpbo' or 'icm'"
     )
 
 
@@ -216,7 +238,7 @@ def _refuse_expansion(edge: int, table: Any, graph: Graph, alpha: int, b: int, c
     )
 
 
-def _maxflow() -> Any:
+def import_maxflow() -> Any:
     try:
         import maxflow
     except ImportError:

@@ -3,48 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.cuts import alpha_expansion, cuts_installed, graph_cut, is_attractive
+from crfkit.inference.cuts import alpha_expansion, attractive_graphs, cuts_installed, graph_cut
 from crfkit.inference.engines import make_engine
 from crfkit.inference.icm import better, icm
+from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import Engine, Marginals
+from crfkit.inference.qpbo import open_part, persistent_states
 
 EXACT = "the best labelling"
+EXACT_METHODS = ("tree", "graph-cut", "junction")
 NO_CUTS = "; a graph cut suits this field, but PyMaxflow is not installed: pip install 'crfkit[cuts]'"
 
 
 @dataclass(frozen=True, eq=False)
 class Decoding:
-    """A labelling and how good it is."""
+    """A labelling and how good it is, for a set of graphs."""
 
     labels: Ids  # [n]
     score: Floats  # [G]
-    method: str  # the one that was used
-    optimal: bool  # whether it is proved to be the best
+    method: str  # the one that was used; "auto" may use several, joined by " + "
+    optimal: bool  # whether it is proved to be the best in every graph
     status: str  # in a sentence
+    optimal_graphs: NDArray[np.bool_]  # [G] in which graphs it is proved to be the best
+    methods: tuple[str, ...]  # [G] the method used for each graph
+    marginals: Marginals | None = None  # that it was read off, where it was
+
+    def repeat(self, times: int) -> Decoding:
+        """The same for so many copies of the graphs."""
+        return replace(
+            self,
+            labels=np.tile(self.labels, times),
+            score=np.tile(self.score, times),
+            optimal_graphs=np.tile(self.optimal_graphs, times),
+            methods=self.methods * times,
+        )
 
 
-Found = tuple[Ids, bool, str]  # labels, whether proved optimal, status
+Found = tuple[Ids, Any, str]  # labels, whether proved optimal (in all graphs, or [G]), status
 
 
 def decode(potentials: Potentials, method: str = "auto", n_threads: int | None = None, **options: Any) -> Decoding:
     """A labelling of high score.
 
     Exact: "enumerate" (small graphs), "tree" (forests), "junction" (graphs of small treewidth), "graph-cut" (two
-    states, attractive). Approximate: "alpha-expansion" (attractive, more states; `start`), "max-product" (any field),
-    "icm" (any; `start`, `n_restarts`, `seed`), "marginal" (each node's most probable state, from `marginals` or by
-    `engine`). "auto" takes the strongest that suits all graphs of a set at once: tree, graph-cut, junction,
-    alpha-expansion, else the better of max-product, which ICM then climbs from, and ICM by itself. The other methods
-    take the options of the engine of their name.
+    states, attractive). "qpbo" is for two states and any edges: a cut proves the states of some nodes, often of all,
+    and the others are decoded given those. Approximate: "alpha-expansion" (attractive, more states; `start`),
+    "max-product" (any field), "icm" (any; `start`, `n_restarts`, `seed`), "marginal" (each node's most probable state,
+    from `marginals` or by `engine`). "auto" takes the strongest that suits a graph: tree, graph-cut, junction, qpbo,
+    alpha-expansion, else the better of max-product, which ICM then climbs from, and ICM by itself. Of a set of graphs,
+    those that a graph cut can decode are cut, also where others need another method; "graph-cut" decodes the others by
+    "qpbo". The other methods take the options of the engine of their name. `optimal_graphs` of the result says which
+    graphs have their best labelling for certain.
 
     >>> from crfkit.data.graph import Graph
     >>> field = Potentials.from_tables(Graph.grid((2, 2)), [[1.5, 0], [0, 1], [0, 1], [0, 1]], np.eye(2))
@@ -53,6 +72,8 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
     ([1, 1, 1, 1], [7.0], True)
     """
     if method == "auto":
+        if not options and len(groups := _groups(potentials)) > 1:
+            return _decode_groups(potentials, groups, n_threads)
         method, note = _choose(potentials)
         if options:
             raise ParameterError(
@@ -70,7 +91,51 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
         labels, optimal, status = METHODS[method](potentials, n_threads, **options)
     else:
         raise ParameterError(f"unknown decoding {method!r}; one of auto, {', '.join(METHODS)}")
-    return Decoding(labels, potentials.score(labels), method, optimal, status)
+    G = potentials.graph.n_graphs
+    proved = np.broadcast_to(np.asarray(optimal, dtype=bool), (G,)).copy()
+    found = options.get("marginals") if method == "marginal" else None
+    best = bool(np.all(optimal))
+    return Decoding(labels, potentials.score(labels), method, best, status, proved, (method,) * G, found)
+
+
+def _groups(potentials: Potentials) -> list[Ids]:
+    """The numbers of graphs that cuts can decode, and of the others; one group where all are alike.
+
+    Sets that are decoded exactly as a whole are not taken apart.
+    """
+    graph = potentials.graph
+    everything = [np.arange(graph.n_graphs, dtype=np.int32)]
+    if graph.n_graphs < 2 or not cuts_installed() or _choose(potentials)[0] in EXACT_METHODS:
+        return everything
+    cuttable = attractive_graphs(potentials)
+    return [np.flatnonzero(cuttable == kind).astype(np.int32) for kind in np.unique(cuttable)[::-1]]
+
+
+def _decode_groups(potentials: Potentials, groups: list[Ids], n_threads: int | None) -> Decoding:
+    """Each group by the method that suits it, put together again."""
+    graph = potentials.graph
+    labels = np.zeros(graph.n_nodes, dtype=np.int32)
+    score, proved = np.zeros(graph.n_graphs), np.zeros(graph.n_graphs, dtype=bool)
+    methods = np.full(graph.n_graphs, "", dtype=object)
+    said = []
+    for ids in groups:
+        part, nodes, edges = graph.take(ids)
+        found = decode(
+            Potentials(part, potentials.unary[nodes], potentials.coefficients[edges], potentials.basis),
+            "auto",
+            n_threads,
+        )
+        labels[nodes], score[ids], proved[ids], methods[ids] = (
+            found.labels,
+            found.score,
+            found.optimal_graphs,
+            found.method,
+        )
+        said.append((found.method, f"{len(ids)} graphs by {found.method}: {found.status}"))
+    method = " + ".join(name for name, _ in said)
+    return Decoding(
+        labels, score, method, bool(proved.all()), "; ".join(s for _, s in said), proved, tuple(methods.tolist())
+    )
 
 
 def _choose(potentials: Potentials) -> tuple[str, str]:
@@ -78,14 +143,14 @@ def _choose(potentials: Potentials) -> tuple[str, str]:
     graph, K = potentials.graph, potentials.n_states
     if graph.is_forest:
         return "tree", ""
-    attractive, cuts = is_attractive(potentials), cuts_installed()
+    attractive, cuts = attractive_graphs(potentials).all(), cuts_installed()
     note = NO_CUTS if attractive and not cuts else ""
     if attractive and cuts and K == 2:
         return "graph-cut", ""
-    from crfkit.inference.junction import Junction
-
     if Junction().fits(graph, K):
         return "junction", note if K == 2 else ""
+    if K == 2 and cuts:
+        return "qpbo", ""
     return ("alpha-expansion", "") if attractive and cuts else ("max-product", note)
 
 
@@ -119,7 +184,35 @@ def _icm(
 
 
 def _graph_cut(potentials: Potentials, n_threads: int | None) -> Found:
+    """By a cut; of a set in which some graphs can be cut, the others by QPBO."""
+    if potentials.n_states == 2 and cuts_installed():
+        cuttable = attractive_graphs(potentials)
+        if cuttable.any() and not cuttable.all():
+            labels, proved, status = _qpbo(potentials, n_threads)
+            return (
+                labels,
+                proved,
+                f"{np.count_nonzero(~cuttable)} of {len(cuttable)} graphs have repulsive edges; {status}",
+            )
     return graph_cut(potentials), True, EXACT
+
+
+def _qpbo(potentials: Potentials, n_threads: int | None) -> Found:
+    """A cut proves the states of some nodes; the rest is decoded given those, exactly where its graphs allow it."""
+    labels = persistent_states(potentials)
+    n_open = np.count_nonzero(labels < 0)
+    if n_open == 0:
+        return labels, True, EXACT
+    rest, ids = open_part(potentials, labels)
+    method = "tree" if rest.graph.is_forest else "junction" if Junction().fits(rest.graph, 2) else ""
+    if method:
+        labels[ids] = METHODS[method](rest, n_threads)[0]
+        return labels, True, EXACT
+    labels[ids], _, status = _max_product(rest, n_threads)
+    labels = better(potentials, icm(potentials, labels, n_threads=n_threads), icm(potentials, n_threads=n_threads))
+    proved = np.diff(rest.graph.node_offsets) == 0
+    share = n_open / len(labels)
+    return labels, proved, f"the best states of {1 - share:.1%} of the nodes, the others by {status} and icm"
 
 
 def _alpha_expansion(potentials: Potentials, n_threads: int | None, start: ArrayLike | None = None) -> Found:
@@ -150,6 +243,7 @@ METHODS: dict[str, Callable[..., Found]] = {
     "tree": _exactly("tree"),
     "junction": _exactly("junction"),
     "graph-cut": _graph_cut,
+    "qpbo": _qpbo,
     "alpha-expansion": _alpha_expansion,
     "max-product": _max_product,
     "icm": _icm,

@@ -73,8 +73,11 @@ def _graphs(potentials: Potentials, limit: int):  # type: ignore[no-untyped-def]
         for choices in states:
             count *= len(choices)
         if count > limit:
+            shown = f"{count:.3g}" if count < 10**15 else f"about 10^{sum(np.log10([len(c) for c in states])):.0f}"
             raise ParameterError(
-                f"graph {g} has {count:.3g} labellings, more than {limit}: use 'tree', 'junction' or 'bp'"
+                f"graph {g} has {end - begin} nodes and {shown} labellings, more than max_labellings = {limit}; use "
+                "'tree' or 'junction', which are exact as well, or 'trw', 'bp' or 'max-product' where the graph is "
+                "too wide for them"
             )
         # The first node changes slowest, as in nested loops.
         labellings = np.zeros((count, len(states)), dtype=np.int64)

@@ -23,13 +23,16 @@ BUDGET = 500_000_000  # steps that fits() may search for an order: about a secon
 _UNBOUNDED = (1 << 63) - 1
 _MOST_NODES = 60  # of a clique; more would be too large for any memory
 
-_ORDERS: WeakKeyDictionary[Graph, _core.Elimination] = WeakKeyDictionary()
+_ORDERS: WeakKeyDictionary[Graph, dict[int, _core.Elimination]] = WeakKeyDictionary()
 _PLANS: WeakKeyDictionary[Graph, dict[int, _core.JunctionPlan]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Junction:
-    """Sum-product and max-product on the junction tree of a min-fill elimination order. Exact.
+    """Sum-product and max-product on the junction tree of an elimination order. Exact.
+
+    The order is by min-fill or, where that needs fewer table entries, a sweep over the graph from end to end: on a
+    grid of 4 neighbours the width is then its shorter side.
 
     Time and memory grow as K^(width+1), the table of the largest clique: `max_table` is how many entries (of 8
     bytes) that may have. All tables of one graph, which are in memory at once, may have eight times as many;
@@ -96,9 +99,10 @@ class Junction:
 
     def table_size(self, graph: Graph, n_states: int) -> int:
         """K^(width+1), the entries of the largest table, whatever `max_table` is; slow on large dense graphs."""
-        order = _ORDERS.get(graph)
+        orders = _ORDERS.setdefault(graph, {})
+        order = orders.get(n_states)
         if order is None or order.stopped >= 0:
-            order = _ORDERS[graph] = _core.Elimination(graph.native, _UNBOUNDED, _UNBOUNDED)
+            order = orders[n_states] = _core.Elimination(graph.native, n_states, _UNBOUNDED, _UNBOUNDED)
         entries: int = int(n_states) ** (order.width + 1)
         return entries
 
@@ -124,10 +128,11 @@ class Junction:
 
     def _order(self, graph: Graph, n_states: int, budget: int) -> _core.Elimination:
         """The elimination order, found once per graph; one that stopped short serves where it says enough."""
-        order = _ORDERS.get(graph)
+        orders = _ORDERS.setdefault(graph, {})
+        order = orders.get(n_states)
         limit = self._limit(n_states)
         if order is None or (order.stopped >= 0 and order.width < limit):
-            order = _ORDERS[graph] = _core.Elimination(graph.native, limit, budget)
+            order = orders[n_states] = _core.Elimination(graph.native, n_states, limit, budget)
         return order
 
     def _limit(self, n_states: int) -> int:

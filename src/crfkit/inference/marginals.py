@@ -13,6 +13,14 @@ import numpy as np
 from crfkit.data.sequences import Floats, Ids
 from crfkit.fields.potentials import Potentials
 
+NEGLIGIBLE = 1e-3  # a change in the last sweep that leaves probabilities right to two or three digits
+TRUSTED = 0.1  # a change from which on the numbers mean little
+_REMEDIES = {
+    "bp": ", add damping (make_engine('bp', damping=0.5)), or use 'trw', which has one fixed point",
+    "mean-field": ", or use 'trw', which has one fixed point",
+    "trw": "; where messages swing rather than settle, add damping (make_engine('trw', damping=0.5))",
+}
+
 
 class InferenceStatus(Enum):
     """How far an answer can be trusted; the value is the cause and the remedy."""
@@ -20,8 +28,8 @@ class InferenceStatus(Enum):
     EXACT = "exact"
     CONVERGED = "converged: an approximation at its fixed point"
     NOT_CONVERGED = (
-        "not converged: this is the best so far; raise max_iterations, add damping (0.5), or use an exact engine "
-        "or trw, which is steadier"
+        "not converged: the limit of sweeps was reached first, and these are the numbers of the last sweep; raise the "
+        "limit or add damping (Marginals.explain says more)"
     )
     SAMPLED = "estimated from samples; more sweeps make it more accurate"
 
@@ -54,6 +62,7 @@ class Marginals:
     residual: float = 0.0
     state: Any = field(default=None, repr=False)  # where a warm start goes on
     errors: Floats | None = None  # [G] standard errors of log_z, of estimates by sampling
+    method: str = ""  # the name of the engine, where it iterates
 
     @cached_property
     def edges(self) -> Floats:
@@ -63,8 +72,38 @@ class Marginals:
         """Copies and pickles hold the edges, and no state: that is the engine's, and stays with the field."""
         edges = partial(np.asarray, self.edges)
         return Marginals, (
-            self.log_z, self.nodes, edges, self.status, self.iterations, self.residual, None, self.errors,
+            self.log_z, self.nodes, edges, self.status, self.iterations, self.residual, None, self.errors, self.method,
         )  # fmt: skip
+
+    @property
+    def matters(self) -> bool:
+        """Whether the last sweep changed messages or probabilities by more than :data:`NEGLIGIBLE`, or to no number."""
+        return not self.status.settled and not (self.method and self.residual <= NEGLIGIBLE)
+
+    def explain(self, option: str = "max_iterations") -> str:
+        """Say what stopped, how large the last change was, what that means for the numbers, and what to do.
+
+        `option` is what the caller calls the limit of sweeps.
+        """
+        if not self.method:
+            return f"inference has {self.status}"
+        name = self.method
+        if self.status.settled:
+            return f"{name} is {self.status}"
+        if not np.isfinite(self.log_z).all() or not np.isfinite(self.residual):
+            return (
+                f"inference has not converged: {name} has no finite result after {self.iterations} sweeps, because the "
+                "scores of labels are too large. Scale the features, or use a stronger penalty"
+            )
+        limit = f"{self.iterations} sweep{'s' if self.iterations != 1 else ''}"
+        what = "a probability" if self.method == "mean-field" else "a log message"
+        said = (
+            f"inference has not converged: {name} stopped at its limit of {limit}, and {what} still changed by "
+            f"{self.residual:.2g} in the last one, so that probabilities "
+            + ("may be off by about as much" if self.residual < TRUSTED else "cannot be trusted")
+            + f". Raise {option}"
+        )
+        return said + _REMEDIES.get(self.method, "")
 
     def moments(self, basis: Floats) -> Floats:
         """[E, B] the expectation of each table of a basis [B, K, K] on each edge."""

@@ -57,6 +57,7 @@ class MeanField:
             iteration_status(settled, log_z),
             iterations,
             residual,
+            method=self.name,
         )
 
 

@@ -11,7 +11,9 @@ _HOME = {
     "ChainLikelihood": "chain",
     "CompositeLikelihood": "composite",
     "ContrastiveDivergence": "contrastive",
+    "GraphHinge": "graph_margin",
     "GraphLikelihood": "graph",
+    "GraphSoftmaxMargin": "graph_margin",
     "PseudoLikelihood": "pseudo",
     "SoftmaxMargin": "chain",
     "StructureLikelihood": "structure_likelihood",
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from crfkit.losses.composite import CompositeLikelihood as CompositeLikelihood
     from crfkit.losses.contrastive import ContrastiveDivergence as ContrastiveDivergence
     from crfkit.losses.graph import GraphLikelihood as GraphLikelihood
+    from crfkit.losses.graph_margin import GraphHinge as GraphHinge
+    from crfkit.losses.graph_margin import GraphSoftmaxMargin as GraphSoftmaxMargin
     from crfkit.losses.pseudo import PseudoLikelihood as PseudoLikelihood
     from crfkit.losses.structure_likelihood import StructureLikelihood as StructureLikelihood
     from crfkit.losses.structure_pseudo import StructurePseudoLikelihood as StructurePseudoLikelihood

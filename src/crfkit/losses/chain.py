@@ -19,6 +19,7 @@ from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import count_threads
 from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.losses.online import OnlineChain
+from crfkit.losses.online_cost import epoch_cost
 from crfkit.protocols import Evaluation
 
 if TYPE_CHECKING:
@@ -70,6 +71,16 @@ class ChainLoss(FieldLoss):
     def online(self) -> OnlineChain:
         """Updates sequence by sequence."""
         return OnlineChain(self.data, self.field, self.kernels, self.cost, self.hinge)
+
+    @property
+    def n_terms(self) -> float:
+        """The number of positions, each counted with the weight of its sequence."""
+        lengths, weights = self.data.lengths, self.data.weights
+        return float(lengths.sum() if weights is None else lengths @ weights)
+
+    def epoch_cost(self) -> float:
+        """The time of an epoch of `online().sgd`, in evaluations; counted, not measured."""
+        return epoch_cost(self.data, self.field, count_threads(self.n_threads))
 
     def expectations(self) -> ChainExpectations:
         """Expected feature counts by total count, for improved iterative scaling."""

@@ -61,6 +61,11 @@ class EdgeLoss(FieldLoss):
         return int(self._inactive.sum())
 
     @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """[p, p] which pairs i < j may be edges."""
+        return self._allowed
+
+    @property
     def candidate_ids(self) -> Ints:
         """Of the edges that could still be switched on, ascending."""
         return np.flatnonzero(self._inactive).astype(np.int64)
@@ -72,11 +77,18 @@ class EdgeLoss(FieldLoss):
         nodes = np.full(self.field.n_node_weights, -1, dtype=np.int64)
         return np.concatenate([nodes, np.repeat(self.active_ids, sizes)])
 
-    def candidates(self, evaluation: Evaluation, norm: str = "max", above: float = 0.0) -> tuple[Ints, Floats]:
-        """(ids, scores) of the edges that are off and whose gradient has a norm > above; the highest score first."""
+    def candidates(
+        self, evaluation: Evaluation, norm: str = "max", above: float = 0.0, scales: Floats | None = None
+    ) -> tuple[Ints, Floats]:
+        """(ids, scores) of the edges that are off and whose gradient has a norm > above; the highest score first.
+
+        With `scales` [p] the norm is divided by those of both variables.
+        """
         if norm not in ("max", "l1", "l2"):
             raise ParameterError(f"unknown norm {norm!r}; one of max, l1, l2")
         scores = self._norms(self._pair_gradient(evaluation), norm)
+        if scales is not None:
+            scores = scores / np.outer(scales, scales)
         ids = np.flatnonzero(self._inactive & (scores > above))
         found = scores.ravel()[ids]
         order = np.lexsort((ids, -found))
@@ -94,6 +106,10 @@ class EdgeLoss(FieldLoss):
     def add_candidates(self: Self, pairs: ArrayLike) -> Self:
         """The same loss with more edges [M, 2] that could be switched on."""
         return self._like(self._allowed | _mask(pairs, self.table.n_variables), self.active_ids)
+
+    def among(self: Self, pairs: ArrayLike) -> Self:
+        """The same loss with these edges to choose from, and none switched on."""
+        return self._like(_mask(pairs, self.table.n_variables), ())
 
     def on(self: Self, table: Observations) -> Self:
         """The loss of other rows of the same variables, with the same edges."""

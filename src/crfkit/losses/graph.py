@@ -8,6 +8,9 @@ Fully labelled, the second term is the score of the labels. With an approximate 
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,7 +38,11 @@ class GraphLikelihood(FieldLoss):
 
     capabilities = frozenset({"smooth", "subset", "warm"})
 
-    def __init__(self, data: GraphData, field: GraphField, engine: Engine) -> None:
+    def __init__(
+        self, data: GraphData, field: GraphField, engine: Engine, start_tolerance: float | None = None
+    ) -> None:
+        """`start_tolerance` is for engines with a tolerance: evaluations begin with this one, and solvers lower it to
+        that of the engine as they get near the optimum (the capability "precision")."""
         field.check(data)
         if data.graph.n_nodes == 0:
             raise DataError("there are no nodes to learn from")
@@ -46,9 +53,18 @@ class GraphLikelihood(FieldLoss):
         self.unsettled = 0  # evaluations whose inference had not converged
         self._partly = data.labels is not None and bool((data.labels < 0).any())
         self._observed = None if self._partly else field.observed(data)
+        self.last: GraphEvaluation | None = None  # the last that was computed
+        if start_tolerance is not None and hasattr(engine, "tolerance"):
+            self.capabilities = self.capabilities | {"precision"}
+            self.finest = float(engine.tolerance)
+            self.tolerance = max(self.finest, start_tolerance)
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
         return GraphEvaluation(self, w, warm if isinstance(warm, GraphEvaluation) else None)
+
+    def augmented(self, potentials: Potentials) -> Potentials:
+        """The field whose log Z is in the loss; margin losses add costs to it."""
+        return potentials
 
     def subset(self, ids: ArrayLike) -> GraphLikelihood:
         """The loss of some graphs only."""
@@ -66,9 +82,10 @@ class GraphEvaluation(LazyEvaluation):
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss, warm, self._warm = self._loss, self._warm, None
+        loss.last = self
         data, field = loss.data, loss.field
         potentials = field.potentials(data, self.w)
-        free = self.marginals = self._run(potentials, warm.marginals if warm else None)
+        free = self.marginals = self._run(loss.augmented(potentials), warm.marginals if warm else None)
         value = float(data.graph_weights @ free.log_z)
         if loss._observed is None:
             assert data.labels is not None
@@ -83,7 +100,10 @@ class GraphEvaluation(LazyEvaluation):
         return value, field.adjoint(data, model_nodes - nodes, model_edges - edges)
 
     def _run(self, potentials: Potentials, warm: Marginals | None) -> Marginals:
-        marginals: Marginals = self._loss.engine.run(potentials, warm)
+        engine: Any = self._loss.engine
+        if "precision" in self._loss.capabilities:
+            engine = replace(engine, tolerance=self._loss.tolerance)
+        marginals: Marginals = engine.run(potentials, warm)
         if not marginals.status.settled:
             self._loss.unsettled += 1
         return marginals

@@ -19,9 +19,11 @@ import numpy as np
 
 from crfkit.data.sequences import Floats, Ints
 from crfkit.losses.edges import EdgeLoss
+from crfkit.losses.ising_table import IsingTerms, Neighbours
 from crfkit.losses.pseudo import _largest_eigenvalue
 from crfkit.protocols import Evaluation
 
+DENSE_SHARE = 0.1  # of all pairs: with more edges on than this, one dense product is faster than one row at a time
 BLOCK = 1 << 14  # numbers of an array that stay in a cache while a few passes are made over them
 
 
@@ -43,7 +45,18 @@ class StructurePseudoLikelihood(EdgeLoss):
     capabilities = frozenset({"smooth", "hessp", "hess_diag", "lipschitz", "candidates"})
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> StructureEvaluation:
-        return StructureEvaluation(self, w)
+        return SparseEvaluation(self, w) if self.sparse else StructureEvaluation(self, w)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether each conditional is computed from its neighbours: the Ising form, no inputs, few edges."""
+        p = self.table.n_variables
+        few = 2 * len(self.edges) <= max(24 * p, DENSE_SHARE * p * p)
+        return self.table.ising and not self.table.has_inputs and self.table.own is None and few
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        return Neighbours(self.edges, self.table.n_variables)
 
     def lipschitz(self) -> float:
         """A bound of the Hessian's eigenvalues at every w (Böhning 1992), as of the pseudo-likelihood of graphs."""
@@ -284,6 +297,12 @@ class StructureEvaluation:
         found.__dict__.update(_both=self._both, _gradients=self._gradients)
         return found
 
+    @property
+    def curvature(self) -> Floats:
+        """[S, m] p(1 − p) of every state, ·4 in the Ising form, with the weights of rows."""
+        table, p = self._loss.table, self._both[1].T
+        return np.asarray((4.0 if table.ising else 1.0) * table.weights * p * (1.0 - p))
+
     def hessp(self, v: Floats) -> Floats:
         return self._loss._hessp(v, self._both[1])
 
@@ -314,6 +333,12 @@ class StructureEvaluation:
                         H[np.ix_(index[b], index[a])] += block.T
         return H
 
+    def sparse_hessian(self) -> Any:
+        """The same as a sparse matrix."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(self.hessian())
+
     @property
     def conditionals(self) -> list[Floats]:
         """Of every variable [m, K]: p(y_i = k | the other variables)."""
@@ -322,3 +347,47 @@ class StructureEvaluation:
             return np.split(p, table.starts[1:].tolist(), axis=1)
         up = np.where(table.states == 1, 1.0 - p, p)
         return [np.stack([1.0 - q, q], axis=1) for q in up.T]
+
+
+class SparseEvaluation(StructureEvaluation):
+    """The same of a binary table with few edges, where value and gradient cost edges·rows (:mod:`ising_table`)."""
+
+    @cached_property
+    def terms(self) -> IsingTerms:
+        loss, layout = self._loss, self._loss.field.layout
+        table = loss.table
+        return IsingTerms(
+            table.indicator_rows, table.weights, loss.neighbours, self.w[layout["node"]], self.w[layout["edge"]]
+        )
+
+    @cached_property
+    def _both(self) -> tuple[float, Floats]:
+        return self.terms.value, self.terms.q.T
+
+    @cached_property
+    def _gradients(self) -> tuple[Floats, Floats]:
+        return self.terms.gradient[0], self.terms.pair_gradient()[None]
+
+    @property
+    def grad(self) -> Floats:
+        known = self.__dict__.get("_gradients")  # of all pairs
+        return np.concatenate(self.terms.gradient) if known is None else self._loss.packed(*known)
+
+    def carried(self, loss: StructurePseudoLikelihood, w: Floats) -> StructureEvaluation:
+        if not loss.sparse:
+            return super().carried(loss, w)
+        found = SparseEvaluation(loss, w)
+        found.__dict__.update(_gradients=self._gradients)
+        found.terms.__dict__.update(_passed=self.terms._passed)
+        return found
+
+    @property
+    def curvature(self) -> Floats:
+        return self.terms.curvature
+
+    def sparse_hessian(self) -> Any:
+        """[size, size], as a sparse matrix."""
+        return self.terms.hessian()
+
+    def hessian(self) -> Floats:
+        return np.asarray(self.sparse_hessian().toarray())

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from array_api_compat import array_namespace
 
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.penalties.group import GroupL2
 from crfkit.penalties.groups import Groups
 from crfkit.penalties.rows import lengths, threshold
@@ -18,7 +19,7 @@ from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 TOLERANCE = 1e-9  # of the radius: rounding does not take a point out of the ball or off its surface
 
 
-class _Ball(ABC):
+class _Ball(Parameters, ABC):
     """0 inside, ∞ outside. With n(w) = the sizes whose sum is bounded and μ the multiplier of the bound."""
 
     radius: float

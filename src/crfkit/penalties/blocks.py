@@ -6,6 +6,7 @@ from typing import Any
 
 from crfkit.arrays import namespace
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.penalties.none import NoPenalty
 from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
 
@@ -13,7 +14,7 @@ Part = tuple[str, slice, Any]  # name of the block, its weights, its penalty
 
 
 @dataclass(frozen=True)
-class Blockwise:
+class Blockwise(Parameters):
     """A penalty of its own for each named block of the weights, e.g. another strength for edges than for nodes.
 
     Parameters

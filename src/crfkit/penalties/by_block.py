@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.penalties.group import GroupL2, GroupLinf
 from crfkit.penalties.l1 import L1
 from crfkit.penalties.none import NoPenalty
@@ -18,7 +19,7 @@ DUAL_NORMS: dict[Any, str] = {L1: "max", GroupL2: "l2", GroupLinf: "l1"}  # of a
 
 
 @dataclass(frozen=True)
-class ByBlock:
+class ByBlock(Parameters):
     """One penalty for the blocks that a loss may switch on (edges, attributes), another for the weights always on.
 
     Parameters

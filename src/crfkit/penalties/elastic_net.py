@@ -3,13 +3,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.penalties.l1 import L1
 from crfkit.penalties.l2 import L2
 from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class ElasticNet:
+class ElasticNet(Parameters):
     """``l1·‖w‖₁ + l2/2·‖w‖²``
 
     >>> ElasticNet.from_crfsuite(c1=0.1, c2=0.5)

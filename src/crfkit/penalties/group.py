@@ -12,6 +12,7 @@ from array_api_compat import array_namespace
 from crfkit import _core
 from crfkit.arrays import is_native, namespace
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.penalties.groups import Groups
 from crfkit.penalties.l1 import L1
 from crfkit.penalties.rows import l1_cone, l2_cone, lengths, linf_cone, project_ball, project_simplex, shrink, threshold
@@ -19,7 +20,7 @@ from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class _Group(ABC):
+class _Group(Parameters, ABC):
     strength: float
     groups: Any  # a Groups, or what it is made from
 

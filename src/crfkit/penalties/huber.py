@@ -7,11 +7,12 @@ from typing import ClassVar
 from array_api_compat import array_namespace
 
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class HuberL1:
+class HuberL1(Parameters):
     """The L1 penalty with its corner rounded off: ``strength · Σ h(w_j)``, smooth, so that every solver takes it.
 
     ``h(x) = x²/(2·mu)`` where |x| ≤ mu, else ``|x| − mu/2``; hence ``|x| − mu/2 ≤ h(x) ≤ |x|`` (Nesterov 2005).

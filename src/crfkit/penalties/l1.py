@@ -7,11 +7,12 @@ from typing import ClassVar
 from array_api_compat import array_namespace
 
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class L1:
+class L1(Parameters):
     """``strength · ‖w‖₁``: most weights become exactly zero.
 
     >>> L1.from_crfpp(C=2.0)

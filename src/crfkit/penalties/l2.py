@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from crfkit.arrays import add_scaled, dot
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class L2:
+class L2(Parameters):
     """``strength/2 · ‖w‖²``.
 
     Other tools write the same penalty differently; each has its own constructor:

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crfkit.parameters import Parameters
 from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class NoPenalty:
+class NoPenalty(Parameters):
     """Zero. The maximum-likelihood estimate may then lie at infinity."""
 
     @property

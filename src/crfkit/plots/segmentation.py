@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers.images import as_list, read_image, read_mask
+from crfkit.readers.images import VOID, as_list, read_image
 
 if TYPE_CHECKING:
     from crfkit.estimators.segmenter import ImageSegmenter
@@ -26,7 +26,7 @@ def plot_segmentation(
     truths = None
     if masks is not None:
         given = as_list(masks, "masks")
-        truths = [read_mask(mask, f"mask {k}", segmenter.multiclass) for k, mask in enumerate(given)]
+        truths = [segmenter._rules().read(mask, f"mask {k}")[0] for k, mask in enumerate(given)]
     if not pictures or (truths is not None and len(truths) != len(pictures)):
         raise DataError(f"{len(pictures)} images and {0 if truths is None else len(truths)} masks: nothing to draw")
     if titles is not None and len(titles) != len(pictures):
@@ -49,13 +49,15 @@ def plot_segmentation(
         panels = iter(ax_row)
         next(panels).imshow(picture, cmap="gray", vmin=0, vmax=1)
         if truths is not None:
-            next(panels).imshow(np.searchsorted(classes, truths[row]), **of_labels, interpolation="nearest")
+            labels = np.ma.masked_array(np.searchsorted(classes, truths[row]), truths[row] == VOID)
+            next(panels).imshow(labels, **of_labels, interpolation="nearest")
         next(panels).imshow(np.searchsorted(classes, segmentation.mask), **of_labels, interpolation="nearest")
         p: Any = segmentation.probabilities
         p = p[..., 1] if len(classes) == 2 else p.max(axis=-1)
         shown = next(panels).imshow(p, cmap="magma", vmin=0, vmax=1, interpolation="nearest")
         if truths is not None:
-            error = float(np.mean(segmentation.mask != truths[row]))
+            known = truths[row] != VOID
+            error = float(np.mean((segmentation.mask != truths[row])[known])) if known.any() else np.nan
             ax_row[-2].set_xlabel(f"{100 * error:.1f} % of pixels wrong")
         if titles is not None:
             ax_row[0].set_ylabel(titles[row])

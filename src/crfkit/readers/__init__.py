@@ -1,5 +1,5 @@
 """Readers of the file formats people have."""
 
-from crfkit.readers.columns import read_columns
+from crfkit.readers.columns import ColumnFile, read_columns
 
-__all__ = ["read_columns"]
+__all__ = ["ColumnFile", "read_columns"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from crfkit.errors import DataError
 
 NUMERIC = ("numeric", "real", "integer")
+BOOLEANS = {"true": "1", "1": "1", "false": "0", "0": "0"}
 _WORD = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_WORD}|[^\s{{]+)\s*(\{{.*\}}|\S+.*)$", re.IGNORECASE)
 _CELL = re.compile(rf"\s*({_WORD}|[^,'\"]*)\s*(,|$)")
@@ -20,6 +21,7 @@ class _Attribute:
     name: str
     values: list[str] | None = None  # of a nominal one
     text: bool = False
+    boolean: bool = False  # true and false, or 1 and 0; read as 1 and 0
 
     @property
     def zero(self) -> str:
@@ -66,8 +68,12 @@ def _attribute(line: str) -> _Attribute:
             raise ValueError(f"the nominal attribute {name!r} has an empty value")
         return _Attribute(name, values)
     word = kind.split()[0].lower()
+    if word in ("boolean", "bool"):
+        return _Attribute(name, boolean=True)
     if word not in (*NUMERIC, "string", "date"):
-        raise ValueError(f"the attribute {name!r} has the type {kind!r}; known are numeric, nominal, string and date")
+        raise ValueError(
+            f"the attribute {name!r} has the type {kind!r}; known are numeric, nominal, boolean, string and date"
+        )
     return _Attribute(name, None, word not in NUMERIC)
 
 
@@ -101,6 +107,10 @@ def _sparse(line: str, attributes: list[_Attribute]) -> list[str]:
 def _checked(cell: str, attribute: _Attribute) -> str:
     if cell == "?" or attribute.text:
         return cell
+    if attribute.boolean:
+        if cell.lower() not in BOOLEANS:
+            raise ValueError(f"{attribute.name!r} is {cell!r}; a boolean is true or false, or 1 or 0")
+        return BOOLEANS[cell.lower()]
     if attribute.values is not None:
         if cell not in attribute.values:
             raise ValueError(f"{attribute.name!r} is {cell!r}; its values are {', '.join(attribute.values[:8])}")

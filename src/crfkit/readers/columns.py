@@ -1,61 +1,179 @@
 """Column files (CoNLL, CRF++): a token per line, columns separated by tabs or spaces, blank lines between sequences.
 
-UTF-8 with or without BOM, any line end; there are no comments. Files that end in .gz are unpacked on the way.
+UTF-8 with or without BOM unless another encoding is named, any line end; there are no comments. CoNLL-U files, which
+have comments and ranges, are recognised (see :mod:`crfkit.readers.conllu`). Files that end in .gz are unpacked.
 """
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Iterator
+import codecs
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from crfkit.errors import DataError
+from crfkit.errors import DataError, ParameterError
+from crfkit.readers.conllu import Conllu, column_number, is_conllu
+from crfkit.wording import counted
 
 CHUNK = 1 << 20
+FORMATS = ("auto", "columns", "conllu")
 
 
-def read_chunks(source: str | Path | BinaryIO, chunk: int = CHUNK) -> Iterator[bytes]:
-    """The bytes of a file or an open binary stream, as they come."""
+def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) -> Iterator[bytes]:
+    """Yield the bytes of a file or an open binary stream, as they come; of a ColumnFile, in UTF-8."""
+    if isinstance(source, ColumnFile):
+        yield from source.chunks(labelled=False, chunk=chunk)
+        return
     if hasattr(source, "read"):
         read = getattr(source, "read1", source.read)
         while block := read(chunk):
             yield block
         return
     path = Path(source)
+    failures: tuple[type[Exception], ...] = (OSError, EOFError)
+    open_file: Any = open
+    if path.suffix == ".gz":
+        import gzip
+        import zlib
+
+        failures, open_file = (*failures, zlib.error), gzip.open
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as stream:
+        with open_file(path, "rb") as stream:
             while block := stream.read(chunk):
                 yield block
-    except (OSError, EOFError, zlib.error) as error:
+    except failures as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(f"cannot read the file: {reason}", path) from error
 
 
-def read_columns(path: str | Path, label: bool = True) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
-    """Reads a whole column file into lists: (tokens as tuples of columns, labels of the last column).
+@dataclass
+class ColumnFile:
+    """A column file and how to read it: takes the place of a path wherever a column file is read.
 
-    With label=False every column is a feature column and the second list is empty. Training from a file does not
-    need this: :meth:`ChainCRF.fit_file` streams.
+    Parameters
+    ----------
+    source : a path or an open binary stream
+    encoding : any encoding that Python knows, such as "latin-1" or "utf-16"
+    format : "columns"; "conllu", where comments, multiword ranges (1-2) and empty nodes (8.1) are no tokens; or "auto":
+        CoNLL-U if the file's name ends in .conllu or its first token line has the ten columns of CoNLL-U
+    label_column : of CoNLL-U, the column that is the label: a number from 0 or a name ("upos", "xpos", "feats", …);
+        None for "upos"
+    """
+
+    source: str | Path | BinaryIO
+    encoding: str = "utf-8"
+    format: str = "auto"
+    label_column: str | int | None = None
+    conllu: Conllu | None = field(default=None, init=False)  # once the file is found to be of that format
+
+    def __post_init__(self) -> None:
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise ParameterError(
+                f"unknown encoding {self.encoding!r}; common ones are utf-8, latin-1, cp1252, utf-16, gb18030"
+            ) from None
+        if self.format not in FORMATS:
+            raise ParameterError(f"unknown format {self.format!r}; there are {', '.join(FORMATS)}")
+        if self.label_column is not None:
+            column_number(self.label_column)
+
+    @classmethod
+    def of(cls, source: ColumnSource) -> ColumnFile:
+        """Return the source itself, or a path or stream with the usual options."""
+        return source if isinstance(source, ColumnFile) else cls(source)
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return str(getattr(self.source, "name", "the stream") if hasattr(self.source, "read") else self.source)
+
+    def chunks(self, labelled: bool, keep_lines: bool = False, chunk: int = CHUNK) -> Iterator[bytes]:
+        """The file as UTF-8 columns; those of CoNLL-U with the label last where it is `labelled`.
+
+        With `keep_lines`, the lines of CoNLL-U files wait in `conllu` for their labels.
+        """
+        self.conllu = None
+        blocks = _transcoded(read_chunks(self.source, chunk), self.encoding, self.name)
+        start, found = (
+            b"",
+            self.format == "conllu" or (self.format == "auto" and self.name.removesuffix(".gz").endswith(".conllu")),
+        )
+        if self.format == "auto" and not found:
+            verdict: bool | None = None
+            for block in blocks:
+                start += block
+                verdict = is_conllu(start)
+                if verdict is not None:
+                    break
+            found = is_conllu(start, end=True) is True if verdict is None else verdict
+        if not found:
+            if start:
+                yield start
+            yield from blocks
+            return
+        column = column_number("upos" if self.label_column is None else self.label_column)
+        self.conllu = Conllu(column, labelled, keep_lines, self.name)
+        if start:
+            yield self.conllu.feed(start)
+        for block in blocks:
+            yield self.conllu.feed(block)
+        yield self.conllu.finish()
+
+    def line(self, number: int) -> int:
+        """The number in the file of a line of `chunks`."""
+        return self.conllu.line(number) if self.conllu is not None else number
+
+
+ColumnSource = str | Path | BinaryIO | ColumnFile
+
+
+def column_files(
+    sources: ColumnSource | Sequence[ColumnSource],
+    encoding: str = "utf-8",
+    format: str = "auto",
+    label_column: str | int | None = None,
+) -> list[ColumnFile]:
+    """Return one or several sources as column files; the options are those of sources that are not."""
+    several: list[Any] = list(sources) if isinstance(sources, (list, tuple)) else [sources]
+    return [
+        source if isinstance(source, ColumnFile) else ColumnFile(source, encoding, format, label_column)
+        for source in several
+    ]
+
+
+def read_columns(
+    path: ColumnSource,
+    label: bool = True,
+    encoding: str = "utf-8",
+    format: str = "auto",
+    label_column: str | int | None = None,
+) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
+    """Return the contents of a column file as lists: (tokens as tuples of columns, labels of the last column).
+
+    With label=False every column is a feature column and the second list is empty. The other options are those of
+    :class:`ColumnFile`. Training from a file does not need this: :meth:`ChainCRF.fit_file` streams.
     """
     X: list[list[tuple[str, ...]]] = []
     y: list[list[str]] = []
-    for rows in _sequences(path, 2 if label else 1):
+    file = path if isinstance(path, ColumnFile) else ColumnFile(path, encoding, format, label_column)
+    for rows in _sequences(file, label):
         X.append([row[:-1] if label else row for row in rows])
         if label:
             y.append([row[-1] for row in rows])
     return X, y
 
 
-def _sequences(path: str | Path, least: int) -> Iterator[list[tuple[str, ...]]]:
+def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...]]]:
     rows: list[tuple[str, ...]] = []
     width = 0
-    for number, raw in enumerate(_lines(path), start=1):
+    for number, raw in enumerate(_lines(file.chunks(labelled)), start=1):
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"not UTF-8 at byte {error.start + 1} of the line", path, number) from None
+            place = f"byte {error.start + 1} of the line (0x{raw[error.start]:02X})"
+            raise DataError(f"not UTF-8 at {place}; {_NAME_IT}", file.name, file.line(number)) from None
         cells = tuple(cell for cell in line.removesuffix("\r").replace("\t", " ").split(" ") if cell)
         if not cells:
             if rows:
@@ -64,18 +182,49 @@ def _sequences(path: str | Path, least: int) -> Iterator[list[tuple[str, ...]]]:
             continue
         width = width or len(cells)
         if len(cells) != width:
-            raise DataError(f"{len(cells)} column(s), but the lines before have {width}", path, number)
-        if len(cells) < least:
-            raise DataError("1 column, but a feature column and, last, the label column are needed", path, number)
+            raise DataError(
+                f"{counted(len(cells), 'column')}, but the lines before have {width}", file.name, file.line(number)
+            )
+        if len(cells) < (2 if labelled else 1):
+            raise DataError(
+                "1 column, but a feature column and, last, the label column are needed", file.name, file.line(number)
+            )
         rows.append(cells)
     if rows:
         yield rows
 
 
-def _lines(path: str | Path) -> Iterator[bytes]:
+_NAME_IT = "name the encoding of the file, as in --encoding latin-1 or, in Python, encoding='latin-1'"
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
-    for block in read_chunks(path):
+    for block in blocks:
         *whole, rest = (rest + block).split(b"\n")
         yield from whole
     if rest:
         yield rest
+
+
+def _transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
+    """The same text in UTF-8. UTF-8 itself is passed on as it is: the parser checks it, and names the line."""
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
+        yield from blocks
+        return
+    decoder = codecs.getincrementaldecoder(encoding)()
+    bytes_before, line = 0, 1
+    ended = False
+    while not ended:
+        block = next(blocks, b"")
+        ended = not block
+        pending = len(decoder.getstate()[0])  # bytes of the last block that wait for the rest of a character
+        try:
+            text = decoder.decode(block, final=ended)
+        except UnicodeDecodeError as error:
+            line += error.object[: error.start].decode(encoding, "ignore").count("\n")
+            place = f"byte {bytes_before - pending + error.start + 1} of the file (0x{error.object[error.start]:02X})"
+            raise DataError(f"not {encoding} at {place}: {error.reason}; name another encoding", name, line) from None
+        bytes_before += len(block)
+        line += text.count("\n")
+        if text:
+            yield text.encode("utf-8", "surrogatepass")

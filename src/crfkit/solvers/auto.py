@@ -7,21 +7,21 @@ L-BFGS is fast once it is near. Preconditioning by a power of the Hessian's diag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
-from crfkit.result import Status
+from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.online import check_online, check_positive
 from crfkit.solvers.owlqn import OWLQN
-from crfkit.solvers.sgd import calibrate, run_epoch
+from crfkit.solvers.stochastic_start import StartState, epochs_that_pay
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 POWER = 0.6  # of the diagonal
@@ -30,22 +30,24 @@ POWER = 0.6  # of the diagonal
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
     """Chooses by what the loss and the penalty offer: OWL-QN under an L1 penalty, FISTA under others with corners, else
-    L-BFGS, from a start that stochastic epochs have made where the loss has an online form and there is enough data for
-    them to pay.
+    L-BFGS, from a start that stochastic epochs have made where the loss has an online form and they pay.
+
+    The trace begins at the given start and has a row for every epoch.
 
     Parameters
     ----------
-    memory : curvature pairs of L-BFGS.
-    epochs : stochastic epochs before it.
-    least_sequences : with fewer there are none.
-    seed : of their order.
+    memory : number of curvature pairs of L-BFGS.
+    epochs : number of stochastic epochs before it; fewer if one does not lower the objective. None: as many as pay, by
+        the number of weights, labels, tokens and threads.
+    least_sequences : with fewer sequences there are no stochastic epochs.
+    seed : random seed of the order of the sequences.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 1000
     seed: int = 0
     memory: int = 6
-    epochs: int = 10
+    epochs: int | None = None
     least_sequences: int = 200
 
     name: ClassVar[str] = "auto"
@@ -56,8 +58,9 @@ class Auto(IterativeSolver):
         check_online(self.max_iterations, self.seed)
         check_positive(memory=self.memory)
         for name in ("epochs", "least_sequences"):
-            if getattr(self, name) < 0:
-                raise ParameterError(f"{name} must be >= 0, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ParameterError(f"{name} must be >= 0, not {value!r}")
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
@@ -65,36 +68,45 @@ class Auto(IterativeSolver):
         diagonal = warmed and "hess_diag" in objective.loss.capabilities
         return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState:
-        warmed = bool(saved.get("warmed", False)) if saved else self._pays(objective, w0)
-        if warmed and not saved:
-            w0 = self._warm_up(objective, w0)
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState | StartState:
+        if "start_epochs" in saved:
+            return StartState.resumed(objective, w0, saved)
+        planned = 0 if saved else self._epochs(objective, w0)
+        if planned > 0:
+            return StartState(objective.at(w0), planned)
+        warmed = bool(saved.get("warmed", False))
         solver = self._finish(objective, warmed)
         return AutoState(solver.init(objective, w0, saved), solver, warmed)
 
-    def step(self, objective: Objective, state: AutoState) -> AutoState | Status:
+    def step(self, objective: Objective, state: AutoState | StartState) -> AutoState | StartState | Status:
+        if isinstance(state, StartState):
+            later = state.after_epoch(objective, self.seed)
+            if later is not None:
+                return later
+            solver = self._finish(objective, warmed=True)
+            state = AutoState(solver.begin(objective, state.point, {}), solver, True, state.rows)
         outcome = state.solver.step(objective, state.inner)
-        return outcome if isinstance(outcome, Status) else AutoState(outcome, state.solver, state.warmed)
+        return outcome if isinstance(outcome, Status) else replace(state, inner=outcome)
 
-    def _pays(self, objective: Objective, w0: Vector) -> bool:
+    def finished(self, trace: Sequence[TraceRow], state: AutoState | StartState) -> bool:
+        """Whether the stopping rule is satisfied by the rows of L-BFGS alone; epochs are too uneven for most rules."""
+        first = len(trace) - 1 if isinstance(state, StartState) else state.first_row
+        return super().finished(trace[first:], state)
+
+    def _epochs(self, objective: Objective, w0: Vector) -> int:
+        """How many stochastic epochs to begin with."""
         kinds = objective.smooth.kinds if objective.smooth is not None else frozenset({"l2"})
         loss: Any = objective.loss
-        return (
-            self.epochs > 0
-            and norm(w0) == 0.0  # from a start that was chosen, stochastic steps might lead away
+        possible = (
+            norm(w0) == 0.0  # from a start that was chosen, stochastic steps might lead away
             and objective.rest is None  # OWL-QN gains less from a near start than L1 epochs cost
             and "online" in loss.capabilities
             and "l2" in kinds
             and len(loss.data) >= self.least_sequences
         )
-
-    def _warm_up(self, objective: Objective, w0: Vector) -> Vector:
-        loss: Any = objective.loss
-        online = loss.online()
-        step_size = calibrate(online, objective, w0, 300, self.seed)
-        for epoch in range(self.epochs):
-            run_epoch(online, objective, step_size, self.seed, epoch, epoch * online.n_sequences, False)
-        return online.weights()
+        if not possible:
+            return 0
+        return epochs_that_pay(objective) if self.epochs is None else self.epochs
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,7 @@ class AutoState:
     inner: Any
     solver: Any
     warmed: bool
+    first_row: int = 0  # of the trace that is not of an epoch's
 
     @property
     def point(self) -> Any:

@@ -14,7 +14,7 @@ from crfkit.solvers.line_search import LineSearch
 from crfkit.solvers.line_searches import StrongWolfe
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.memory import CurvaturePairs
-from crfkit.solvers.objective import Objective
+from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
 from crfkit.solvers.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
@@ -59,10 +59,17 @@ class LBFGS(IterativeSolver):
             raise ParameterError("the saved state is of an L-BFGS with another setting of `preconditioned`")
         if "pairs" in saved and saved["pairs"].shape[1:] != w0.shape:
             raise ParameterError(f"the saved state has {saved['pairs'].shape[1]} weights, not {w0.shape[0]}")
-        start = objective.at(w0)
+        return self.begin(objective, objective.at(w0), saved)
+
+    def begin(self, objective: Objective, start: Point, saved: Mapping[str, Any]) -> QuasiNewtonState:
+        """The state at a point that was evaluated before; `saved` fits it."""
         scale = None
         if self.preconditioned and start.finite:
-            scale = saved_vector(saved, "scale", w0) if "scale" in saved else jacobi_scale(objective, start, self.power)
+            scale = (
+                saved_vector(saved, "scale", start.w)
+                if "scale" in saved
+                else jacobi_scale(objective, start, self.power)
+            )
         pairs = CurvaturePairs(self.memory, saved, scale, self.initial_scaling)
         return QuasiNewtonState(start, pairs, Progress.at(start, saved), scale)
 

@@ -13,9 +13,11 @@ from typing import Any, Protocol, TypeVar
 
 from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
+from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.objective import Objective
+from crfkit.solvers.precision import Precision
 from crfkit.solvers.stopping import StoppingRule, for_values_that_rise
 
 
@@ -50,6 +52,14 @@ class Iteration:
     row: TraceRow
     w: Vector
     loss: Any = None  # that w belongs to
+
+
+class InterruptedStepError(KeyboardInterrupt):
+    """Ctrl-C in a step that had come far enough to keep its weights: `state` has them."""
+
+    def __init__(self, state: Any) -> None:
+        super().__init__()
+        self.state = state
 
 
 # Returns numbers to add to the trace row, or None; raises StopTraining to end.
@@ -129,18 +139,11 @@ def run(
         raise ParameterError(f"the saved state cannot be resumed: {error!r}") from error
     if not state.point.finite:
         return finish(state, Status.NON_FINITE)
-    try:
-        for iteration in range(solver.max_iterations + 1):
-            if iteration > 0:
-                outcome = solver.step(objective, state)
-                if isinstance(outcome, Status):
-                    return finish(state, outcome)
-                if not outcome.point.finite:
-                    return finish(state, Status.DIVERGED)
-                state = outcome
-            point = state.point
-            objective.accept(point)
-            row = TraceRow(
+
+    def record(state: S, iteration: int) -> None:
+        point = state.point
+        trace.append(
+            TraceRow(
                 iteration,
                 point.value,
                 point.optimality,
@@ -150,19 +153,41 @@ def run(
                 objective.products,
                 getattr(state, "columns", {}),
             )
-            trace.append(row)
+        )
+
+    precision = Precision(objective)
+    since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
+    try:
+        for iteration in range(solver.max_iterations + 1):
+            if iteration > 0:
+                outcome = solver.step(objective, state)
+                if outcome is Status.LINE_SEARCH_FAILED:
+                    outcome = precision.check(solver, state, tighten=True) or outcome
+                if isinstance(outcome, Status):
+                    return finish(state, outcome)
+                if not outcome.point.finite:
+                    return finish(state, Status.DIVERGED)
+                state = precision.follow(solver, outcome)
+            objective.accept(state.point)
+            record(state, iteration)
             with clock.paused():
-                _call_back(callbacks, trace, point.w, objective.loss)
-            if solver.finished(trace, state):
-                return finish(state, Status.CONVERGED)
+                _call_back(callbacks, trace, state.point.w, objective.loss)
+            if solver.finished(trace[since:], state):
+                finer = precision.check(solver, state)
+                if finer is None:
+                    return finish(state, Status.CONVERGED)
+                state, since = finer, len(trace)
         return finish(state, Status.MAX_ITERATIONS)
     except StopTraining:
         return finish(state, Status.STOPPED_BY_CALLBACK)
+    except InterruptedStepError as stop:
+        record(stop.state, iteration)
+        return finish(stop.state, Status.INTERRUPTED)
     except KeyboardInterrupt:
         return finish(state, Status.INTERRUPTED)
 
 
-class IterativeSolver:
+class IterativeSolver(Parameters):
     """Base of solvers that are `init` and `step`."""
 
     def minimize(

@@ -17,6 +17,7 @@ from crfkit.solvers.line_search import LineSearch
 from crfkit.solvers.line_searches import StrongWolfe
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.sparse_hessian import sparse_direction
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 
@@ -39,7 +40,8 @@ class Newton(IterativeSolver):
     stopping : a rule of :mod:`crfkit.solvers.stopping`.
     max_iterations : at most so many.
     direction : "cg": Hd = −g up to a residual of ξ‖g‖, ξ = min(½, (‖g‖/‖g₀‖)^(order − 1)), less where H is not positive
-        definite; "dense": exactly, from as many products as there are weights, with H + τI where H is not.
+        definite; "dense": exactly, from as many products as there are weights, with H + τI where H is not;
+        "sparse": exactly, by conjugate gradients on the matrix that evaluations have as `sparse_hessian`.
     order : of convergence, with "cg"; between 1 and 2.
     line_search : one of :mod:`crfkit.solvers.line_searches`; `UnitStep()` for pure Newton steps.
     max_products : of the conjugate gradients of one iteration, at most.
@@ -60,8 +62,8 @@ class Newton(IterativeSolver):
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
-        if self.direction not in ("cg", "dense"):
-            raise ParameterError(f"unknown direction {self.direction!r}; there are cg, dense")
+        if self.direction not in ("cg", "dense", "sparse"):
+            raise ParameterError(f"unknown direction {self.direction!r}; there are cg, dense, sparse")
         if not 1 <= self.order <= 2:
             raise ParameterError(f"order must be between 1 and 2, not {self.order!r}")
         if self.max_products < 1:
@@ -96,6 +98,8 @@ class Newton(IterativeSolver):
         point = state.point
         if self.direction == "dense":
             return newton_direction(hessian(objective, point), point.grad), 1.0
+        if self.direction == "sparse":
+            return sparse_direction(objective, point), 1.0
         xi = min(0.5, (point.grad_norm / state.first_norm) ** (self.order - 1))
         found = steihaug(lambda v: objective.hessp(point, v), point.grad, math.inf, xi, self.max_products)
         along_gradient = found.exit is Exit.NEGATIVE_CURVATURE and found.products == 1

@@ -1,33 +1,40 @@
 """Regularised dual averaging (Xiao 2010): the mean of all gradients so far, of mini-batches, in one proximal step.
 
-With ḡ the mean of k unbiased estimates of the loss's gradient and β_k = γ·√k:
+With ḡ the mean of k unbiased estimates g₁ … g_k of the loss's gradient:
 
-    w = argmin_x  ḡ·x + penalty(x) + (β_k/k)/2·‖x − centre‖²
+    w = argmin_x  ḡ·x + penalty(x) + ½·Σ_i a_i·(x_i − centre_i)²
 
-An L2 part is in the minimum, too. The penalty is not divided among the mini-batches, so that zeros are exact.
+    a_i = γ·√(Σ g_i²)/k   adaptive, each weight by its own gradients (Duchi, Hazan & Singer 2011)
+    a   = γ/√k            for penalties whose prox needs one step for all weights (groups)
+
+An L2 part is in the minimum, too. The penalty is not divided among the mini-batches, so that zeros are exact. The first
+gradients are far from those at the optimum and their mean forgets them slowly: after 1, 2, 4, 8, … epochs it begins
+anew, with the current point as the centre.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from array_api_compat import array_namespace
-
-from crfkit.arrays import add_scaled, combine, norm
+from crfkit.arrays import add_scaled, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Vector
+from crfkit.result import TraceRow
 from crfkit.solvers.descent import saved_vector
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
 from crfkit.solvers.online import check_count, check_online, check_positive, shuffled
 from crfkit.solvers.proximal import start
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.stopping import PeriodDecrease, StoppingRule, for_values_that_rise
 
 MOST_IN_BATCH = 32
 LEAST_BATCHES = 10
+ADAPTIVE_GAMMA = 4.0  # where its trials begin; it has no unit
+TRIAL_EPOCHS = 3  # of a trial of it
+TINY = 1e-8  # added to √Σg², which may be zero
 TRIALS = 12  # of γ, in each direction
 LEAST_UPDATES = 30  # of a trial
 MOST_UPDATES = 100
@@ -42,21 +49,33 @@ class RDAState:
     k: int  # gradients in the total
     epoch: int
     gamma: float
+    squares: Vector = None  # of gradients, summed; where the steps adapt
 
     def saved(self) -> Mapping[str, Any]:
-        return {name: getattr(self, name) for name in ("total", "centre", "k", "epoch", "gamma")}
+        names = ("total", "centre", "k", "epoch", "gamma", *(("squares",) if self.squares is not None else ()))
+        return {name: getattr(self, name) for name in names}
+
+    def restarted(self) -> RDAState:
+        """The same with no gradient in the mean and the current point as the centre."""
+        squares = None if self.squares is None else 0.0 * self.squares
+        return replace(self, total=0.0 * self.total, centre=self.point.w, k=0, squares=squares)
 
 
 @dataclass(frozen=True)
 class RDA(IterativeSolver):
     """Minimises losses that can be split into mini-batches with any penalty that has a prox, near the optimum.
 
+    With penalties of single weights (L1, elastic net, L2) a hundred epochs end within two percent of it, mostly within
+    one (strengths >= 1); with weaker ones, and with groups of weights, which allow one step size only, more may remain.
+
     An iteration is an epoch. The last iterate is returned, which has the penalty's zeros; a mean would not.
 
     Parameters
     ----------
     batch : sequences or graphs in a mini-batch. None: 32, or fewer if there would be less than ten mini-batches.
-    gamma : γ; a larger one makes smaller steps. None: the power of 2 with the least losses on the way in short trials.
+    gamma : γ; a larger one makes smaller steps. None: by short trials of powers of 2.
+    adaptive : whether each weight has a step size of its own, by its gradients, where the penalty allows it.
+    restart : whether the mean of the gradients begins anew after 1, 2, 4, 8, … epochs.
     seed : of the mini-batches and of the noise.
     random_start : scale of normal noise that is added to the start, which is also the centre.
 
@@ -69,6 +88,8 @@ class RDA(IterativeSolver):
     seed: int = 0
     batch: int | None = None
     gamma: float | None = None
+    adaptive: bool = True
+    restart: bool = True
     random_start: float = 0.0
 
     name: ClassVar[str] = "rda"
@@ -91,23 +112,48 @@ class RDA(IterativeSolver):
         size = self.batch if self.batch is not None else max(min(MOST_IN_BATCH, n // LEAST_BATCHES), 1)
         batches = [loss.subset(order[k : k + size]) for k in range(0, n, size)]
         point = objective.at(start(w0, self.random_start, self.seed, saved))
+        adapts = self.adaptive and (objective.rest is None or "l1" in objective.rest.kinds)
         if saved:
+            if ("squares" in saved) != adapts:
+                raise ParameterError("the saved state is of an RDA with another setting of `adaptive`")
             total, centre = (saved_vector(saved, name, w0) for name in ("total", "centre"))
             k, epoch, gamma = int(saved["k"]), int(saved["epoch"]), float(saved["gamma"])
-            return RDAState(point, batches, total, centre, k, epoch, gamma)
-        gamma = self.gamma if self.gamma is not None else self._calibrate(objective, batches, point)
-        return RDAState(point, batches, array_namespace(w0).zeros_like(w0), point.w, 0, 0, gamma)
+            squares = saved_vector(saved, "squares", w0) if adapts else None
+            return RDAState(point, batches, total, centre, k, epoch, gamma, squares)
+        calibrate = self._calibrate_adaptive if adapts else self._calibrate
+        scale = self.gamma if self.gamma is not None else calibrate(objective, batches, point)
+        return RDAState(point, batches, 0.0 * w0, point.w, 0, 0, scale, 0.0 * w0 if adapts else None)
 
     def step(self, objective: Objective, state: RDAState) -> RDAState:
-        total, w = 1.0 * state.total, state.point.w
-        order = (state.batches[b] for b in shuffled(self.seed, state.epoch, len(state.batches)))
-        k = state.k
-        for batch in order:
-            share = _share(objective, batch)
-            add_scaled(total, 1.0 / share, batch.at(w).grad)
-            k += 1
-            w = _dual_step(objective, total, state.centre, k, state.gamma)
-        return RDAState(objective.at(w), state.batches, total, state.centre, k, state.epoch + 1, state.gamma)
+        epoch = state.epoch
+        if self.restart and epoch > 0 and epoch & (epoch - 1) == 0:
+            state = state.restarted()
+        order = [state.batches[b] for b in shuffled(self.seed, epoch, len(state.batches))]
+        w, later = _pass(objective, order, state)
+        return replace(later, point=objective.at(w), epoch=epoch + 1)
+
+    def finished(self, trace: Sequence[TraceRow], state: RDAState) -> bool:
+        """Whether the stopping rule is satisfied, as it is meant for values that rise: they do after a restart."""
+        return for_values_that_rise(self.stopping).satisfied(trace, state.point.w)
+
+    def _calibrate_adaptive(self, objective: Objective, batches: Sequence[Loss], point: Point) -> float:
+        """Half the power of 2 with which some epochs over some mini-batches, with a restart before each, end lowest.
+
+        Half: later epochs have more gradients in their mean, which therefore has less noise.
+        """
+        some = [batches[b] for b in shuffled(self.seed, 2**30, len(batches))[:MOST_UPDATES]]
+        part = sum(_share(objective, batch) for batch in some)
+
+        def reached(gamma: float) -> float:
+            zero = 0.0 * point.w
+            state = RDAState(point, some, zero, point.w, 0, 0, gamma, zero)
+            w = point.w
+            for _ in range(TRIAL_EPOCHS):
+                w, state = _pass(objective, some, replace(state.restarted(), centre=w), w)
+            value = sum(batch.at(w).value for batch in some) + part * objective.penalty.value(w)
+            return value if math.isfinite(value) else math.inf
+
+        return 0.5 * _lowest(reached, ADAPTIVE_GAMMA) if some else ADAPTIVE_GAMMA
 
     def _calibrate(self, objective: Objective, batches: Sequence[Loss], point: Point) -> float:
         """The power of two times the gradient's norm with which the mini-batches' losses on the way are least."""
@@ -122,18 +168,41 @@ class RDA(IterativeSolver):
                 if not math.isfinite(lost):
                     return math.inf
                 add_scaled(total, 1.0 / share, evaluation.grad)
-                w = _dual_step(objective, total, point.w, k + 1, gamma)
+                w = _dual_step(objective, total, point.w, k + 1, gamma / math.sqrt(k + 1))
             return lost
 
-        best = point.grad_norm if 0 < point.grad_norm < math.inf else 1.0
-        least = losses(best) if batches else 0.0
-        for factor in (0.5, 2.0):
-            for _ in range(TRIALS):
-                trial = losses(best * factor)
-                if not trial < least:
-                    break
-                best, least = best * factor, trial
-        return best
+        first = point.grad_norm if 0 < point.grad_norm < math.inf else 1.0
+        return _lowest(losses, first) if batches else first
+
+
+def _lowest(value: Callable[[float], float], first: float) -> float:
+    """The number among first·2ⁿ at which the value is least, as far as it falls in a row."""
+    best, least = first, value(first)
+    for factor in (0.5, 2.0):
+        for _ in range(TRIALS):
+            trial = value(best * factor)
+            if not trial < least:
+                break
+            best, least = best * factor, trial
+    return best
+
+
+def _pass(
+    objective: Objective, batches: Sequence[Loss], state: RDAState, w: Vector | None = None
+) -> tuple[Vector, RDAState]:
+    """(the weights, the state but for its point) after a step for every mini-batch, from w or the state's point."""
+    total, k, w = 1.0 * state.total, state.k, state.point.w if w is None else w
+    squares = None if state.squares is None else 1.0 * state.squares
+    for batch in batches:
+        gradient = (1.0 / _share(objective, batch)) * batch.at(w).grad
+        total += gradient
+        k += 1
+        pull: Any = state.gamma / math.sqrt(k)
+        if squares is not None:
+            squares += gradient * gradient
+            pull = (state.gamma / k) * (squares**0.5 + TINY)
+        w = _dual_step(objective, total, state.centre, k, pull)
+    return w, replace(state, total=total, k=k, squares=squares)
 
 
 def _share(objective: Objective, batch: Any) -> float:
@@ -147,11 +216,10 @@ def _cycle(batches: Sequence[Loss], seed: int, count: int) -> Iterator[Loss]:
         yield batches[shuffled(seed, epoch, len(batches))[place]]
 
 
-def _dual_step(objective: Objective, total: Vector, centre: Vector, k: int, gamma: float) -> Vector:
-    """argmin_x total/k·x + l2/2·‖x‖² + rest(x) + γ/(2√k)·‖x − centre‖²."""
-    pull = gamma / math.sqrt(k)
+def _dual_step(objective: Objective, total: Vector, centre: Vector, k: int, pull: Any) -> Vector:
+    """argmin_x total/k·x + l2/2·‖x‖² + rest(x) + ½·Σ pull·(x − centre)²; `pull` is a number, or one for each weight."""
     a = float(getattr(objective.smooth, "strength", 0.0)) + pull
-    w = combine((pull / a) * centre, -1.0 / (k * a), total)
+    w = (pull / a) * centre - total / (k * a)
     if not norm(w) < 1e100:
         return math.nan * w  # it diverges
     return w if objective.rest is None else objective.rest.prox(w, 1.0 / a)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
+from crfkit.parameters import Parameters
 from crfkit.protocols import Vector
 from crfkit.result import TraceRow
 
@@ -25,7 +26,7 @@ def _check(name: str, value: float) -> None:
 
 
 @dataclass(frozen=True)
-class GradientNorm:
+class GradientNorm(Parameters):
     """``‖g‖ ≤ eps·max(1, ‖w‖)``: a statement about the point itself."""
 
     eps: float = 1e-5
@@ -38,7 +39,7 @@ class GradientNorm:
 
 
 @dataclass(frozen=True)
-class SuccessiveChanges:
+class SuccessiveChanges(Parameters):
     """CRF++'s rule: `times` successive relative changes of the objective below eta."""
 
     eta: float = 1e-4
@@ -59,7 +60,7 @@ RISE = 0.01  # of the objective over a period: more is no noise
 
 
 @dataclass(frozen=True)
-class PeriodDecrease:
+class PeriodDecrease(Parameters):
     """CRFsuite's rule: the relative decrease of the objective over `period` iterations is below delta.
 
     Stochastic solvers may end a little higher than they were, but an objective that rises has not converged.
@@ -95,7 +96,7 @@ class PeriodSpread(PeriodDecrease):
 
 
 @dataclass(frozen=True)
-class AnyOf:
+class AnyOf(Parameters):
     """Satisfied when one of the rules is."""
 
     rules: tuple[StoppingRule, ...]

@@ -173,6 +173,8 @@ def select(objective: Objective, inner: Any, unit: int, batches: Batches, solved
 
 def _extended(inner: Any, point: Point, place: Any) -> Any:
     """The state of the inner solver in the larger space: what it has learned stays, new weights are zero in it."""
+    if hasattr(inner, "grown"):
+        return inner.grown(point)
     size = point.w.shape[0]
     if isinstance(inner, OWLQNState):
         return OWLQNState(point, inner.curvature.extended(place, size), Progress.at(point, {}))

@@ -1,0 +1,68 @@
+"""The command that is run most often, `crfkit tag`, without the time that typer takes to start.
+
+It understands the usual ways to write its options. Whatever is written otherwise (help, mistakes) is left to typer, so
+that there is one place for messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {  # option → (argument, how to read it)
+    "--output": ("output", Path),
+    "-o": ("output", Path),
+    "--encoding": ("encoding", str),
+    "--format": ("format", str),
+    "--threads": ("threads", int),
+    "-p": ("threads", int),
+}
+FLAGS = {"--marginals": "marginals", "--all-marginals": "all_marginals", "--labels-only": "labels_only"}
+
+
+def parse_tag(arguments: Sequence[str]) -> dict[str, Any] | None:
+    """Return the arguments of `tag_files`, or None where typer has to look at them.
+
+    >>> {name: str(value) for name, value in parse_tag(["m.crf", "--threads", "2"]).items()}
+    {'threads': '2', 'model': 'm.crf', 'files': '[]'}
+    >>> parse_tag(["m.crf", "--nosuch"])
+    """
+    found: dict[str, Any] = {}
+    paths: list[str] = []
+    rest = iter(arguments)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if not word.startswith("-") or word == "-":
+            paths.append(word)
+        elif word in FLAGS:
+            found[FLAGS[word]] = True
+        elif name in VALUES and (equals or name == word):
+            if equals and not name.startswith("--"):
+                return None
+            argument, read = VALUES[name]
+            text = value if equals else next(rest, None)
+            if text is None or not text or (text.startswith("-") and text != "-"):
+                return None
+            try:
+                found[argument] = read(text)
+            except ValueError:
+                return None
+        else:
+            return None
+    if not paths or "" in paths:
+        return None
+    return {**found, "model": Path(paths[0]), "files": [Path(path) for path in paths[1:]]}
+
+
+def quick_command(arguments: Sequence[str]) -> Callable[[], None] | None:
+    """Return what to run for a command line, or None where typer has to look at it."""
+    if not arguments or arguments[0] != "tag":
+        return None
+    options = parse_tag(arguments[1:])
+    if options is None:
+        return None
+    from crfkit.cli.tagging import tag_files
+
+    return partial(tag_files, **options)

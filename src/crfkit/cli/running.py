@@ -1,0 +1,74 @@
+"""How a command ends: its errors, warnings and interruptions as lines on stderr and as exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from crfkit.errors import CrfkitError
+
+
+def run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()] = ()) -> NoReturn:
+    """Runs a command; errors become one line on stderr and exit code 2, Ctrl-C exit code 130."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console that cannot show a character shows a question mark
+    code: Any = None
+    try:
+        with _plain_warnings():
+            code = command()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except usage_error as error:
+        message = error.format_message()  # type: ignore[attr-defined]
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(message)
+            sys.exit(2)
+        _fail(f"{message} (crfkit --help, crfkit COMMAND --help)")
+    except CrfkitError as error:
+        _fail(str(error))
+    except MemoryError:
+        _fail("out of memory; use fewer attributes (train: --min-frequency) or fewer rows, edges and features (graph)")
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `crfkit tag … | head`
+        _discard_output()
+        code = 1
+    except OSError as error:
+        _discard_output()
+        _fail(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+    if code == 130:
+        print("crfkit: interrupted", file=sys.stderr)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Any:
+    """Shows a warning as one line, without the place in the source that it came from."""
+
+    def show(message: Warning | str, *place: Any, **more: Any) -> None:
+        if sys.stderr is not None:
+            print(f"crfkit: warning: {message}", file=sys.stderr, flush=True)
+
+    before = warnings.showwarning
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"crfkit: error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _discard_output() -> None:
+    """Keeps the flush at exit from failing once more."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

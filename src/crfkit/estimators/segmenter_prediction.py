@@ -1,0 +1,96 @@
+"""What a segmenter that was trained can do: segment, compare with masks, be saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from crfkit.data.sequences import Floats, Ints
+from crfkit.errors import DataError
+from crfkit.estimators.naming import naming_images
+from crfkit.estimators.pool import in_threads
+from crfkit.estimators.segmenter_data import Pairs, wrong_pixels
+from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel
+from crfkit.estimators.tags import StructuredInputs
+from crfkit.parameters import NestedParameters
+from crfkit.readers.images import MaskRules, as_list, read_image
+
+
+class FittedSegmenter(StructuredInputs, NestedParameters, BaseEstimator):  # type: ignore[misc]
+    """Predictions of :class:`crfkit.ImageSegmenter`."""
+
+    multiclass: bool
+    ignore: Any
+    mask_colours: Any
+    cache: str | Path | None
+    n_threads: int | None
+
+    def _rules(self) -> MaskRules:
+        return MaskRules(self.multiclass, self.ignore, self.mask_colours)
+
+    def segment(self, images: Any, probabilities: bool = True) -> list[Segmentation]:
+        """Masks and probability maps, from one inference each."""
+        model = replace(self._fitted(), field=replace(self._fitted().field, n_threads=1))
+        given = as_list(images, "images")
+
+        def one(k: int) -> Segmentation:
+            name = str(given[k]) if isinstance(given[k], (str, Path)) else f"image {k}"
+            with naming_images([name]):
+                return model.segment(read_image(given[k], name), probabilities, self.cache)
+
+        return list(in_threads(one, range(len(given)), self.n_threads))
+
+    def predict(self, images: Any) -> list[NDArray[Any]]:
+        """A mask [H, W] for each image, with the values of the masks of `fit`."""
+        return [found.mask for found in self.segment(images, probabilities=False)]
+
+    def predict_marginals(self, images: Any) -> list[Floats]:
+        """Probabilities [H, W, classes] for each image, in the order of classes_."""
+        return [found.probabilities for found in self.segment(images) if found.probabilities is not None]
+
+    def errors(self, images: Any, masks: Any) -> Floats:
+        """Return [images] the share of wrong pixels among the known ones of each; NaN where none is known."""
+        counts = self._compare(images, masks)
+        return np.where(counts[:, 1] > 0, counts[:, 0] / np.maximum(1, counts[:, 1]), np.nan)
+
+    def score(self, images: Any, masks: Any) -> float:
+        """Return the pixel accuracy: the share of right pixels among the known ones of all images."""
+        wrong, known = self._compare(images, masks).sum(axis=0).tolist()
+        if not known:
+            raise DataError("no pixel of the masks has a known class")
+        return float(1 - wrong / known)
+
+    def _compare(self, images: Any, masks: Any) -> Ints:
+        """[images, 2]: wrong pixels, known pixels."""
+        given = Pairs.read(images, masks, self._rules(), self._fitted().classes)
+        given.warn()
+        pairs = zip(self.predict(given.images), given.masks, strict=True)
+        return np.array([wrong_pixels(found, mask) for found, mask in pairs])
+
+    # --- files and what was learned
+
+    def save(self, path: str | Path) -> None:
+        """Writes a model file (.crf), atomically."""
+        self._fitted().save(path)
+
+    def _set_model(self, model: SegmenterModel) -> None:
+        self.model_ = model
+        self.classes_ = model.classes
+
+    def _fitted(self) -> SegmenterModel:
+        check_is_fitted(self, "model_")
+        model: SegmenterModel = self.model_
+        return model
+
+    @property
+    def selected_features_(self) -> dict[str, tuple[str, ...]]:
+        return self._fitted().selected()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")

@@ -1,0 +1,144 @@
+"""What edges are worth to second order: those that are on, if they were dropped, and those that are off, if added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.sequences import Floats, Ints
+from crfkit.losses.ising_table import products
+from crfkit.losses.structure_pseudo import SparseEvaluation, StructurePseudoLikelihood
+
+DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
+
+
+def eliminated(
+    loss: StructurePseudoLikelihood, w: Floats, ridge: Floats, prices: Floats, priors: Floats, certain: float
+) -> tuple[Ints, Floats]:
+    """(places of the edges to drop, the poorest first; the weights without them).
+
+    Dropping an edge costs wᵀ[(H⁻¹)_ee]⁻¹w, and all else adapts to that; it saves its price and, of k edges, priors[k].
+    The poorest is dropped, then the poorest of the others; of this order the part is taken that saves most. Edges with
+    a weight of at least `certain`, where the second order is far off, stay.
+    """
+    evaluation = loss.at(w)
+    nodes = loss.field.n_node_weights
+    A, cross = _inverse(evaluation, ridge, nodes)
+    index = loss.block_index[nodes:]
+    v = w[nodes:]
+    order = np.argsort(loss.active_ids, kind="stable")
+    which = order[np.searchsorted(loss.active_ids, index, sorter=order)]  # [weights] the place of each one's edge
+    n_edges = len(loss.active_ids)
+    sizes = np.zeros(n_edges)
+    np.maximum.at(sizes, which, np.abs(v))
+    limit = DOUBTFUL * (prices + priors.max(initial=0.0))
+    costs = _costs(A, v, which, n_edges)
+    doubtful = np.flatnonzero((sizes < certain) & (costs < limit))
+    if not len(doubtful):
+        return np.zeros(0, dtype=np.int64), w
+    dropped = _sequence(A, v, which, doubtful, prices, priors, n_edges)
+    if not len(dropped):
+        return dropped, w
+    out = np.flatnonzero(np.isin(which, dropped))
+    change = -A[:, out] @ np.linalg.solve(A[np.ix_(out, out)], v[out])
+    new = w.copy()
+    new[nodes:] += change
+    new[nodes:][out] = 0.0
+    new[:nodes] -= cross(change)
+    return dropped, new
+
+
+def _inverse(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Floats, Any]:
+    """(the inverse Hessian of edges, nodes adapting [weights, weights]; what nodes do for a change of edges)."""
+    if isinstance(evaluation, SparseEvaluation):
+        H = evaluation.sparse_hessian()
+        b = H.diagonal()[:nodes] + np.maximum(ridge[:nodes], 1e-10)
+        half = H[:nodes, nodes:].multiply(1.0 / np.sqrt(b)[:, None]).tocsr()
+        S = (H[nodes:, nodes:] - half.T @ half).toarray()
+        S[np.diag_indices_from(S)] += ridge[nodes:]
+        cross = H[:nodes, nodes:]
+        return np.linalg.inv(S), lambda change: (cross @ change) / b
+    H = evaluation.hessian()
+    least = np.maximum(ridge[:nodes], 1e-8 * float(H.max(initial=1.0)))
+    Hb = H[:nodes, :nodes] + np.diag(least)
+    gain = np.linalg.solve(Hb, H[:nodes, nodes:])
+    S = H[nodes:, nodes:] + np.diag(ridge[nodes:]) - H[nodes:, :nodes] @ gain
+    return np.linalg.inv(S), lambda change: gain @ change
+
+
+def _costs(A: Floats, v: Floats, which: Ints, n_edges: int) -> Floats:
+    """[E] wᵀ[(H⁻¹)_ee]⁻¹w"""
+    if len(v) == n_edges:
+        found = np.empty(n_edges)
+        found[which] = np.square(v) / np.diagonal(A)
+        return found
+    return np.array([_cost(A, v, np.flatnonzero(which == e)) for e in range(n_edges)])
+
+
+def _cost(A: Floats, v: Floats, place: Ints) -> float:
+    return float(v[place] @ np.linalg.solve(A[np.ix_(place, place)], v[place]))
+
+
+def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats, priors: Floats, n_edges: int) -> Ints:
+    """The edges to drop among the doubtful ones, in order."""
+    inside = np.flatnonzero(np.isin(which, doubtful))
+    A, v, which = A[np.ix_(inside, inside)].copy(), v[inside].copy(), which[inside]
+    single = len(v) == len(doubtful)
+    alive = np.ones(len(doubtful), dtype=bool)
+    places = {int(e): np.flatnonzero(which == e) for e in doubtful}
+    at = np.array([places[int(e)][0] for e in doubtful])
+    order: list[int] = []
+    balance, best, taken = 0.0, 0.0, 0
+    for k in range(n_edges, n_edges - len(doubtful), -1):
+        left = np.flatnonzero(alive)
+        if single:
+            costs = np.square(v[at[left]]) / A[at[left], at[left]]
+        else:
+            costs = np.array([_cost(A, v, places[int(e)]) for e in doubtful[left]])
+        net = costs - prices[doubtful[left]]
+        poorest = int(net.argmin())
+        if net[poorest] > 2.0 * prices[doubtful[left[poorest]]] + priors[1]:
+            break
+        balance += float(net[poorest]) - priors[k]
+        e = int(doubtful[left[poorest]])
+        order.append(e)
+        if balance < best - 1e-9:
+            best, taken = balance, len(order)
+        alive[left[poorest]] = False
+        place = places[e]
+        gain = np.linalg.solve(A[np.ix_(place, place)], A[place]).T
+        v -= gain @ v[place]
+        A -= gain @ A[place]
+    return np.array(order[:taken], dtype=np.int64)
+
+
+def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
+    """(ids of the edges that are off, by how much twice the loss would fall with each, about).
+
+    The score statistic G²/h of each coupling, where h is the curvature that the bias of the same variable (or its
+    weight of the same feature) leaves; in tables the cells are summed as in Pearson's χ².
+    """
+    evaluation: Any = loss.at(w)
+    table = loss.table
+    G = evaluation.pairs
+    K, D = evaluation.curvature, table.indicator_rows
+    shared, _ = table.edge_parts
+    total = np.zeros(G.shape[1:])
+    for f in range(shared):
+        x = np.square(table.features[:, f]) if table.has_inputs else None
+        k = K if x is None else K * x
+        sums = k.sum(axis=1)
+        T = products(lambda rows, k=k: k[rows], D)  # type: ignore[misc]
+        squares = sums[:, None] if table.ising else T  # Σ k·D², of ±1 and of indicators
+        with np.errstate(divide="ignore", invalid="ignore"):
+            h = squares - np.square(T) / sums[:, None]
+            h = np.maximum(h, 0.0)
+            found = np.square(G[f]) / (h + h.T)
+        total += np.where(np.isfinite(found), found, 0.0)
+    if not table.ising:
+        shares = (table.weights @ table.one_hot) / table.total
+        total *= np.outer(1.0 - shares, 1.0 - shares)
+        total = np.add.reduceat(np.add.reduceat(total, table.starts, axis=0), table.starts, axis=1)
+    ids = loss.candidate_ids
+    return ids, total.ravel()[ids]

@@ -1,0 +1,64 @@
+"""Features of edges between pixels, blocks or superpixels: how much the image changes from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.errors import ParameterError
+
+Array = NDArray[np.float64]
+EdgeFunction = Callable[[Array, Array, Array], Any]
+CONTRAST_NAMES = ("similar", "alike", "diagonal")
+SHARP = 8.0  # how much smaller a difference must be for "alike" than for "similar"
+
+
+def contrast_features(first: Array, second: Array, offsets: Array) -> Array:
+    """[E, 3] of edges with the colours `first` and `second` [E, C] at their ends and `offsets` [E, 2] between these.
+
+    "similar" is exp(−d²/2m) for the squared difference d² of colours and its mean m over the edges of the image, so
+    that the contrast of the image does not matter; "alike" is the same with m/8. "diagonal" is 1 where both offsets
+    differ from 0.
+
+    >>> contrast_features(np.array([[0.2]]), np.array([[0.2]]), np.array([[0.0, 1.0]])).tolist()
+    [[1.0, 1.0, 0.0]]
+    """
+    squares = np.square(first - second).sum(axis=1)
+    mean = max(float(squares.mean()) if len(squares) else 0.0, 1e-12)
+    diagonal = (offsets != 0).all(axis=1)
+    return np.stack([np.exp(-squares / (2 * mean)), np.exp(-squares * SHARP / (2 * mean)), diagonal], axis=1)
+
+
+def call_edge_function(function: Any, first: Array, second: Array, offsets: Array) -> Array:
+    """[E, g] what a user's function returns for these edges; one number per edge is a column.
+
+    Functions of two arguments get the features of both ends, functions of three also the offsets.
+    """
+    given = (first, second, offsets) if takes_offsets(function) else (first, second)
+    values = np.asarray(function(*given), dtype=np.float64)
+    if values.ndim == 1 and len(values) == len(first):
+        values = values[:, None]
+    if values.ndim != 2 or len(values) != len(first):
+        raise ParameterError(
+            f"edge_features returned shape {values.shape}; expected ({len(first)},) or ({len(first)}, features)"
+        )
+    if not np.isfinite(values).all():
+        raise ParameterError(f"edge_features returned {values[~np.isfinite(values)][0]}; expected finite numbers")
+    return values
+
+
+def takes_offsets(function: Any) -> bool:
+    """Whether a function has a third positional argument."""
+    from inspect import Parameter, signature
+
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):  # a ufunc, or written in C
+        return False
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in parameters if p.kind in kinds and p.default is Parameter.empty]
+    named = any(p.name == "offsets" for p in parameters)
+    return len(needed) >= 3 or named or any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)

@@ -1,0 +1,33 @@
+"""How much an epoch of stochastic gradients costs, in evaluations of value and gradient.
+
+Solvers decide by it whether stochastic epochs pay. It is a count of the work, not a measurement of time: with the same
+data, options and number of threads the same steps are made. The nanoseconds of each kind of work were fitted to
+measurements (benchmarks/online_cost.py, 2 to 300 labels); only their ratios matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crfkit.data.sequences import Floats, SequenceData
+from crfkit.fields.chain import ChainField
+
+# nanoseconds: of a position, of an attribute of a position and a label, of a jump at a position, of a jump of the table
+EVALUATION = (75.0, 0.25, 0.25, 0.0)
+EPOCH = (85.0, 0.27, 0.33, 5.0)  # jumps are exponentiated, transposed and updated once more for every sequence
+
+
+def counts(data: SequenceData, field: ChainField) -> Floats:
+    """How often each kind of work is done. A jump is a pair of labels, in order 2 a triple."""
+    n_labels = field.n_labels
+    jumps = float(n_labels) ** (1 + field.order)
+    return np.array(
+        [data.n_positions, float(len(data.attributes)) * n_labels, data.n_positions * jumps, len(data) * jumps]
+    )
+
+
+def epoch_cost(data: SequenceData, field: ChainField, n_threads: int) -> float:
+    """The time of an epoch, which runs on one thread, over that of an evaluation on `n_threads`."""
+    work = counts(data, field)
+    evaluation = float(work @ EVALUATION)
+    return n_threads * float(work @ EPOCH) / evaluation if evaluation > 0 else float(n_threads)

@@ -1,0 +1,128 @@
+"""A loss with switchable edges whose edge weights are measured in units of their own, as if columns were standardised.
+
+A pair of rare labels has a small score even if one label determines the other: at the fit without edges the gradient by
+the coupling of i and j is 2n·cov(s_i, s_j), with the standard deviation 2√n·σ_i·σ_j if they are independent. The loss
+of weights u = σ_i·σ_j·w has scores that are comparable, and a penalty of u is one of w with a strength for each edge.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit.data.observations import Observations
+from crfkit.data.sequences import Floats, Ints
+from crfkit.losses.edges import EdgeLoss
+from crfkit.protocols import Evaluation
+
+COUNTS = 5.0  # a label seen less often is scaled as if it had been seen so often
+
+
+def column_scales(table: Observations) -> Floats:
+    """[p] the standard deviation of a binary column as ±1; of more labels the sum of those of their indicators, as a
+    share of what it is where all labels are equally frequent.
+
+    >>> column_scales(Observations.of([[0, 0], [0, 1], [0, 0], [1, 1]] * 5, 2, ising=True)).round(3).tolist()
+    [0.866, 1.0]
+    """
+    n = max(table.total, 1.0)
+    shares = np.clip((table.weights @ table.one_hot) / n, 0.0, 1.0)
+    least = min(0.5, COUNTS / n)
+    shares = np.clip(shares, least, 1.0 - least)
+    found: Floats = np.add.reduceat(np.sqrt(shares * (1.0 - shares)), table.state_starts)
+    found /= np.sqrt(table.n_states - 1.0)  # K·√(1/K·(1 − 1/K)) where all are equally frequent
+    return found
+
+
+class StandardisedEdges:
+    """An :class:`EdgeLoss` in the weights u = scale_i·scale_j·w of edges; the weights of nodes stay as they are."""
+
+    def __init__(self, loss: EdgeLoss, scales: Floats) -> None:
+        self.loss = loss
+        self.scales = scales  # [p]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.loss, name)
+
+    @cached_property
+    def factors(self) -> Floats:
+        """[size] u = factors·w."""
+        p = len(self.scales)
+        found = np.ones(self.loss.size)
+        edge = self.loss.layout["edge"]
+        ids = self.loss.block_index[edge]
+        found[edge] = self.scales[ids // p] * self.scales[ids % p]
+        return found
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return self.loss.capabilities - {"lipschitz"}
+
+    def at(self, w: Floats, warm: Evaluation | None = None) -> StandardisedEvaluation:
+        inner = warm.inner if isinstance(warm, StandardisedEvaluation) else None
+        return StandardisedEvaluation(self.loss.at(w / self.factors, inner), w, self.factors)
+
+    def candidates(self, evaluation: Any, norm: str = "max", above: float = 0.0) -> tuple[Ints, Floats]:
+        return self.loss.candidates(evaluation.inner, norm, above, self.scales)
+
+    def activate(self, ids: ArrayLike) -> tuple[StandardisedEdges, Ints]:
+        larger, place = self.loss.activate(ids)
+        return StandardisedEdges(larger, self.scales), place
+
+    def add_candidates(self, pairs: ArrayLike) -> StandardisedEdges:
+        return StandardisedEdges(self.loss.add_candidates(pairs), self.scales)
+
+
+class CarriedEdges(StandardisedEdges):
+    """The same of a loss that can carry evaluations to larger ones."""
+
+    def activate(self, ids: ArrayLike) -> tuple[StandardisedEdges, Ints]:
+        larger, place = self.loss.activate(ids)
+        return CarriedEdges(larger, self.scales), place
+
+    def carry(self, evaluation: StandardisedEvaluation, place: Ints) -> StandardisedEvaluation:
+        """The evaluation of a loss with fewer edges, where those that are new have weight 0."""
+        loss: Any = self.loss
+        w = np.zeros(self.loss.size)
+        w[place] = evaluation.w
+        return StandardisedEvaluation(loss.carry(evaluation.inner, place), w, self.factors)
+
+
+def standardised(loss: EdgeLoss, scales: Floats) -> StandardisedEdges:
+    return (CarriedEdges if hasattr(loss, "carry") else StandardisedEdges)(loss, scales)
+
+
+class StandardisedEvaluation:
+    """An evaluation in other units: derivatives are divided by the factors."""
+
+    def __init__(self, inner: Any, w: Floats, factors: Floats) -> None:
+        self.inner, self.w, self._factors = inner, w, factors
+
+    @property
+    def value(self) -> float:
+        return float(self.inner.value)
+
+    @property
+    def grad(self) -> Floats:
+        found: Floats = self.inner.grad / self._factors
+        return found
+
+    def hessp(self, v: Floats) -> Floats:
+        found: Floats = self.inner.hessp(v / self._factors) / self._factors
+        return found
+
+    def hess_diag(self) -> Floats:
+        found: Floats = self.inner.hess_diag() / np.square(self._factors)
+        return found
+
+    def sparse_hessian(self) -> Any:
+        """[size, size], as a sparse matrix."""
+        from scipy.sparse import diags
+
+        units = diags(1.0 / self._factors)
+        return units @ self.inner.sparse_hessian() @ units

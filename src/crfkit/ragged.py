@@ -1,0 +1,34 @@
+"""Lists of sequences of different lengths that NumPy and scikit-learn can put together."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Row = TypeVar("Row")
+
+
+class Ragged(list[Row]):
+    """A list with an entry for each sequence; as an array, it is a one-dimensional array of objects.
+
+    So the predictions of several folds can be put together (`cross_val_predict`), whether or not their sequences have
+    the same length.
+
+    >>> found = Ragged([["DET", "NOUN"], ["VERB"]])
+    >>> found
+    [['DET', 'NOUN'], ['VERB']]
+    >>> np.asarray(found).shape
+    (2,)
+    """
+
+    __slots__ = ()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("a list becomes an array by copying only")
+        array = np.empty(len(self), dtype=object)
+        for k, row in enumerate(self):
+            array[k] = row
+        return array if dtype is None else array.astype(dtype)

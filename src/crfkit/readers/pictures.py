@@ -1,0 +1,103 @@
+"""Picture files by Pillow: their pixels, whether the file is lossy, and resizing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.errors import DataError, ParameterError
+
+Image = NDArray[np.float32]
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".webp", ".gif")
+LOSSY = ("JPEG", "MPO")
+
+
+def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
+    """Return (pixels, whether the file is lossy). `palette`: give colours in place of the numbers of palette entries.
+
+    A file of one bit per pixel gives an array of bool.
+    """
+    pil = pillow()
+    from PIL import ImageOps
+
+    try:
+        with pil.open(path) as picture:
+            name = picture.format
+            if (count := getattr(picture, "n_frames", 1)) > 1 and name != "MPO":  # MPO: a photograph and its previews
+                kind = "pages" if name == "TIFF" else "frames"
+                raise DataError(f"the file has {count} {kind}; expected one", path)
+            turned = ImageOps.exif_transpose(picture)
+            if turned.mode in ("P", "PA") and palette:
+                turned = turned.convert("RGB")
+            elif turned.mode == "PA":
+                turned = turned.convert("P")
+            elif turned.mode == "P" and name == "GIF":  # which numbers colours of a GIF have is chance
+                levels = np.array(turned.convert("RGB"))
+                if (levels == levels[..., :1]).all():
+                    turned = turned.convert("L")
+            elif turned.mode in ("CMYK", "YCbCr", "LAB", "HSV", "RGBX", "RGBa", "La"):
+                turned = turned.convert("RGB")
+            pixels = np.array(turned)
+            lossy = name in LOSSY or (name == "WEBP" and not _webp_lossless(path))
+    except DataError:
+        raise
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
+    except Exception as error:  # Pillow's plug-ins raise all kinds on damaged files
+        if isinstance(error, MemoryError):
+            raise
+        raise DataError(f"cannot be read as an image: {str(error) or type(error).__name__}", path) from None
+    if pixels.ndim < 2 or pixels.size == 0:
+        raise DataError(f"the image has no pixels: its shape is {pixels.shape}", path)
+    return pixels, lossy
+
+
+def _webp_lossless(path: str | Path) -> bool:
+    """Whether the pixels of a WebP file are in a chunk "VP8L"; Pillow does not tell."""
+    data = Path(path).read_bytes()
+    place = 12  # after "RIFF", the size and "WEBP"
+    while place + 8 <= len(data):
+        name, size = data[place : place + 4], int.from_bytes(data[place + 4 : place + 8], "little")
+        if name in (b"VP8 ", b"VP8L"):
+            return name == b"VP8L"
+        place += 8 + size + size % 2
+    return False
+
+
+def resize(image: Image, size: tuple[int, int]) -> Image:
+    """Return the image at (height, width), bilinear; averaged where it shrinks."""
+    if image.shape[:2] == tuple(size):
+        return image
+    pil = pillow()
+    channels = [image] if image.ndim == 2 else list(np.moveaxis(image, -1, 0))
+    new = [
+        np.asarray(pil.fromarray(np.ascontiguousarray(c)).resize((size[1], size[0]), pil.Resampling.BILINEAR))
+        for c in channels
+    ]
+    return np.ascontiguousarray(new[0] if image.ndim == 2 else np.stack(new, axis=-1))
+
+
+def resize_nearest(labels: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
+    """Return labels [h, w] at (height, width): each pixel has the label of the pixel that its centre lies in.
+
+    >>> resize_nearest(np.array([[1, 2]]), (2, 4)).tolist()
+    [[1, 1, 2, 2], [1, 1, 2, 2]]
+    """
+    rows, columns = (
+        np.minimum(((np.arange(new) + 0.5) * (old / new)).astype(np.int64), old - 1)
+        for new, old in zip(size, labels.shape[:2], strict=True)
+    )
+    return np.asarray(labels[rows][:, columns])
+
+
+def pillow() -> Any:
+    """Return the module PIL.Image."""
+    try:
+        from PIL import Image as module  # noqa: N813
+    except ImportError:
+        raise ParameterError("images need Pillow: pip install 'crfkit[images]'") from None
+    return module

@@ -1,0 +1,24 @@
+"""Scores of estimators as scikit-learn's searches ask for them: ``scorer(estimator, X, y)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def phrase_f1_scorer(estimator: Any, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> float:
+    """Return the F1 of phrases of an estimator's predictions, between 0 and 1; higher is better.
+
+    Raises DataError where the labels do not write phrases ("B-NP", "I-NP", "O" …).
+
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from crfkit import ChainCRF
+    >>> from crfkit.metrics import phrase_f1_scorer
+    >>> X = 6 * [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=dogs"], ["w=bark"]]]
+    >>> y = 6 * [["B-NP", "I-NP", "O"], ["B-NP", "O"]]
+    >>> cross_val_score(ChainCRF(), X, y, scoring=phrase_f1_scorer, cv=3).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    from crfkit.metrics import evaluate
+
+    return evaluate(y, estimator.predict(X)).overall.f1

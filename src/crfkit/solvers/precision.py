@@ -1,0 +1,62 @@
+"""How precisely a loss is evaluated: roughly far from the optimum, more precisely as the solver gets near.
+
+Approximate inference is iterative, and most of its time goes into digits that a solver far from the optimum has no use
+for. A gradient g̃ with ‖g̃ − g‖ ≤ ERROR·‖g‖ still leads to the optimum of the exact loss. So the error is measured from
+time to time: the loss is evaluated once more at the accepted point, ten times as precisely, from where inference stood.
+If the gradient moves by more than ERROR times its length, the loss is evaluated that precisely from then on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crfkit.arrays import norm
+from crfkit.solvers.objective import Objective
+
+ERROR = 0.05  # of the gradient, relative to that of the objective
+STEP = 0.1  # from one tolerance to the next
+NEARER = 0.3  # the error is measured again when the gradient is so much shorter than at the last time
+
+
+class Precision:
+    """Watches the error of a loss with the capability "precision" and tightens its tolerance; never loosens it."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.active = "precision" in objective.loss.capabilities
+        self._checked_at = float("inf")  # the optimality when the error was last measured
+
+    def at_limit(self) -> bool:
+        """Whether the loss cannot be evaluated more precisely."""
+        loss: Any = self.objective.loss
+        return not self.active or loss.tolerance <= loss.finest
+
+    def follow(self, solver: Any, state: Any) -> Any:
+        """The state after a step; evaluated again where the gradient has become too short for its error."""
+        if self.at_limit() or state.point.optimality > NEARER * self._checked_at:
+            return state
+        return self.check(solver, state) or state
+
+    def check(self, solver: Any, state: Any, tighten: bool = False) -> Any:
+        """Measure the error at this state: the state as a more precise loss sees it, or None if that is not needed.
+
+        With `tighten` it is needed anyway: a line search has failed on what it was given.
+        """
+        if self.at_limit():
+            return None
+        loss: Any = self.objective.loss
+        before, rough = loss.tolerance, state.point
+        while not self.at_limit():
+            last = loss.tolerance
+            loss.tolerance = max(loss.finest, STEP * last)
+            fine = self.objective.at(rough.w, rough.evaluation)
+            if norm(fine.grad - rough.grad) <= ERROR * fine.optimality:
+                if not tighten:
+                    loss.tolerance = last
+                break
+            rough = fine
+        self._checked_at = fine.optimality
+        self.objective.accept(fine)
+        if loss.tolerance == before:
+            return None
+        return solver.init(self.objective, fine.w, state.saved())

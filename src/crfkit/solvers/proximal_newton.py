@@ -1,0 +1,197 @@
+"""Proximal Newton on a working set of blocks, for ``f(w) + strength·Σ ‖w_block‖`` with a sparse Hessian of f.
+
+With the smooth part's gradient and Hessian at w, the step d minimises the quadratic model plus the penalty. Weights v
+of no block (biases) have no corner and leave the model exactly, by S = H_ee − H_ev·H_vv⁻¹·H_ve. The rest is solved by
+FISTA with restarts and, where the penalty is L1, by conjugate gradients among the weights that it does not make zero.
+
+    w⁺ = w + η·d,   η = 1, ½, ¼ … until  J(w⁺) ≤ J(w) + c₁·η·(∇·d + penalty(w + d) − penalty(w))
+
+When the working set is optimal, the candidates that violate are switched on. One iteration is one step, or one such
+pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import diags
+from scipy.sparse.linalg import splu
+
+from crfkit.protocols import Vector
+from crfkit.result import Status, TraceRow
+from crfkit.solvers.loop import IterativeSolver
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.sparse_hessian import conjugate_gradients, sparse_hessian
+from crfkit.solvers.stopping import GradientNorm, StoppingRule
+from crfkit.solvers.working_set import Batches, Violations, WholePoint, select, strength
+
+DECREASE = 1e-4  # c₁
+MAX_TRIALS = 30
+INNER = 400  # steps of FISTA for one model
+POLISH = 200  # steps of conjugate gradients
+FLAT = 1e-13  # of the objective: a predicted decrease below is rounding
+
+
+@dataclass(frozen=True)
+class NewtonSetState:
+    """Where it stands: a point of the working set, and the candidates at it."""
+
+    inner: Any
+    loss: Any
+    violations: Violations
+    passes: int
+    checked: bool = False  # whether candidates were looked at here, and none violates
+    flat: bool = False  # whether no step decreases the objective any more
+
+    @property
+    def point(self) -> WholePoint:
+        return WholePoint(self.inner.point, self.violations.waiting)
+
+    @property
+    def columns(self) -> Mapping[str, float]:
+        return {"selected": len(self.loss.active_ids), "violators": self.violations.count, "passes": self.passes}
+
+    def saved(self) -> Mapping[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """What :func:`select` needs of a state: it has no curvature to carry."""
+
+    point: Point
+
+    def grown(self, point: Point) -> _Inner:
+        return _Inner(point)
+
+
+@dataclass(frozen=True)
+class ProximalNewton(IterativeSolver):
+    """Minimises losses with "candidates" whose evaluations have `sparse_hessian`, with a penalty ByBlock.
+
+    Parameters
+    ----------
+    tolerance : of the norm of the shortest sub-gradient, as a share of strength·√(number of weights).
+    select_unit : how many candidates are switched on at a time.
+    """
+
+    tolerance: float = 1e-5
+    select_unit: int = 1000
+    max_iterations: int = 200
+    stopping: StoppingRule = field(default_factory=lambda: GradientNorm(0.0))
+
+    name: ClassVar[str] = "proximal-newton"
+    needs: ClassVar[frozenset[str]] = frozenset({"smooth", "candidates"})
+    handles_rest: ClassVar[frozenset[str]] = frozenset({"by block"})
+
+    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> NewtonSetState:
+        start = objective.at(w0)
+        return NewtonSetState(_Inner(start), objective.loss, Violations(), objective.passes)
+
+    def step(self, objective: Objective, state: NewtonSetState) -> NewtonSetState | Status:
+        point: Point = state.inner.point
+        if state.flat or self._small(point):
+            grown = select(objective, _Inner(point), self.select_unit, Batches(()))
+            few = grown.violations.excess <= max(self.tolerance, 1e-6) * strength(point.rest)
+            return NewtonSetState(grown.inner, objective.loss, grown.violations, objective.passes, few)
+        d = direction(objective, point)
+        rest: Any = point.rest
+        predicted = float(point.grad @ d) + rest.value(point.w + d) - rest.value(point.w)
+        if predicted > -FLAT * max(1.0, abs(point.value)):
+            return replace(state, flat=True)
+        step = 1.0
+        for _ in range(MAX_TRIALS):
+            new = objective.at(point.w + step * d, point.evaluation)
+            if new.finite and new.value <= point.value + DECREASE * step * predicted:
+                return NewtonSetState(_Inner(new), objective.loss, Violations(), objective.passes)
+            step *= 0.5
+        return replace(state, flat=True)
+
+    def _small(self, point: Point) -> bool:
+        scale = max(strength(point.rest), 1e-12) * np.sqrt(point.w.shape[0])
+        return bool(point.optimality <= self.tolerance * scale)
+
+    def finished(self, trace: Sequence[TraceRow], state: NewtonSetState) -> bool:
+        return state.checked
+
+
+def direction(objective: Objective, point: Point) -> Any:
+    """The step to the minimum of the quadratic model plus the penalty."""
+    rest: Any = point.rest
+    H = sparse_hessian(objective, point)
+    w, g = np.asarray(point.w), np.asarray(point.grad)
+    index = np.asarray(objective.loss.block_index)  # type: ignore[attr-defined]
+    edges, nodes = np.flatnonzero(index >= 0), np.flatnonzero(index < 0)
+    d = np.zeros_like(w)
+    Hv = H[nodes]
+    inverse = _inverse(Hv[:, nodes])
+    cross = Hv[:, edges]  # [nodes, edges]
+    if len(edges):
+        S = (H[edges][:, edges] - cross.T @ inverse(cross)).tocsr()
+        gs = g[edges] - cross.T @ inverse(g[nodes])
+        d[edges] = _model(S, gs, w[edges], rest) - w[edges]
+    d[nodes] = -inverse(g[nodes] + cross @ d[edges])
+    return d
+
+
+def _inverse(H: Any) -> Any:
+    """A function that divides by the matrix; biases of a table meet in no conditional, and it is diagonal."""
+    diagonal = H.diagonal()
+    if H.nnz == np.count_nonzero(diagonal):
+        return lambda x: diags(1.0 / diagonal) @ x
+    factor = splu(H.tocsc())
+    return lambda x: factor.solve(x if isinstance(x, np.ndarray) else x.toarray())
+
+
+def _model(S: Any, g: Any, start: Any, rest: Any) -> Any:
+    """argmin_x g·(x − start) + ½(x − start)ᵀS(x − start) + penalty(x)."""
+    bound, prox = _largest(S), rest.parts[0][1].prox  # of the blocks
+    if not bound > 0:
+        return start
+    b = g - S @ start  # the gradient of the model is S·x + b
+    x, y, t = start.copy(), start, 1.0
+    small = 1e-6 * max(float(np.abs(g).max(initial=0.0)), 1e-12)
+    for k in range(INNER):
+        new = prox(y - (S @ y + b) / bound, 1.0 / bound)
+        moved = new - x
+        if k % 10 == 9 and bound * np.abs(new - y).max() <= small:
+            x = new
+            break
+        if (y - new) @ moved > 0:  # the momentum goes uphill
+            t, y = 1.0, new
+        else:
+            later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+            y = new + ((t - 1.0) / later) * moved
+            t = later
+        x = new
+    return _polished(S, b, x, strength(rest)) if getattr(rest, "orthants", False) else x
+
+
+def _polished(S: Any, b: Any, x: Any, cost: float) -> Any:
+    """Solves S·x = −b − cost·sgn(x) among the weights that are not zero, if that keeps their signs."""
+    free = np.flatnonzero(x)
+    if not len(free):
+        return x
+    A = S[free][:, free]
+    target = -b[free] - cost * np.sign(x[free])
+    found = conjugate_gradients(A, target, x[free], 1e-10, POLISH)
+    if (np.sign(found) != np.sign(x[free])).any():
+        return x
+    out = np.zeros_like(x)
+    out[free] = found
+    return out
+
+
+def _largest(S: Any) -> float:
+    """A bound of the largest eigenvalue: of |S| by rows, or from the power method where that is tighter."""
+    rows = float(abs(S).sum(axis=1).max())
+    v = np.cos(np.arange(S.shape[0], dtype=float))  # any start that is not special
+    value = 0.0
+    for _ in range(30):
+        v = v / np.linalg.norm(v)
+        v = S @ v
+        value = float(np.linalg.norm(v))
+    return min(rows, 1.3 * value)

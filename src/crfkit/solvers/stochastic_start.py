@@ -1,0 +1,79 @@
+"""Stochastic epochs before another method: how many of them pay, and their steps.
+
+L-BFGS from zero takes about √κ evaluations, κ ≈ (curvature of the most frequent feature)/(strength of the L2 penalty)
+≤ n/(4·strength) for n positions. The first epochs save about half of them and each further one less. They run on one
+thread and cost (`loss.epoch_cost()`) 2 to 3 evaluations on the same thread, more where sequences are short and labels
+many, and as many times more as evaluations have threads. Everything is counted, nothing is timed, so that runs can be
+repeated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crfkit.protocols import Vector
+from crfkit.solvers.loop import InterruptedStepError
+from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.sgd import calibrate, run_epoch, strengths
+
+SHARE = 0.15  # of √κ: evaluations that all epochs together may cost; 0.1 to 0.25 are alike
+MOST_EPOCHS = 10
+WEAKEST = 0.1  # an L2 strength below it does not make more epochs pay
+CALIBRATION = 0.5  # epochs that the choice of the step size costs
+LEAST_SAMPLE, MOST_SAMPLE = 30, 300  # sequences for that choice; between them, one of 20
+
+
+def epochs_that_pay(objective: Objective) -> int:
+    """How many epochs cost less than they save; 0 where the choice of a step size and one epoch cost too much."""
+    loss: Any = objective.loss
+    condition = float(loss.n_terms) / (4.0 * max(strengths(objective)[0], WEAKEST))
+    cost = float(loss.epoch_cost()) + 1.0  # the objective is evaluated after each
+    return max(0, min(MOST_EPOCHS, math.floor(SHARE * math.sqrt(condition) / cost - CALIBRATION)))
+
+
+@dataclass(frozen=True)
+class StartState:
+    """Where the start stands. An epoch depends on the weights, its number and the step size alone."""
+
+    point: Point
+    planned: int  # epochs in all
+    epoch: int = 0  # whole epochs made
+    step_size: float | None = None  # chosen before the first epoch
+    online: Any = None  # opened before the first epoch
+    rows: int = 0  # of the trace of this run so far, but for the first
+
+    @classmethod
+    def resumed(cls, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> StartState:
+        step_size = float(saved["step_size"]) or None
+        return cls(objective.at(w0), int(saved["start_epochs"]), int(saved["epoch"]), step_size)
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": self.step_size or 0.0}
+
+    def after_epoch(self, objective: Objective, seed: int) -> StartState | None:
+        """The state after one more epoch; None if there is none left or it does not lower the objective."""
+        if self.epoch >= self.planned:
+            return None
+        online = self.online if self.online is not None else objective.loss.online()  # type: ignore[attr-defined]
+        n = online.n_sequences
+        step_size = self.step_size
+        if step_size is None:
+            sample = min(max(n // 20, LEAST_SAMPLE), MOST_SAMPLE)
+            step_size = calibrate(online, objective, self.point.w, sample, seed)
+        online.start(self.point.w)  # without what rounding left in its scale: a resumed run does the same
+        ready = replace(self, step_size=step_size, online=online, rows=self.rows + 1)
+        try:
+            run_epoch(online, objective, step_size, seed, self.epoch, self.epoch * n, False)
+            later = replace(ready, point=objective.at(online.weights()), epoch=self.epoch + 1)
+        except KeyboardInterrupt:
+            reached = replace(ready, point=objective.at(online.weights()))
+            if reached.falls(self):
+                raise InterruptedStepError(reached) from None
+            raise
+        return later if later.falls(self) else None
+
+    def falls(self, before: StartState) -> bool:
+        return self.point.finite and self.point.value < before.point.value
