@@ -50,9 +50,9 @@ def logistic(X, Y, X_new, Y_new, strength):
     total, predicted = 0.0, []
     for column, truth in zip(Y.T, Y_new.T, strict=True):
         found = LogisticRegression(C=1 / strength, max_iter=5000).fit(X, column)
-        logs = found.predict_log_proba(X_new)
-        total += logs[np.arange(len(truth)), truth].mean()
-        predicted.append(logs.argmax(axis=1))
+        scores = found.decision_function(X_new)
+        total -= np.logaddexp(0, np.where(truth == 1, -scores, scores)).mean()
+        predicted.append((scores > 0).astype(int))
     return total, np.stack(predicted, axis=1)
 
 

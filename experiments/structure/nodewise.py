@@ -1,8 +1,8 @@
 """Nodewise logistic regression with L1 and the extended BIC (Ravikumar et al. 2010; van Borkulo et al. 2014).
 
 Every column is regressed on all others along a path of strengths of its own, on standardised columns as glmnet has
-them; the extended BIC −2·log-likelihood + k·log n + 2γ·k·log(p − 1) chooses a strength for each. The AND rule keeps an edge
-that both regressions keep. The log-likelihood is that of the penalised fit, as IsingFit has it, or of a refit.
+them; the extended BIC −2·log-likelihood + k·log n + 2γ·k·log(p − 1) chooses a strength for each. The AND rule keeps an
+edge that both regressions keep. The log-likelihood is that of the penalised fit, as IsingFit has it, or of a refit.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def trial(family: str, rows: int, seed: int, tuned: bool) -> dict[str, float]:
 
 
 def report(results: dict[str, Any]) -> str:
-    lines = ["### F1 on planted fields, mean over seeds\n"]
+    lines = [f"### F1 on planted fields, mean over seeds (ebic_gamma {results['ebic_gamma']})\n"]
     lines += [
         "| field | rows | seeds | default | nodewise, penalised fits | nodewise, refits |",
         "|---|---|---|---|---|---|",
@@ -77,6 +77,8 @@ def main() -> None:
     results: dict[str, Any] = json.loads(file.read_text()) if file.exists() and not options.tuned else {}
     first, _, last = options.seeds.partition("-")
     numbers = [int(n) for n in options.rows.split(",")]
+
+    results["ebic_gamma"] = StructureLearner().ebic_gamma
 
     def save() -> None:
         if not options.tuned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,10 +13,14 @@ class Status(Enum):
     """Why a solver stopped; the value is the cause and the remedy."""
 
     CONVERGED = "converged: the stopping rule is satisfied"
+    ROUNDING = (
+        "converged to rounding: what is left to gain is less than the rounding of the objective, so that no step "
+        "decreases it; the weights are as good as double precision allows"
+    )
     MAX_ITERATIONS = "not converged: the iteration limit was reached; raise max_iterations or the tolerance"
     LINE_SEARCH_FAILED = (
-        "not converged: no step along the search direction decreases the objective; it is flat to rounding "
-        "(loosen the tolerance) or its gradient is wrong"
+        "not converged: no step along the search direction decreases the objective, though its gradient is not small; "
+        "its gradient is wrong, or values and gradients have noise (loosen the tolerance)"
     )
     NON_FINITE = (
         "not converged: the objective or its gradient is not finite at the start; check the data for extreme values "
@@ -32,7 +37,8 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        return self is Status.CONVERGED
+        """Whether the weights are those of an optimum, by the stopping rule or to rounding."""
+        return self in (Status.CONVERGED, Status.ROUNDING)
 
     def __str__(self) -> str:
         return self.value
@@ -76,6 +82,24 @@ class Result:
     @property
     def iterations(self) -> int:
         return self.trace[-1].iteration if self.trace else 0
+
+    @property
+    def last_change(self) -> float:
+        """By how much the last iteration changed the objective, relative to its value; NaN before the first."""
+        if len(self.trace) < 2:
+            return math.nan
+        before, after = self.trace[-2].value, self.trace[-1].value
+        return abs(before - after) / max(abs(after), 1e-300)
+
+    @property
+    def message(self) -> str:
+        """Why it ended, with the size of the last change and of the gradient: what a warning says."""
+        change = (
+            ""
+            if math.isnan(self.last_change)
+            else (f"; the last iteration changed the objective by {self.last_change:.1e} of its value")
+        )
+        return f"{self.status}{change}; ‖gradient‖ = {self.optimality:.2g}"
 
     def __str__(self) -> str:
         return (

@@ -30,7 +30,7 @@ def test_learn_and_show(run, call, table, tmp_path):
     assert "chosen by ebic" in shown.out
     assert "and 6 more" in shown.out
     assert (tmp_path / "g.csv").read_text().count("\n") == 9
-    assert "structure by grafting-light" in call("inspect", model).out
+    assert "structure by newton" in call("inspect", model).out
 
 
 def test_features_and_candidates(call, table, tmp_path):
@@ -150,3 +150,16 @@ def test_graph_predict_uses_the_table(call, table, tmp_path):
     part = tmp_path / "p.csv"
     part.write_text("v2,v3\n0,1\n1,1\n")
     assert len(call("graph", "predict", model, part).out.splitlines()) == 3
+
+
+def test_options_of_rules(call, table, tmp_path):
+    path, true = table
+    model = tmp_path / "m.crf"
+    learn = ("structure", "learn", path, "-m", model, "--threads", 1)
+    few = call(*learn, "--gamma", 1000)
+    assert few.code == 0, few.err
+    assert "0 edges" in few.out
+    tables = call(*learn, "--form", "full", "--group-norm", "2", "-s", "stability", "--threshold", 0.9)
+    assert tables.code == 0, tables.err
+    assert f"{len(true)} edges" in tables.out
+    assert "unknown group_norm" in call(*learn, "--group-norm", "3").err

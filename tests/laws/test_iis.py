@@ -227,7 +227,7 @@ def test_the_optimum_is_a_fixed_point(kind):
     after = solve(loss, penalty, w0=exact.w, max_iterations=1, stopping=GradientNorm(0.0))
     assert_allclose(after.w, exact.w, atol=1e-11)
     result = solve(loss, penalty, stopping=GradientNorm(0.0))
-    assert result.status is Status.LINE_SEARCH_FAILED
+    assert result.status is Status.ROUNDING
     assert result.optimality < 1e-12
     assert solve(loss, penalty, w0=exact.w).iterations == 0
 

@@ -97,7 +97,7 @@ def test_newton_converges_quadratically(options, seed):
     logs = np.log(gradients)
     orders = (logs[2:] - logs[1:-1]) / (logs[1:-1] - logs[:-2])
     assert orders[-1] > 1.6  # of convergence; 2 in the limit
-    assert result.status in (Status.CONVERGED, Status.LINE_SEARCH_FAILED)
+    assert result.status in (Status.CONVERGED, Status.ROUNDING)
 
 
 @settings(max_examples=15)

@@ -161,7 +161,7 @@ def test_an_unreachable_tolerance_ends_when_rounding_allows_no_decrease(name, se
     for loss, penalty in ((quadratic(seed, condition=condition)[0], NoPenalty()), (tame(name, seed), L2(1.0))):
         limit = 600 if name == "ogm" else 300  # which has two phases
         result = solve(loss, penalty, name=name, stopping=GradientNorm(0.0), max_iterations=limit)
-        assert result.status in (Status.LINE_SEARCH_FAILED, Status.CONVERGED)
+        assert result.status in (Status.ROUNDING, Status.CONVERGED)
         assert result.optimality < 1e-6
 
 
@@ -457,7 +457,7 @@ def test_a_run_in_two_parts_gives_the_same_bits(name, k, make):
 def test_a_run_in_two_parts_ends_where_rounding_ends_the_whole(name):
     options = {"penalty": L2(1.0), "name": name, "stopping": GradientNorm(0.0), "max_iterations": 300}
     whole = solve(tame(name), **options)
-    assert whole.status in (Status.LINE_SEARCH_FAILED, Status.CONVERGED)
+    assert whole.status in (Status.ROUNDING, Status.CONVERGED)
     for k in range(max(whole.iterations - 12, 0), whole.iterations, 3):
         part = solve(tame(name), **options | {"max_iterations": k})
         assert same_run(solve(tame(name), w0=part.w, resume=part.state, **options), whole)
@@ -585,7 +585,7 @@ def test_the_line_search_can_be_chosen(name, search):
     assert_allclose(result.w, minimum, atol=1e-6)
     options = {"line_search": search, "stopping": GradientNorm(0.0), "max_iterations": 500}
     result = solve(logistic(spread=1.5), L2(1.0), name=name, **options)
-    assert result.status in (Status.LINE_SEARCH_FAILED, Status.CONVERGED)
+    assert result.status in (Status.ROUNDING, Status.CONVERGED)
     assert result.optimality < 1e-6
     if not isinstance(search, Armijo):  # which never extends a step
         assert solve(falling(), name=name, line_search=search).status is Status.DIVERGED
@@ -611,3 +611,24 @@ def test_a_gradient_that_does_not_depend_on_w(name):
     result = solve(loss, L2(1.0), name=name)
     assert c.tolist() == [1.0, -2.0, 0.5]
     assert_allclose(result.w, -c, atol=1e-6)
+
+
+def test_a_tiny_exact_problem_without_a_rule_on_the_gradient_has_converged():
+    """The decrease over ten iterations says nothing within nine: rounding ends it, and that is no failure."""
+    loss, best = quadratic(condition=10.0)
+    found = make_solver("lbfgs").minimize(loss, NoPenalty(), np.zeros(loss.size))
+    assert found.status.converged
+    assert_allclose(found.w, best, atol=1e-6)
+
+
+def test_the_end_at_rounding_is_told_from_a_wrong_gradient():
+    right = make_solver("lbfgs", stopping=GradientNorm(0.0)).minimize(rosenbrock(), NoPenalty(), VALLEY)
+    assert right.status in (Status.ROUNDING, Status.CONVERGED)
+    loss = turned_round_after(rosenbrock(), 5)
+    wrong = make_solver("lbfgs", stopping=GradientNorm(0.0)).minimize(loss, NoPenalty(), VALLEY)
+    assert wrong.status is Status.LINE_SEARCH_FAILED
+    assert not wrong.status.converged
+    for found in (right, wrong):
+        assert f"‖gradient‖ = {found.optimality:.2g}" in found.message
+        assert f"changed the objective by {found.last_change:.1e}" in found.message
+        assert found.message.startswith(str(found.status))

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from crfkit import L2, GraphCRF, GridCRF
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import ApproximationWarning, DataError, ParameterError
 from crfkit.inference.engines import make_engine
 from crfkit.penalties import Blockwise
 from crfkit.readers.tables import read_table
@@ -137,3 +137,36 @@ def test_messages_speak_of_images_and_rows():
     crf = GridCRF(n_threads=1).fit([truth[..., None] + 0.1 * np.ones((4, 4, 1))], [truth])
     with pytest.raises(DataError, match="image 0 has 2 features; expected 1"):
         crf.predict([np.zeros((4, 4, 2))])
+
+
+def homophilous(n, seed):
+    """A graph in which nine of ten neighbours agree, with noisy features."""
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(n) >= n // 2).astype(int)
+    edges = set()
+    while len(edges) < 4 * n:
+        i, j = sorted(rng.integers(0, n, 2).tolist())
+        if i != j and (labels[i] == labels[j]) == (rng.random() < 0.9):
+            edges.add((i, j))
+    features = (2.0 * labels - 1 + rng.normal(0, 1.45, n))[:, None]
+    return (features, sorted(edges)), labels
+
+
+def test_pseudo_likelihood_that_smooths_everything_away_warns():
+    sample, labels = homophilous(400, 0)
+    by_threshold = ((sample[0][:, 0] > 0) == labels).mean()
+    with pytest.warns(ApproximationWarning, match=r"nodes alone predict 7\d.*edge_penalty=L2\(1600\)"):
+        crf = GraphCRF(edge_form="potts", loss="pseudo-likelihood", n_threads=1).fit([sample], [labels])
+    assert crf.score([sample], [labels]) < by_threshold - 0.1
+    advised = crf.set_params(edge_penalty=L2(1600)).fit([sample], [labels])  # without a warning
+    other, truth = homophilous(400, 1)
+    assert advised.score([other], [truth]) > ((other[0][:, 0] > 0) == truth).mean() + 0.1
+
+
+def test_pseudo_likelihood_that_predicts_well_does_not_warn():
+    rng = np.random.default_rng(0)
+    truth = np.zeros((8, 8), dtype=int)
+    truth[:, 4:] = 1
+    X = [(truth + rng.normal(0, 0.4, truth.shape))[..., None] for _ in range(3)]
+    crf = GridCRF(loss="pseudo-likelihood", n_threads=1).fit(X, [truth] * 3)
+    assert crf.score(X, [truth] * 3) > 0.9

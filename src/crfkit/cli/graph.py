@@ -24,35 +24,54 @@ app = typer.Typer(help="Fields on the columns of a table: multi-label and multi-
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: CSV or ARFF, also .gz.")]
 LabelFile = Annotated[
-    Path | None, typer.Option("--label-file", metavar="FILE", help="Table with the labels, where not in DATA.")
+    Path | None,
+    typer.Option(
+        "--label-file", rich_help_panel="Input", metavar="FILE", help="Table with the labels, where not in DATA."
+    ),
 ]
 Header = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether CSV files begin with names. Default: if that looks so."),
+    typer.Option(
+        "--header/--no-header",
+        rich_help_panel="Input",
+        help="Whether CSV files begin with names. Default: if that looks so.",
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", "-p", rich_help_panel="Optimisation", metavar="N", help="Default: all cores.")
 ]
 Na = Annotated[
     str | None,
     typer.Option(
         "--na",
+        rich_help_panel="Input",
         metavar="A,B",
         help="Cells that stand for missing values. Default: NA, N/A, n/a, <NA>, NaN, nan, NULL, null and ?. "
         "Empty cells always do.",
     ),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")]
 
 
 @app.command(epilog=COLUMNS)
 def train(
     data: Data,
-    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model (.crf).")],
+    model: Annotated[
+        Path, typer.Option("--model", "-m", rich_help_panel="Output", help="Where to write the model (.crf).")
+    ],
     labels: Annotated[
         str | None,
-        typer.Option("--labels", metavar="COLS", help="Label columns; by default all of --label-file."),
+        typer.Option(
+            "--labels", rich_help_panel="Input", metavar="COLS", help="Label columns; by default all of --label-file."
+        ),
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option("--features", metavar="COLS|none", help="Feature columns; by default all but the labels."),
+        typer.Option(
+            "--features",
+            rich_help_panel="Input",
+            metavar="COLS|none",
+            help="Feature columns; by default all but the labels.",
+        ),
     ] = None,
     label_file: LabelFile = None,
     header: Header = None,
@@ -60,55 +79,92 @@ def train(
     edges: Annotated[
         str,
         typer.Option(
-            "--edges", metavar="FILE|complete|none", help="File: two label columns per line, joined by an edge."
+            "--edges",
+            rich_help_panel="Model",
+            metavar="FILE|complete|none",
+            help="File: two label columns per line, joined by an edge.",
         ),
     ] = "complete",
     edge_features: Annotated[
         bool,
-        typer.Option("--edge-features/--no-edge-features", help="Whether edges have weights on the features, too."),
+        typer.Option(
+            "--edge-features/--no-edge-features",
+            rich_help_panel="Model",
+            help="Whether edges have weights on the features, too.",
+        ),
     ] = False,
     standardize: Annotated[
         bool,
         typer.Option(
             "--standardize/--no-standardize",
+            rich_help_panel="Model",
             help="Whether to train on features with mean 0 and variance 1; the model reads them as they are.",
         ),
     ] = True,
-    loss: Annotated[str, typer.Option("--loss", help=LOSSES)] = "likelihood",
+    loss: Annotated[str, typer.Option("--loss", rich_help_panel="Model", help=LOSSES)] = "likelihood",
     inference: Annotated[
         str,
         typer.Option(
-            "--inference", metavar="NAME", help="auto, enumerate, tree, junction, bp, trw, mean-field or gibbs."
+            "--inference",
+            rich_help_panel="Model",
+            metavar="NAME",
+            help="auto, enumerate, tree, junction, bp, trw, mean-field or gibbs.",
         ),
     ] = "auto",
     sweeps: Annotated[
         int | None,
         typer.Option(
             "--sweeps",
+            rich_help_panel="Model",
             metavar="N",
             help="Maximum number of sweeps of bp, trw and mean-field for each evaluation in training. Default 1000.",
         ),
     ] = None,
-    l2: Annotated[float | None, typer.Option("--l2", metavar="S", help="Penalty S/2·‖w‖². Default 1.")] = None,
+    l2: Annotated[
+        float | None, typer.Option("--l2", rich_help_panel="Model", metavar="S", help="Penalty S/2·‖w‖². Default 1.")
+    ] = None,
     l1: Annotated[
-        float | None, typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: most weights become zero.")
+        float | None,
+        typer.Option("--l1", rich_help_panel="Model", metavar="S", help="Penalty S·‖w‖₁: most weights become zero."),
     ] = None,
     edge_l2: Annotated[
         float | None,
-        typer.Option("--edge-l2", metavar="S", help="L2 penalty of edge weights. Default: 10 times that of --l2."),
+        typer.Option(
+            "--edge-l2",
+            rich_help_panel="Model",
+            metavar="S",
+            help="L2 penalty of edge weights. Default: 10 times that of --l2.",
+        ),
     ] = None,
-    solver: Annotated[str, typer.Option("--solver", "-a", metavar="NAME", help="As for `crfkit train`.")] = "auto",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what draws random numbers.")] = 0,
+    solver: Annotated[
+        str,
+        typer.Option("--solver", "-a", rich_help_panel="Optimisation", metavar="NAME", help="As for `crfkit train`."),
+    ] = "auto",
+    seed: Annotated[
+        int, typer.Option("--seed", rich_help_panel="Optimisation", metavar="N", help="Of what draws random numbers.")
+    ] = 0,
     threads: Threads = None,
     max_iterations: Annotated[
-        int | None, typer.Option("--max-iterations", "-i", metavar="N", help="Stop after N iterations.")
+        int | None,
+        typer.Option(
+            "--max-iterations", "-i", rich_help_panel="Optimisation", metavar="N", help="Stop after N iterations."
+        ),
     ] = None,
     tolerance: Annotated[
         float,
-        typer.Option("--tolerance", "-e", metavar="E", help="Stop when ten iterations decrease the objective by less."),
+        typer.Option(
+            "--tolerance",
+            "-e",
+            rich_help_panel="Optimisation",
+            metavar="E",
+            help="Stop when ten iterations decrease the objective by less.",
+        ),
     ] = 1e-5,
-    log: Annotated[Path | None, typer.Option("--log", metavar="FILE.jsonl", help="Write each iteration here.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", rich_help_panel="Output", metavar="FILE.jsonl", help="Write each iteration here."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel="Output", help="No progress.")] = False,
 ) -> None:
     """Train a field on the label columns of a table. Ctrl-C stops early and still writes the model."""
     from crfkit import modelfile
@@ -175,27 +231,43 @@ def predict(
     label_file: LabelFile = None,
     header: Header = None,
     na: Na = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of stdout.")] = None,
-    marginals: Annotated[bool, typer.Option("--marginals", help="Add the probability of every label.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", rich_help_panel="Output", help="Write here instead of stdout.")
+    ] = None,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", rich_help_panel="Output", help="Add the probability of every label.")
+    ] = False,
     decode: Annotated[
         str | None,
         typer.Option(
             "--decode",
+            rich_help_panel="Model",
             metavar="NAME",
             help="auto, tree, junction, max-product, icm, graph-cut, qpbo, alpha-expansion, enumerate or marginal.",
         ),
     ] = None,
     inference: Annotated[
-        str | None, typer.Option("--inference", metavar="NAME", help="Instead of the one that the model records.")
+        str | None,
+        typer.Option(
+            "--inference", rich_help_panel="Model", metavar="NAME", help="Instead of the one that the model records."
+        ),
     ] = None,
     sweeps: Annotated[
         int | None,
-        typer.Option("--sweeps", metavar="N", help="Maximum number of sweeps of bp, trw and mean-field. Default 1000."),
+        typer.Option(
+            "--sweeps",
+            rich_help_panel="Model",
+            metavar="N",
+            help="Maximum number of sweeps of bp, trw and mean-field. Default 1000.",
+        ),
     ] = None,
     observed: Annotated[
         str | None,
         typer.Option(
-            "--observed", metavar="COLS", help="Label columns, as in the table, that are known; empty cells are not."
+            "--observed",
+            rich_help_panel="Input",
+            metavar="COLS",
+            help="Label columns, as in the table, that are known; empty cells are not.",
         ),
     ] = None,
     threads: Threads = None,

@@ -271,10 +271,10 @@ class ChainCRF(StructuredInputs, Estimator):
         self.result_ = result
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
-        if result.status not in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.NO_IMPROVEMENT):
+        if not (result.status.converged or result.status in (Status.STOPPED_BY_CALLBACK, Status.NO_IMPROVEMENT)):
             from sklearn.exceptions import ConvergenceWarning
 
-            warnings.warn(str(result.status), ConvergenceWarning, stacklevel=3)
+            warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
         return self
 
     def _template(self) -> Template | None:

@@ -56,7 +56,8 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         "persistent-contrastive-divergence"; "softmax-margin" and "hinge", which cost 1 for every wrong node; or a
         function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1). It acts on the weights of standardised features
-    edge_penalty : that of edge weights; None: `penalty`, and ten times its strength for tables where that is an L2
+    edge_penalty : that of edge weights; None: `penalty`, and ten times its strength for tables with inputs where it is
+        an L2
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
         has a gradient and no value, and for the hinge, which has corners
     node_form : "full", "reference" or "ising"; None: "reference" for tables, "full" for graphs

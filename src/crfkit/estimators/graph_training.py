@@ -19,6 +19,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.graph_model import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, naming, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.scaling import FieldScales
+from crfkit.estimators.smoothing import over_smoothed
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
 from crfkit.inference.chain import count_threads
@@ -123,6 +124,7 @@ class GraphTraining:
         if graph_field.size == 0:
             raise DataError("the field has no weights: there are no features")
         scales = FieldScales.of(data, encoder.intercept) if self.standardize and data.node_counts is None else None
+        inputs = data
         if scales is not None:
             data = scales.apply(data)
         loss = self.make_loss(data, graph_field, encoder)
@@ -149,17 +151,27 @@ class GraphTraining:
         if result.status is Status.INTERRUPTED:
             return model, result, None
         try:
+            if (
+                self.loss in ("pseudo-likelihood", "composite")
+                and self.announce is not None
+                and not isinstance(encoder, TableEncoder)
+            ):
+                note = over_smoothed(model, inputs, states)
+                if note:
+                    self.announce(note)
             return model, result, last_inference(loss, result.w)
         except KeyboardInterrupt:
             return model, replace(result, status=Status.INTERRUPTED), None
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
-        """That of the options, with one for the edges: the one given or, under L2 and for a table, a stronger L2."""
+        """That of the options, with one for the edges: the one given or, under L2 and for a table
+        with inputs, a stronger one."""
         penalty, edges = self.options.make_penalty(solver), self.edge_penalty
         if edges is None:
             takes = getattr(solver, "handles_smooth", None)  # some solvers know L2 of all weights only
             blocks = takes is None or "blocks" in takes
-            if not (blocks and isinstance(penalty, L2) and isinstance(encoder, TableEncoder)):
+            inputs = isinstance(encoder, TableEncoder) and encoder.features is not None
+            if not (blocks and isinstance(penalty, L2) and inputs):
                 return penalty
             edges = L2(EDGE_FACTOR * penalty.strength)
         if isinstance(penalty, Blockwise):
@@ -190,9 +202,10 @@ class GraphTraining:
                 self.announce(note)
         engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
         named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
+        start = START_TOLERANCE if named else None
         if self.loss == "softmax-margin":
-            return GraphSoftmaxMargin(data, graph_field, engine)
-        return GraphLikelihood(data, graph_field, engine, START_TOLERANCE if named else None)
+            return GraphSoftmaxMargin(data, graph_field, engine, start_tolerance=start)
+        return GraphLikelihood(data, graph_field, engine, start)
 
     def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
         """What "auto" has become for a table, for prediction to do the same."""
@@ -206,15 +219,16 @@ def concerns(result: Result, inference: InferenceStatus | None, unsettled: str |
     `unsettled` explains an inference that had not converged.
     """
     said = []
+    instead = INSTEAD.split(", ")[1] if " by trw" in result.objective else INSTEAD  # trw is not the way out of trw
     approximate = inference not in (None, InferenceStatus.EXACT)
-    ended = result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK)
+    ended = result.status.converged or result.status is Status.STOPPED_BY_CALLBACK
     usual = result.status is Status.MAX_ITERATIONS and math.isnan(result.value)  # of losses without a value
     if result.status is Status.LINE_SEARCH_FAILED and approximate:
-        said.append(f"{JUMPS}. {INSTEAD}")
+        said.append(f"{JUMPS}. {instead}")
     elif not ended and not usual:
         said.append(str(result.status))
     if approximate and result.value < 0:
-        said.append(f"{IMPOSSIBLE}. {INSTEAD}")
+        said.append(f"{IMPOSSIBLE}. {instead}")
     if unsettled is not None:
         said.append(f"at the end of training {unsettled}")
     return said

@@ -48,7 +48,7 @@ class StructurePoint:
 def _done(result: Result, slope: float) -> bool:
     """Whether it converged, or ended where it is flat: next to the largest slope of an edge at the start."""
     flat = result.status is Status.LINE_SEARCH_FAILED and result.optimality <= 1e-3 * max(1.0, slope)
-    return flat or result.status is Status.CONVERGED
+    return flat or result.status.converged
 
 
 class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEstimator):  # type: ignore[misc]
@@ -86,18 +86,15 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs),
         else they stay those of the loss. "likelihood": exact if memory allows it, for any `edge_strength`. "pl": as the
         loss has them; right for predicting one variable from the others, maybe far off as a distribution.
-    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where no edge that
-        is off is worth its price in the extended BIC, and go on below the last strength while their scores fall.
-        `ebic_gamma` multiplies 2·log(how many graphs have as many edges): larger for fewer edges.
+    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where all edges that
+        are worth their price are in, and go on while scores fall. A larger `ebic_gamma` is for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
-    n_threads : None for all cores
-    random_state : the seed of folds and random halves; None is 0
+    n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
     missing : "drop" leaves out rows with missing labels (None, NaN) and warns how many; "error" refuses them
     bins : cuts columns of numbers with more than this many different values into as many groups of about equal size;
         None refuses numbers with more than 24 values
-    standardize : whether the edge strength is multiplied by the standard deviations of both columns (1 for two labels
-        that are equally frequent), so that edges of rare labels come in as early as others
+    standardize : whether edge strengths are in units of the columns' standard deviations, so that rare labels count
 
     Attributes
     ----------
@@ -113,8 +110,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
     strength_ : the edge strength
     strength_path_ : strengths, edges and scores along the path (:class:`StructurePoint`)
     stability_ : (column, column) → share of random halves that select the edge
-    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in, with the
-        largest strength at which each is not zero: a ranking that does not depend on the final weights
+    entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in
     classes_ : the labels of each variable
     model_ : a :class:`GraphModel`
     result_ : how the last minimisation went
@@ -146,7 +142,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         edge_features: bool = True,
         refit: str = "auto",
         n_strengths: int = 30,
-        ebic_gamma: float = 0.6,
+        ebic_gamma: float = 0.65,
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,

@@ -61,7 +61,7 @@ class Refits:
     """Refits supports and compares them by the extended BIC."""
 
     node_strength: float = 1.0
-    gamma: float = 0.6
+    gamma: float = 0.65
     options: SolverOptions = field(default_factory=SolverOptions)
 
     def smooth(self, start: Solution) -> Solution:

@@ -28,6 +28,7 @@ METHODS = ("auto", "newton", "agpm", "grafting-light", "grafting", "full")
 NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # of a group → its dual, of the gradient
 PATIENCE = 3  # strengths without a better score before a path may end, if no edge that is off is worth its price
 FURTHER = 0.01  # of the last strength: how far a path is extended whose last score is the best
+TABLES = 1e-2  # of the tolerance: that of tables of weights
 ROUGH = 1e-3  # the tolerance along a path whose solutions are refitted: only their supports count
 
 
@@ -61,7 +62,7 @@ class Search:
     options: SolverOptions = field(default_factory=SolverOptions)
     n_strengths: int = 30
     ratio: float = 0.01
-    gamma: float = 0.6
+    gamma: float = 0.65
     n_folds: int = 5
     n_subsamples: int = 50
     standardize: bool = True
@@ -125,7 +126,10 @@ class Search:
             most = {} if self.options.max_iterations is None else {"max_iterations": self.options.max_iterations}
             return ProximalNewton(tolerance if number else 1e-5, **most)  # type: ignore[arg-type]
         if method.startswith("grafting"):
-            return replace(self.options, solver=method).make_solver(select_unit=self.select_unit)
+            # FISTA on tables of weights is slow at the end: its last steps decrease little and still move weights.
+            fine = number and not rough and not loss.table.ising
+            options = replace(self.options, tolerance=TABLES * given) if fine else self.options  # type: ignore[operator]
+            return replace(options, solver=method).make_solver(select_unit=self.select_unit)
         if method == "full":
             return replace(self.options, solver="fista").make_solver()
         options = replace(self.options, solver="agpm")

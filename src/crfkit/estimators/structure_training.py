@@ -47,6 +47,7 @@ class Learned:
     entries: list[tuple[int, float]] = field(default_factory=list)  # (edge, strength), in order of entry into the path
     interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
     refit: Refit | None = None  # how the weights of the chosen edges were made
+    method: str = ""  # by which the edges were chosen
     scaling: InputScaling | None = None  # of the inputs that the weights are for
 
 
@@ -160,7 +161,7 @@ class StructureTraining:
             found, how = refit_weights(solution, self.search, self.refit, own)
         except KeyboardInterrupt:
             return replace(learned, interrupted=True)
-        return replace(learned, solution=found, refit=how)
+        return replace(learned, solution=found, refit=how, method=self.search.method_for(solution.loss))
 
     def _selected(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
         table_of = self.tables(encoder, X, states)
@@ -248,7 +249,7 @@ class StructureTraining:
     def _record(self, learned: Learned) -> dict[str, Any]:
         rule = self.edge_strength if isinstance(self.edge_strength, str) else None
         return {
-            "method": self.search.method,
+            "method": learned.method or self.search.method_for(learned.solution.loss),
             "loss": self.loss,
             "rule": rule,
             "strength": float(learned.strength),

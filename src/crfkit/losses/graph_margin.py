@@ -49,8 +49,15 @@ class GraphSoftmaxMargin(GraphLikelihood):
     2.0
     """
 
-    def __init__(self, data: GraphData, field: GraphField, engine: Engine, cost: ArrayLike | None = None) -> None:
-        super().__init__(data, field, engine)
+    def __init__(
+        self,
+        data: GraphData,
+        field: GraphField,
+        engine: Engine,
+        cost: ArrayLike | None = None,
+        start_tolerance: float | None = None,
+    ) -> None:
+        super().__init__(data, field, engine, start_tolerance)
         self.cost = cost_matrix(cost, field.max_states)
         self.name = f"softmax margin by {engine.name}"
         self._costs = node_costs(data, self.cost)

@@ -116,6 +116,8 @@ def run(
     def finish(state: S, status: Status) -> Result:
         if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and _has_risen(trace):
             status = Status.DIVERGED
+        if status is Status.LINE_SEARCH_FAILED and _at_rounding(trace, state.point):
+            status = Status.ROUNDING
         return Result(
             state.point.w,
             state.point.value,
@@ -257,6 +259,24 @@ def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None
 def _has_risen(trace: Sequence[TraceRow]) -> bool:
     """Far above the start: only steps that are too large (of stochastic solvers) lead there."""
     return len(trace) > 1 and trace[-1].value > 2.0 * abs(trace[0].value) + 1.0
+
+
+ROUNDINGS = 100 * 2.0**-52  # relative to the value: gains that are smaller cannot be seen
+SMALL = 1e-7  # a gradient that is small by any rule, relative to max(1, ‖w‖)
+
+
+def _at_rounding(trace: Sequence[TraceRow], point: Iterate) -> bool:
+    """Whether what is left to gain is lost in the rounding of the objective.
+
+    With curvature h, a gradient g leaves g²/(2h) to gain. From the first row, with a gain of v₀ − v by a gradient g₀,
+    h ≥ g₀²/(2·(v₀ − v)) at least in some direction.
+    """
+    if not trace:
+        return False
+    if point.optimality <= SMALL * max(1.0, norm(point.w)):
+        return True
+    gained = trace[0].value - point.value
+    return gained > 0 and point.optimality**2 * gained <= trace[0].optimality ** 2 * ROUNDINGS * abs(point.value)
 
 
 def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector, loss: Any) -> None:
