@@ -108,7 +108,7 @@ def test_an_output_that_cannot_be_written_is_known_before_the_work(fails, model,
 
 
 def test_out_of_memory(fails, data, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr("crfkit.readers.tables.read_table", full)

@@ -70,7 +70,9 @@ def test_bad_options(fails, table, tmp_path, options, message):
 def test_missing_values_name_the_line(fails, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n0,1\n1,\n0,0\n")
-    assert "t.csv:3: column 'b' has no value" in fails("structure", "learn", path, "-m", tmp_path / "m.crf")
+    assert "no label at row 1, column b" in fails(
+        "structure", "learn", path, "-m", tmp_path / "m.crf", "--missing", "error"
+    )
 
 
 def test_show_needs_such_a_model(call, fails, table, tmp_path):
@@ -97,6 +99,57 @@ def test_plot_graph():
         with pytest.raises(ParameterError):
             plot_graph(edges, **bad)
     plt.close("all")
+
+
+def test_missing_cells_are_not_a_label(call, tmp_path):
+    Y, _ = planted(0, rows=400)
+    cells = Y.astype(object)
+    cells[::40, 1] = "NA"
+    path = tmp_path / "t.csv"
+    names = ",".join(f"v{i}" for i in range(8))
+    path.write_text("\n".join([names, *(",".join(map(str, row)) for row in cells.tolist())]) + "\n")
+    learnt = call("structure", "learn", path, "-m", tmp_path / "m.crf", "-q")
+    assert learnt.code == 0, learnt.err
+    assert "10 of 400 rows have missing labels and were dropped" in learnt.err
+    assert "v1: 0 1" in call("inspect", tmp_path / "m.crf").out
+    other = call("structure", "learn", path, "-m", tmp_path / "n.crf", "-q", "--na", "none")
+    assert "v1: 0 1 NA" in call("inspect", tmp_path / "n.crf").out, other.err
+
+
+def test_edges_come_first_and_the_path_on_request(call, table, tmp_path):
+    path, _ = table
+    learnt = call("structure", "learn", path, "-m", tmp_path / "m.crf", "-q")
+    lines = learnt.out.splitlines()
+    assert lines[1].strip()[0] in "-0123456789"
+    assert "weights by exact likelihood" in learnt.out
+    assert "eBIC" not in learnt.out
+    shown = call("structure", "show", tmp_path / "m.crf", "--path", "--parameters", "--top", 1).out
+    assert "eBIC: lower is better" in shown
+    assert "penalty λ" in shown
+    assert shown.count("0, 1") >= 1
+    help_text = call("structure", "learn", "--help").out
+    for panel in ("Input", "Model", "Optimisation", "Output"):
+        assert f"─ {panel} ─" in help_text
+
+
+def test_graph_predict_uses_the_table(call, table, tmp_path):
+    path, _ = table
+    model = tmp_path / "m.crf"
+    call("structure", "learn", path, "-m", model, "-q")
+    rows = path.read_text().splitlines()
+    whole = call("graph", "predict", model, path)
+    assert "every cell is predicted from the others" in whole.err
+    assert len(set(whole.out.splitlines()[1:])) > 20  # not the same row for all
+    holes = tmp_path / "h.csv"
+    holes.write_text("\n".join([rows[0], *(",".join(["NA", *row.split(",")[1:]]) for row in rows[1:50])]) + "\n")
+    filled = call("graph", "predict", model, holes, "--marginals")
+    assert "missing cells are filled in" in filled.err
+    got = [line.split(",") for line in filled.out.splitlines()[1:]]
+    assert [line[1:8] for line in got] == [row.split(",")[1:] for row in rows[1:50]]
+    assert {line[0] for line in got} == {"0", "1"}
+    part = tmp_path / "p.csv"
+    part.write_text("v2,v3\n0,1\n1,1\n")
+    assert len(call("graph", "predict", model, part).out.splitlines()) == 3
 
 
 def test_options_of_rules(call, table, tmp_path):

@@ -65,7 +65,7 @@ def test_rough_evaluations_lead_to_the_same_optimum(solver, penalty):
 
 def test_estimators_train_with_rough_evaluations_and_end_where_precise_ones_do():
     X, Y = images()
-    tight = {"penalty": L2(1.0), "tolerance": GradientNorm(1e-6), "n_threads": 1}
+    tight = {"penalty": L2(1.0), "tolerance": GradientNorm(1e-5), "n_threads": 1}
     rough = GridCRF(inference="trw", **tight).fit(X, Y)
     exact = GridCRF(inference=TreeReweighted(n_threads=1), **tight).fit(X, Y)
     np.testing.assert_allclose(rough.coef_, exact.coef_, atol=2e-5)

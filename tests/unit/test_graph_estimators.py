@@ -771,7 +771,7 @@ def test_models_load_without_scikit_learn(tmp_path):
     [
         (lambda m, t: m.update(inputs="images"), "inputs of kind 'images'"),
         (lambda m, t: m.update(labels=[["a", "b"]]), "3 variables, but labels of 1"),
-        (lambda m, t: m.update(labels=[[0, 1], [0, 1], [1, 0]]), "not sorted, or not different"),
+        (lambda m, t: m.update(labels=[[0, 1], [0, 1], [1, 1]]), "not different"),
         (lambda m, t: m.update(labels=[[0, 1], [0, 1], [0, "b"]]), "values of one type"),
         (lambda m, t: m.update(labels=[[0, 1], [0, 1], [0, None]]), "neither a string nor a number"),
         (lambda m, t: m.update(labels=[[0, 1], [0, 1], [0, 1, 2]]), "weights, but its field needs"),

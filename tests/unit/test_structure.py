@@ -151,12 +151,18 @@ def test_log_likelihood(small, learner, monkeypatch):
     assert np.exp(learner.log_likelihood(everything)).sum() == pytest.approx(1.0)
     assert learner.inference_status_ is InferenceStatus.EXACT
     exact = learner.log_likelihood(Y)
-    monkeypatch.setattr("crfkit.estimators.structure.choose_engine", lambda *_: "trw")
+    for place in ("structure_prediction", "structure_scores"):
+        monkeypatch.setattr(f"crfkit.estimators.{place}.choose_engine", lambda *_: "trw")
     lower, upper = learner.log_likelihood_bounds(Y)
     assert (lower <= exact + 1e-6).all()
     assert (exact <= upper + 1e-6).all()
+    named = clone(learner).set_params(inference="trw")
+    named._set_model(learner.model_)
     with pytest.warns(UserWarning, match="lower bound"):
-        assert learner.score(Y) == pytest.approx(lower.mean())
+        assert named.score(Y) == pytest.approx(lower.mean())
+    assert learner.score(Y) == pytest.approx(exact.mean(), abs=0.1)  # by particles
+    assert learner.inference_status_ is InferenceStatus.SAMPLED
+    assert 0 < learner.score_error_ < 0.05
 
 
 def test_files(tmp_path, small, learner):
@@ -224,7 +230,7 @@ def test_data_that_cannot_be_used(small):
         (Y[:, 0], "Y must be"),
     ):
         with pytest.raises(DataError, match=match):
-            StructureLearner().fit(bad)
+            StructureLearner(missing="error").fit(bad)
     with pytest.raises(DataError, match="X has 3 rows"):
         StructureLearner().fit(Y, np.zeros((3, 2)))
     with pytest.raises(ParameterError, match="form='ising' is for two labels; column y0 has 3"):
@@ -272,7 +278,10 @@ def test_mean_field_that_jumps_is_not_passed_over():
     Y = rng.integers(0, 2, (200, 5))
     for i, j in ((0, 1), (2, 4)):
         Y[:, j] = np.where(rng.random(200) < 0.7, Y[:, i], Y[:, j])
-    with pytest.warns(ConvergenceWarning, match="another `inference`"):
+    with (
+        pytest.warns(UserWarning, match="by mean-field is a bound"),
+        pytest.warns(ConvergenceWarning, match="another `inference`"),
+    ):
         StructureLearner("grafting-light", "likelihood", "mean-field", edge_strength=10.0).fit(Y)
 
 
@@ -334,7 +343,8 @@ def test_ctrl_c_keeps_what_there_is(small, rule):
 def test_verbose(small, capsys):
     StructureLearner(n_strengths=5, verbose=1).fit(small[0])
     lines = capsys.readouterr().out.splitlines()
+    assert lines.pop() == "weights by exact likelihood"
     assert 1 < len(lines) <= 5
-    assert all(line.startswith("strength ") for line in lines)
+    assert all(line.startswith("penalty λ ") for line in lines)
     StructureLearner(edge_strength=20.0, verbose=2).fit(small[0])
     assert "iteration    1" in capsys.readouterr().out

@@ -40,6 +40,16 @@ Header = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", "-p", rich_help_panel="Optimisation", metavar="N", help="Default: all cores.")
 ]
+Na = Annotated[
+    str | None,
+    typer.Option(
+        "--na",
+        rich_help_panel="Input",
+        metavar="A,B",
+        help="Cells that stand for missing values. Default: NA, N/A, n/a, <NA>, NaN, nan, NULL, null and ?. "
+        "Empty cells always do.",
+    ),
+]
 
 
 @app.command(epilog=COLUMNS)
@@ -65,6 +75,7 @@ def train(
     ] = None,
     label_file: LabelFile = None,
     header: Header = None,
+    na: Na = None,
     edges: Annotated[
         str,
         typer.Option(
@@ -181,8 +192,8 @@ def train(
     edge_file = None if edges in ("complete", "none") else Path(edges)
     check_distinct({"DATA": data, "--label-file": label_file, "--edges": edge_file, "--model": model, "--log": log})
     modelfile.check_writable(model)
-    table = read_table(data, header)
-    X, Y = choose_columns(table, features, labels, label_file, header)
+    table = read_table(data, header, na=missing_cells(na))
+    X, Y = choose_columns(table, features, labels, label_file, header, missing_cells(na))
     if edge_file is not None and not edge_file.exists():
         raise DataError("cannot read the file: No such file; --edges is a file of edges, complete or none", edge_file)
     graph: Any = edges if edge_file is None else read_edges(edge_file, Y)
@@ -219,6 +230,7 @@ def predict(
     data: Data,
     label_file: LabelFile = None,
     header: Header = None,
+    na: Na = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", rich_help_panel="Output", help="Write here instead of stdout.")
     ] = None,
@@ -261,12 +273,16 @@ def predict(
     threads: Threads = None,
 ) -> None:
     """Predict the label columns of a table, as CSV. Where they are in the table, the errors are counted on stderr,
-    without the cells of --observed."""
+    without the cells of --observed.
+
+    A model of `crfkit structure learn` without inputs uses the table itself: it fills in the cells that are missing; in
+    a table without gaps it predicts each cell from the others of its row."""
     from dataclasses import replace
 
     import numpy as np
 
     from crfkit.cli.graph_columns import label_columns, observed_columns, read_states, take_names
+    from crfkit.cli.graph_given import from_the_others, given_labels, is_structure
     from crfkit.cli.options import check_distinct
     from crfkit.cli.output import open_output
     from crfkit.estimators.graph_model import DECODERS, GraphModel
@@ -286,13 +302,22 @@ def predict(
     engine = inference or trained.inference
     check_sweeps(sweeps, engine)
     trained = replace(trained, decode=decode or trained.decode, inference=engine, sweeps=sweeps)
-    table = read_table(data, header)
+    table = read_table(data, header, na=missing_cells(na))
     X = take_names(table, encoder.features, "the feature") if encoder.features is not None else None
     if X is not None:
         X.check_numbers()
-    gold, source = label_columns(table, encoder, label_file, header, observed is not None)
+    alone = is_structure(trained) and observed is None
+    if alone:
+        from crfkit.readers.tables import Table
+
+        if label_file is not None:
+            table = read_table(label_file, header, "y", missing_cells(na))
+        gold: Table | None = given_labels(trained, table)
+        source = table
+    else:
+        gold, source = label_columns(table, encoder, label_file, header, observed is not None, missing_cells(na))
     states = None if gold is None else read_states(gold, encoder)
-    known = None
+    known = states if alone and states is not None and (states < 0).any() else None
     if observed is not None and states is not None:
         known = np.full_like(states, -1)
         chosen = observed_columns(observed, source, encoder)
@@ -300,15 +325,20 @@ def predict(
     encoded = encoder.encode(X, table)
     given_states = None if known is None else known.ravel()
     with open_output(output) as out:
-        found = trained.best(encoded, given_states)
-        columns = [column.tolist() for column in encoder.labels(found.labels, encoded, X).T]
+        others = from_the_others(trained, states) if alone and known is None and states is not None else None
+        inferred = None
+        if others is None:
+            found = trained.best(encoded, given_states)
+            best, inferred = found.labels, found.marginals
+        else:
+            best = np.stack([p.argmax(axis=1) for p in others], axis=1).astype(np.int32).ravel()
+        columns = [column.tolist() for column in encoder.labels(best, encoded, X).T]
         names = list(encoder.variables)
-        inferred = found.marginals
         if marginals:
-            inferred = inferred or trained.infer(encoded, given_states)
-            for name, classes, p in zip(
-                encoder.variables, encoder.classes, encoder.by_node(inferred.nodes, encoded, X), strict=True
-            ):
+            if others is None:
+                inferred = inferred or trained.infer(encoded, given_states)
+                others = encoder.by_node(inferred.nodes, encoded, X)
+            for name, classes, p in zip(encoder.variables, encoder.classes, others, strict=True):
                 names += [f"p({name}={label})" for label in classes.tolist()]
                 columns += [[f"{value:.6f}" for value in column] for column in p.T.tolist()]
         text = io.StringIO()
@@ -317,11 +347,19 @@ def predict(
         writer.writerows(zip(*columns, strict=True))
         out.write(text.getvalue().encode("utf-8"))
         out.flush()
+    if alone:
+        what = "every cell is predicted from the others of its row"
+        typer.echo(what if known is None else "missing cells are filled in from the others of their row", err=True)
     if inferred is not None and inferred.matters:
         typer.echo(in_options(inferred.explain("--sweeps")), err=True)
     if states is not None and states.size:
         gold_states = states if known is None else np.where(known >= 0, -1, states)
-        typer.echo(errors(found.labels.reshape(states.shape), gold_states), err=True)
+        typer.echo(errors(best.reshape(states.shape), gold_states), err=True)
+
+
+def missing_cells(given: str | None) -> list[str] | None:
+    """The cells that --na names."""
+    return None if given is None else [cell.strip() for cell in given.split(",")]
 
 
 def in_options(text: str) -> str:

@@ -13,7 +13,12 @@ from crfkit.wording import counted
 
 
 def choose_columns(
-    table: Table, features: str | None, labels: str | None, label_file: Path | None, header: bool | None
+    table: Table,
+    features: str | None,
+    labels: str | None,
+    label_file: Path | None,
+    header: bool | None,
+    na: list[str] | None = None,
 ) -> tuple[Table | None, Table]:
     """(features or None, labels) as the options name them."""
     if label_file is None and labels is None:
@@ -22,7 +27,7 @@ def choose_columns(
         chosen = table.select(labels or "")
         Y = table.take(chosen)
     else:
-        source = read_table(label_file, header, "y")
+        source = read_table(label_file, header, "y", na)
         chosen = []
         Y = source if labels is None else source.take(source.select(labels))
         check_rows(source, table)
@@ -82,11 +87,16 @@ def take_names(table: Table, names: list[str], what: str) -> Table:
 
 
 def label_columns(
-    table: Table, encoder: TableEncoder, label_file: Path | None, header: bool | None, needed: bool
+    table: Table,
+    encoder: TableEncoder,
+    label_file: Path | None,
+    header: bool | None,
+    needed: bool,
+    na: list[str] | None = None,
 ) -> tuple[Table | None, Table]:
     """(the label columns or None if they are not there, the table they are in): DATA or a file of their own."""
     if label_file is not None:
-        source = read_table(label_file, header, "y")
+        source = read_table(label_file, header, "y", na)
         check_rows(source, table)
         return take_names(source, encoder.variables, "a variable"), source
     if not needed and not all(name in table.places for name in encoder.variables):

@@ -44,18 +44,31 @@ def report(model: GraphModel, top: int) -> str:
     return "\n".join(lines)
 
 
-def describe_structure(record: Mapping[str, Any]) -> list[str]:
-    """How the edges of a model were learnt."""
+SCORES = {"ebic": "eBIC", "stability": "eBIC", "cv": "held-out loss"}
+
+
+def describe_structure(record: Mapping[str, Any], path: bool = False) -> list[str]:
+    """How the edges of a model were learnt; with the path of penalties if `path`."""
+    rule, refit = record.get("rule"), record.get("refit")
     lines = [
-        f"structure by {record.get('method')}, loss {record.get('loss')}: edge strength {record.get('strength'):.6g}"
-        + (f", chosen by {record['rule']}" if record.get("rule") else "")
+        f"structure by {record.get('method')}, loss {record.get('loss')}: penalty λ {record.get('strength'):.6g}"
+        + (f", chosen by {rule}" if rule else "")
         + f" (no edges from {record.get('critical_strength'):.6g} on)"
     ]
-    path = record.get("path") or []
-    for k, (strength, n_edges, score, error) in enumerate(path):
-        scored = "" if score is None else f"  score {score:.6g}" + ("" if error is None else f" ± {error:.2g}")
+    if isinstance(refit, dict):
+        off = refit.get("mismatch")
+        within = "" if off is None else f", marginals within {off:.3f} of the data's"
+        lines.append(f"weights by {refit.get('by')}{within}")
+    steps = record.get("path") or []
+    if steps and not path:
+        return lines
+    what = SCORES.get(str(rule))
+    if steps and what:
+        lines.append(f"path ({what}: lower is better)")
+    for k, (strength, n_edges, score, error, *_) in enumerate(steps):
+        scored = "" if score is None else f"  {what} {score:.6g}" + ("" if error is None else f" ± {error:.2g}")
         mark = "  ←" if k == record.get("chosen") else ""
-        lines.append(f"  strength {strength:10.4g}  {n_edges:5d} edges{scored}{mark}")
+        lines.append(f"  λ {strength:10.4g}  {n_edges:5d} edges{scored}{mark}")
     return lines
 
 

@@ -67,7 +67,7 @@ def strength_callback(quiet: bool) -> Iterator[list[Callback]]:
     def show(iteration: Iteration) -> None:
         row = iteration.row
         if row.iteration == 0:
-            print(f"strength {row.extra['strength']:12.6g}  objective {row.value:14.4f}", file=sys.stderr, flush=True)
+            print(f"penalty λ {row.extra['strength']:12.6g}  objective {row.value:14.4f}", file=sys.stderr, flush=True)
 
     yield [show]
 

@@ -63,7 +63,8 @@ def to_states(values: Labels, known: NDArray[np.bool_], classes: Labels, what: s
     chosen = values[known]
     ok = np.zeros(len(chosen), dtype=bool)
     if (classes.dtype.kind == "U") == (chosen.dtype.kind == "U"):
-        places = np.minimum(np.searchsorted(classes, chosen), len(classes) - 1)
+        order = np.argsort(classes, kind="stable")  # ordered categories have an order of their own
+        places = order[np.minimum(np.searchsorted(classes, chosen, sorter=order), len(classes) - 1)]
         ok = classes[places] == chosen
     if not ok.all():
         i = int(np.flatnonzero(~ok)[0])
@@ -82,8 +83,8 @@ def check_classes(labels: Any) -> Labels:
     if len(labels) < 2 or len({type(label) for label in labels}) != 1:
         raise ModelFileError("the labels are not two or more different values of one type")
     classes = np.array(labels)
-    if not np.array_equal(np.unique(classes), classes):
-        raise ModelFileError("the labels are not sorted, or not different")
+    if len(np.unique(classes)) != len(classes):
+        raise ModelFileError("the labels are not different")
     return classes
 
 

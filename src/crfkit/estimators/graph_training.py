@@ -219,15 +219,16 @@ def concerns(result: Result, inference: InferenceStatus | None, unsettled: str |
     `unsettled` explains an inference that had not converged.
     """
     said = []
+    instead = INSTEAD.split(", ")[1] if " by trw" in result.objective else INSTEAD  # trw is not the way out of trw
     approximate = inference not in (None, InferenceStatus.EXACT)
     ended = result.status.converged or result.status is Status.STOPPED_BY_CALLBACK
     usual = result.status is Status.MAX_ITERATIONS and math.isnan(result.value)  # of losses without a value
     if result.status is Status.LINE_SEARCH_FAILED and approximate:
-        said.append(f"{JUMPS}. {INSTEAD}")
+        said.append(f"{JUMPS}. {instead}")
     elif not ended and not usual:
         said.append(str(result.status))
     if approximate and result.value < 0:
-        said.append(f"{IMPOSSIBLE}. {INSTEAD}")
+        said.append(f"{IMPOSSIBLE}. {instead}")
     if unsettled is not None:
         said.append(f"at the end of training {unsettled}")
     return said

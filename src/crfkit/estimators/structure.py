@@ -15,20 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit.arrays import using_threads
-from crfkit.data.observations import Observations
-from crfkit.data.sequences import Floats, Ids
-from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.errors import ModelFileError, ParameterError
 from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.pairwise import print_row
 from crfkit.estimators.solver_options import SolverOptions, make_seed
-from crfkit.estimators.structure_data import candidate_pairs, learn_table
+from crfkit.estimators.structure_bins import bin_numbers, check_table_options
+from crfkit.estimators.structure_data import candidate_pairs, complete_rows, learn_table
+from crfkit.estimators.structure_empty import best_edge, concern_of_engine
+from crfkit.estimators.structure_prediction import PredictionMixin
 from crfkit.estimators.structure_search import PathStep, Search
-from crfkit.estimators.structure_training import StructureTraining, edge_sizes
+from crfkit.estimators.structure_training import StructureTraining
+from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
 from crfkit.inference.chain import count_threads
-from crfkit.inference.engines import choose_engine
-from crfkit.inference.marginals import InferenceStatus
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
@@ -52,7 +51,7 @@ def _done(result: Result, slope: float) -> bool:
     return flat or result.status.converged
 
 
-class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
+class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEstimator):  # type: ignore[misc]
     """Learns which variables of a table depend on each other, given all others.
 
     The variables are the columns of Y; with inputs X the field is conditional, p(Y | X): node i has the features
@@ -83,18 +82,31 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
     candidates : pairs of columns (numbers or names) that may become edges; None: all
     form : "ising", "full" tables, or "auto": Ising where all variables are binary
     edge_features : whether edges have weights on the features of X, too
+    refit : how the weights of the edges that "ebic", "cv" and "stability" choose are made. "auto": by exact likelihood
+        if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs),
+        else they stay those of the loss. "likelihood": exact if memory allows it, for any `edge_strength`. "pl": as the
+        loss has them; right for predicting one variable from the others, maybe far off as a distribution.
     n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where all edges that
         are worth their price are in, and go on while scores fall. A larger `ebic_gamma` is for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
     n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
+    missing : "drop" leaves out rows with missing labels (None, NaN) and warns how many; "error" refuses them
+    bins : cuts columns of numbers with more than this many different values into as many groups of about equal size;
+        None refuses numbers with more than 24 values
     standardize : whether edge strengths are in units of the columns' standard deviations, so that rare labels count
 
     Attributes
     ----------
-    edges_ : (column, column, weight) of every edge, the strongest first: the coupling with its sign for Ising, else the
-        length of the edge's weights. Columns have names where Y has, else numbers.
+    edges_ : (column, column, weight) of every edge, the strongest first: the coupling with its sign where both columns
+        have two labels, else the root mean square of the edge's centred table. Columns have names where Y has, else
+        numbers.
+    edge_weights_, node_weights_ : all parameters by the names of columns, inputs and labels
+    weight_matrix_ : [variables, variables] the weights of edges_
+    edge_records_ : a dict for each edge; :meth:`edges_frame` has them as a data frame
     graph_ : the same as a weighted networkx graph
+    refit_ : how the weights were made, {"by": …}, and how far marginals differ from the data's where that is estimated
+    score_error_ : standard error of the last score, where it was sampled
     strength_ : the edge strength
     strength_path_ : strengths, edges and scores along the path (:class:`StructurePoint`)
     stability_ : (column, column) → share of random halves that select the edge
@@ -128,6 +140,7 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         candidates: Any = None,
         form: str = "auto",
         edge_features: bool = True,
+        refit: str = "auto",
         n_strengths: int = 30,
         ebic_gamma: float = 0.65,
         n_folds: int = 5,
@@ -138,6 +151,8 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        missing: str = "drop",
+        bins: int | None = None,
         standardize: bool = True,
     ) -> None:
         self.method = method
@@ -150,6 +165,7 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         self.candidates = candidates
         self.form = form
         self.edge_features = edge_features
+        self.refit = refit
         self.n_strengths = n_strengths
         self.ebic_gamma = ebic_gamma
         self.n_folds = n_folds
@@ -160,6 +176,8 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
+        self.missing = missing
+        self.bins = bins
         self.standardize = standardize
 
     # --- training
@@ -182,7 +200,7 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
             callbacks=(*callbacks, *((print_row,) if self.verbose > 1 else ())),
         )
         training = StructureTraining(
-            search, self.loss, self.inference, self.edge_strength, self.form, self.threshold
+            search, self.loss, self.inference, self.edge_strength, self.form, self.threshold, self.refit
         )  # fmt: skip
         training.check()
         return training
@@ -196,6 +214,9 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         far is kept and KeyboardInterrupt is raised.
         """
         training = self._training(callbacks)
+        check_table_options(self.missing, self.bins)
+        Y, X = complete_rows(Y, X, self.missing)
+        Y, cuts = bin_numbers(Y, self.bins)
         encoder, states = learn_table(Y, X, bool(self.edge_features))
         constant = np.flatnonzero((states == states[0]).all(axis=0))
         if len(constant) and self.node_strength == 0:
@@ -204,24 +225,32 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
                 f"column {name} is constant: its bias is infinite without a penalty; node_strength > 0"
             )
         pairs = candidate_pairs(self.candidates, encoder.variables)
+        if self.loss == "likelihood" and (said := concern_of_engine(self.inference)):
+            warnings.warn(said, UserWarning, stacklevel=2)
         threads = count_threads(self.n_threads)
         # One thread for products of matrices this small: BLAS waits for others actively, to the harm of all.
         with using_threads(threads), threadpool_limits(1, "blas"):
             learned = training.run(encoder, X, states, pairs)
-        model = training.model(encoder, learned)
+        model = training.model(encoder, learned, cuts)
         self._set_model(model)
         self.result_: Result | None = learned.solution.result
-        self.inference_status_: InferenceStatus | None = None
+        self.inference_status_ = None
+        self.score_error_ = None
         if learned.interrupted:
             raise KeyboardInterrupt(str(Status.INTERRUPTED))
         if not len(self.edges_):
-            why = f"the edge strength is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
+            why = f"the penalty λ is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
+            why += best_edge(learned, training.search, encoder.variables)
             none = len(encoder.variables) == 1 or (pairs is not None and not len(pairs))
             warnings.warn(
                 f"no edge was selected: {'there are no pairs to choose from' if none else why}; the graph is empty",
                 UserWarning,
                 stacklevel=2,
             )
+        if learned.refit is not None and learned.refit.concern:
+            warnings.warn(learned.refit.concern, UserWarning, stacklevel=2)
+        if self.verbose and learned.refit is not None:
+            print(f"weights by {learned.refit.by}", flush=True)
         result = self.result_
         if result is not None and not _done(result, learned.critical):
             advice = "; another `inference` or loss='pl' may help" if self.loss == "likelihood" else ""
@@ -233,6 +262,7 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         self.model_ = model
         self.classes_ = model.encoder.classes
         self.strength_ = record["strength"]
+        self.refit_ = record.get("refit")
         self.strength_path_ = [StructurePoint(*row) for row in record["path"]]
         p = len(model.encoder.classes)
         self.stability_ = {self._pair(edge // p, edge % p): share for edge, share in record["stability"]}
@@ -241,120 +271,6 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
         ends = self._encoder().structure.edges.tolist()
         edges = [(*self._pair(i, j), size) for (i, j), size in zip(ends, sizes, strict=True)]
         self.edges_: list[Edge] = sorted(edges, key=lambda edge: -abs(edge[2]))
-
-    def _pair(self, i: int, j: int) -> tuple[Any, Any]:
-        return self._name(i), self._name(j)
-
-    def _name(self, i: int) -> Any:
-        encoder = self._encoder()
-        return encoder.variables[i] if encoder.named else i
-
-    @property
-    def graph_(self) -> Any:
-        """The edges as a networkx graph with the attribute "weight"."""
-        try:
-            import networkx  # type: ignore[import-untyped]
-        except ImportError:
-            raise ParameterError("graph_ needs networkx: pip install 'crfkit[graphs]'; edges_ does not") from None
-        self._fitted()
-        graph = networkx.Graph()
-        graph.add_nodes_from(self._name(i) for i in range(len(self.classes_)))
-        graph.add_weighted_edges_from(self.edges_)
-        return graph
-
-    # --- prediction
-
-    def predict(self, X: Any = None) -> Any:
-        """Labels [samples, variables]. With inputs: the most probable labelling given X. Without: X is a table like Y,
-        and each variable is predicted from the others of its row."""
-        model, encoder = self._fitted(), self._encoder()
-        if encoder.features is not None:
-            data = encoder.encode(X)
-            return encoder.labels(model.best(data).labels, data, X)
-        states = np.stack([p.argmax(axis=1) for p in self._conditionals(X)], axis=1).astype(np.int32)
-        return encoder.labels(states.ravel(), encoder.encode(None, states), None)
-
-    def predict_marginals(self, X: Any = None) -> list[Floats]:
-        """[samples, labels] for each variable. With inputs: p(y_i | x). Without: p(y_i | the others of the row) for a
-        table like Y; p(y_i), a single row, for None."""
-        model, encoder = self._fitted(), self._encoder()
-        if encoder.features is None and X is not None:
-            return self._conditionals(X)
-        data = encoder.encode(X)
-        marginals = model.infer(data)
-        self.inference_status_ = marginals.status
-        return encoder.by_node(marginals.nodes, data, X)
-
-    def complete(self, Y: Any, X: Any = None) -> Any:
-        """Y with the labels that are missing (None, NaN) filled in: the most probable ones given all others."""
-        model, encoder = self._fitted(), self._encoder()
-        data = encoder.encode(X, Y)
-        found = model.best(data, encoder.encode_labels(Y, data, X))
-        return encoder.labels(found.labels, data, X)
-
-    def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None) -> Any:
-        """Labellings drawn from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
-
-        They are independent where the graph allows exact inference; else successive states of a Gibbs sampler.
-        """
-        model, encoder = self._fitted(), self._encoder()
-        data = encoder.encode(X)
-        drawn = encoder.labels(model.sample(data, int(n_samples), make_seed(random_state)), data, X)
-        return drawn if encoder.features is not None else drawn[:, 0]
-
-    def log_likelihood(self, Y: Any, X: Any = None) -> Floats:
-        """log p(y) of each row: exact where the graph allows (``inference_status_``), else a lower bound, by
-        tree-reweighted inference, and a warning; :meth:`log_likelihood_bounds` has both sides."""
-        lower, _ = self.log_likelihood_bounds(Y, X)
-        if self.inference_status_ is not InferenceStatus.EXACT:
-            warnings.warn(
-                "the graph is too dense for an exact log-likelihood: this is a lower bound, see log_likelihood_bounds",
-                UserWarning,
-                stacklevel=2,
-            )
-        return lower
-
-    def log_likelihood_bounds(self, Y: Any, X: Any = None) -> tuple[Floats, Floats]:
-        """(lower, upper) bound of log p(y) of each row, equal where the graph allows exact inference.
-
-        Tree-reweighted inference bounds log Z from above, mean field from below.
-        """
-        model, encoder = self._fitted(), self._encoder()
-        data = encoder.encode(X, Y)
-        states = encoder.encode_labels(Y, data, X)
-        if (states < 0).any():
-            raise DataError("a label is missing: complete() fills it in")
-        name = choose_engine(encoder.structure, max(encoder.n_states))
-        both = [name] if name in ("tree", "junction") else ["trw", "mean-field"]
-        found = [replace(model, inference=engine).log_likelihood(data, states) for engine in both]
-        self.inference_status_ = found[0][1].status
-        return found[0][0], found[-1][0]
-
-    def score(self, Y: Any, X: Any = None) -> float:
-        """The mean of :meth:`log_likelihood`."""
-        return float(np.mean(self.log_likelihood(Y, X)))
-
-    def _conditionals(self, Y: Any) -> list[Floats]:
-        """p(y_i | the others of the row)."""
-        encoder, model = self._encoder(), self._fitted()
-        if Y is None:
-            raise DataError(
-                "the field has no inputs: give a table like Y, and each variable is predicted from the others"
-            )
-        states: Ids = encoder.states(Y)
-        if (states < 0).any():
-            row, i = np.argwhere(states < 0)[0].tolist()
-            raise DataError(
-                f"no label at row {row}, column {encoder.variables[i]}; complete() fills in what is missing"
-            )
-        ones = np.ones(len(states))
-        ising = model.field.edge_form == "ising"
-        table = Observations(states, np.array(encoder.n_states, dtype=np.int32), None, ones, ising)
-        ends = encoder.structure.edges
-        if not len(states):
-            return [np.zeros((0, k)) for k in encoder.n_states]
-        loss = StructurePseudoLikelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])
-        return loss.at(np.asarray(model.w)).conditionals
 
     # --- files
 
@@ -398,4 +314,4 @@ class StructureLearner(NestedParameters, BaseEstimator):  # type: ignore[misc]
 
 
 def _print_step(step: PathStep) -> None:
-    print(f"strength {step.strength:.6g}  edges {step.n_edges}", flush=True)
+    print(f"penalty λ {step.strength:.6g}  edges {step.n_edges}", flush=True)

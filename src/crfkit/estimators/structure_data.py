@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,58 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.graph_inputs import check_own, split_inputs
 from crfkit.estimators.graph_labels import Labels
 from crfkit.estimators.graph_tables import TableEncoder, column_names, read_columns
+from crfkit.readers.tables import Table
 
 SHOWN = 5  # columns that a warning names
+MOST = 24  # different numbers that are taken for labels
+
+
+MISSING = ("drop", "error")
+
+
+def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
+    """Return the rows of Y, and of X, in which no label is missing; warns how many were dropped, or raises."""
+    names = column_names(Y, "y")
+    columns = read_columns(Y, names)
+    if not names or not len(columns[0][0]):
+        return Y, X
+    gaps = np.stack([~known for _, known in columns], axis=1)
+    if not gaps.any():
+        return Y, X
+    if missing == "error":
+        row, i = np.argwhere(gaps)[0].tolist()
+        raise DataError(
+            f"Y has no label at row {row}, column {names[i]}: fill it in, drop the row or the column, or give "
+            "missing='drop'"
+        )
+    kept = np.flatnonzero(~gaps.any(axis=1))
+    counts = gaps.sum(axis=0)
+    most = [f"{names[i]} ({counts[i]})" for i in np.argsort(-counts, kind="stable")[:SHOWN].tolist() if counts[i]]
+    where = f"missing labels are in the columns {', '.join(most)}{', …' if np.count_nonzero(counts) > SHOWN else ''}"
+    if not len(kept):
+        raise DataError(f"no row of Y has all labels; {where}: leave out the columns with most, or fill them in")
+    _warn(f"{len(gaps) - len(kept)} of {len(gaps)} rows have missing labels and were dropped; {where}")
+    for part in X if isinstance(X, tuple) else (X,):
+        if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != len(gaps):
+            raise DataError(f"X has {rows} rows, Y has {len(gaps)}")
+    if isinstance(X, tuple):
+        return take_rows(Y, kept), tuple(None if part is None else take_rows(part, kept) for part in X)
+    return take_rows(Y, kept), None if X is None else take_rows(X, kept)
+
+
+def take_rows(table: Any, rows: Any) -> Any:
+    """Return some rows of an array, a data frame, a table of a file or a list."""
+    if isinstance(table, Table):
+        return replace(table.rows(rows), values=[_whole(column[rows]) for column in table.values])
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    return table[rows] if hasattr(table, "shape") else [table[i] for i in rows.tolist()]
+
+
+def _whole(column: Any) -> Any:
+    """Numbers that were integers but for the missing ones are integers again."""
+    whole = column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all()
+    return column.astype(np.int64) if whole else column
 
 
 def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
@@ -30,11 +81,14 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
             raise DataError(f"Y has no label at row {row}, column {name}: fill it in, or drop the row or the column")
-        classes = np.unique(values)
-        if len(classes) > 2 and 2 * len(classes) > n:
+        classes = in_given_order(np.unique(values), Y, name)
+        if len(classes) > 2 and (2 * len(classes) > n or (len(classes) > MOST and classes.dtype.kind in "iuf")):
+            number = classes.dtype.kind in "iuf"
             raise DataError(
                 f"column {name} has {len(classes)} different values in {n} rows, too many to learn from: is it a "
-                "number or a name? Group its values, or leave it out"
+                "number or a name? "
+                + ("bins=5 (--bins 5) cuts numbers into groups of equal size; or give it" if number else "Group its")
+                + (" as an input, or leave it out" if number else " values, or leave it out")
             )
         found.append(classes)
     features, n_own = None, 0
@@ -63,6 +117,18 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
             "as well be to the other"
         )
     return encoder, states
+
+
+def in_given_order(classes: Labels, Y: Any, name: str) -> Labels:
+    """The labels of a column in the order of its categories, where a data frame says that they are ordered."""
+    kinds = getattr(Y, "dtypes", None)
+    if kinds is None or not hasattr(Y, "columns"):
+        return classes
+    kind = dict(zip(map(str, Y.columns), kinds, strict=True)).get(name)
+    if not getattr(kind, "ordered", False):
+        return classes
+    ranks = {label: k for k, label in enumerate(list(kind.categories))}  # type: ignore[union-attr]
+    return classes[np.argsort([ranks[label] for label in classes.tolist()], kind="stable")]
 
 
 def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:

@@ -126,7 +126,7 @@ class Search:
             most = {} if self.options.max_iterations is None else {"max_iterations": self.options.max_iterations}
             return ProximalNewton(tolerance if number else 1e-5, **most)  # type: ignore[arg-type]
         if method.startswith("grafting"):
-            # FISTA on tables of weights is slow at the end: a relative decrease of 1e-5 leaves weights .1 off.
+            # FISTA on tables of weights is slow at the end: its last steps decrease little and still move weights.
             fine = number and not rough and not loss.table.ising
             options = replace(self.options, tolerance=TABLES * given) if fine else self.options  # type: ignore[operator]
             return replace(options, solver=method).make_solver(select_unit=self.select_unit)

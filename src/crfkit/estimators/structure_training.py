@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,8 @@ from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import ParameterError, StopTraining
 from crfkit.estimators.graph_model import GraphModel, ready_engine
 from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.structure_final import REFITS, Refit, refit_weights
+from crfkit.estimators.structure_inputs import InputScaling
 from crfkit.estimators.structure_refit import Solution
 from crfkit.estimators.structure_search import METHODS, NORMS, PathStep, Search, least, within_an_error
 from crfkit.inference.engines import ENGINES
@@ -27,6 +30,7 @@ from crfkit.result import Status
 LOSSES = ("pl", "likelihood")
 BELOW = 0.75  # of the strength where an edge comes in, with which halves of the rows are asked for it
 RULES = ("path", "cv", "ebic", "stability")
+REFITTING = ("cv", "ebic", "stability")  # rules whose model has no shrinkage
 FORMS = ("auto", "ising", "full")
 
 
@@ -42,6 +46,9 @@ class Learned:
     critical: float
     entries: list[tuple[int, float]] = field(default_factory=list)  # (edge, strength), in order of entry into the path
     interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
+    refit: Refit | None = None  # how the weights of the chosen edges were made
+    method: str = ""  # by which the edges were chosen
+    scaling: InputScaling | None = None  # of the inputs that the weights are for
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class StructureTraining:
     edge_strength: Any = "ebic"
     form: str = "auto"
     threshold: float = 0.75
+    refit: str = "auto"
 
     def check(self) -> None:
         """Raises ParameterError where an option is out of range."""
@@ -64,6 +72,7 @@ class StructureTraining:
             ("loss", self.loss, LOSSES),
             ("group_norm", search.group_norm, tuple(NORMS)),
             ("form", self.form, FORMS),
+            ("refit", self.refit, REFITS),
             ("inference", self.inference, ("auto", *ENGINES)),
         ):
             if (isinstance(value, str) or what != "inference") and value not in names:
@@ -101,9 +110,10 @@ class StructureTraining:
                 f"form='ising' is for two labels; column {encoder.variables[i]} has {n_states[i]}: use form='full'"
             )
         ising = bool((n_states == 2).all()) and self.form != "full"
-        inputs, own = encoder.inputs(X)
+        inputs, own = dense_inputs(encoder, X)
         if inputs is not None:
-            inputs = inputs if isinstance(inputs, np.ndarray) else inputs.toarray()
+            inputs, own = InputScaling.of(inputs, own).apply(inputs, own)
+            assert inputs is not None
             inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
 
         def of(rows: Ints | None = None) -> Observations:
@@ -119,12 +129,41 @@ class StructureTraining:
             return StructurePseudoLikelihood(table, pairs)
         options = self.search.options
         name = learning_engine(table, pairs) if self.inference == "auto" else self.inference
+        if self.inference == "auto" and name != "junction":
+            warnings.warn(
+                "exact inference on the graph of all candidates is too expensive: edges are chosen by "
+                "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the "
+                "chosen edges are those of the likelihood where that is possible (refit='auto')",
+                UserWarning,
+                stacklevel=5,
+            )
+            return StructurePseudoLikelihood(table, pairs)
         graph, K = StructureLikelihood(table, pairs).graph, int(table.n_states.max())
         engine = ready_engine(name, graph, K, options.n_threads, options.seed)
         return StructureLikelihood(table, pairs, (), engine)
 
     def run(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
         """Chooses edges and weights."""
+        learned = self._refitted(self._selected(encoder, X, states, pairs))
+        inputs, own = dense_inputs(encoder, X)
+        return replace(learned, scaling=None if inputs is None else InputScaling.of(inputs, own))
+
+    def _refitted(self, learned: Learned) -> Learned:
+        """The chosen edges with the weights of the likelihood, where `refit` and the rule ask for that."""
+        rule, solution = self.edge_strength, learned.solution
+        wanted = self.refit == "likelihood" or (self.refit == "auto" and rule in REFITTING)
+        if not wanted or learned.interrupted:
+            by = "pseudo-likelihood" if self.loss == "pl" else "likelihood"
+            return replace(learned, refit=Refit(by if rule in REFITTING else f"penalised {by}"))
+        engine = solution.loss.engine if isinstance(solution.loss, StructureLikelihood) else None
+        own = engine if rule in REFITTING else None
+        try:
+            found, how = refit_weights(solution, self.search, self.refit, own)
+        except KeyboardInterrupt:
+            return replace(learned, interrupted=True)
+        return replace(learned, solution=found, refit=how, method=self.search.method_for(solution.loss))
+
+    def _selected(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
         table_of = self.tables(encoder, X, states)
         loss = self.make_loss(table_of(None), pairs)
         if isinstance(loss, StructurePseudoLikelihood):
@@ -188,12 +227,14 @@ class StructureTraining:
         kept = search.refits.joined(kept, whole, copies)
         return Learned(kept, step.strength, steps, chosen, shares, critical, entries, interrupted)
 
-    def model(self, encoder: TableEncoder, learned: Learned) -> GraphModel:
+    def model(self, encoder: TableEncoder, learned: Learned, cuts: dict[str, list[float]] | None = None) -> GraphModel:
         """A model of the edges that were chosen, in the order of their ends."""
         loss, w = in_order(learned.solution)
+        if learned.scaling is not None:
+            w = learned.scaling.original(w, loss.field, encoder.edge_inputs)
         fitted = replace(encoder, structure=loss.graph)
         result, options = learned.solution.result, self.search.options
-        record: dict[str, Any] = {"structure": self._record(learned)}
+        record: dict[str, Any] = {"structure": self._record(learned) | ({"bins": cuts} if cuts else {})}
         if result is not None:
             record |= {
                 "objective": result.objective,
@@ -208,13 +249,15 @@ class StructureTraining:
     def _record(self, learned: Learned) -> dict[str, Any]:
         rule = self.edge_strength if isinstance(self.edge_strength, str) else None
         return {
-            "method": self.search.method_for(learned.solution.loss),
+            "method": learned.method or self.search.method_for(learned.solution.loss),
             "loss": self.loss,
             "rule": rule,
             "strength": float(learned.strength),
             "critical_strength": float(learned.critical),
             "path": [[s.strength, s.n_edges, s.score, s.error] for s in learned.steps],
             "chosen": learned.chosen,
+            "refit": None if learned.refit is None else learned.refit.record(),
+            **({} if learned.scaling is None else {"input_scales": learned.scaling.record()}),
             "stability": [[edge, share] for edge, share in learned.stability.items()],
             "entries": [[edge, strength] for edge, strength in learned.entries],
         }
@@ -233,6 +276,12 @@ def _gathered(path: Iterator[PathStep]) -> tuple[list[PathStep], bool]:
             raise
         return steps, True
     return steps, False
+
+
+def dense_inputs(encoder: TableEncoder, X: Any) -> tuple[Floats | None, Floats | None]:
+    """(the features of rows as a dense matrix, those of variables)."""
+    inputs, own = encoder.inputs(X)
+    return inputs if inputs is None or isinstance(inputs, np.ndarray) else inputs.toarray(), own
 
 
 def without_columns(loss: EdgeLoss, copies: Ints) -> Any:
@@ -264,25 +313,6 @@ def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:
     loss, w = solution.loss, solution.w
     order = np.argsort(loss.block_index, kind="stable")  # nodes, −1, stay in front
     return loss.with_active(np.sort(loss.active_ids)), w[order]
-
-
-def edge_sizes(model: GraphModel) -> Floats:
-    """[E] the coupling of an Ising edge with its sign; else the length of its weights, free of what nodes could say.
-
-    A table is centred by its rows and columns first: T − row means − column means + mean.
-    """
-    _, edges = model.field.unpack(model.w)  # [E, B, F]
-    if model.field.edge_form == "ising":
-        flat = edges[:, 0, :]
-        return np.array(flat[:, 0] if flat.shape[1] == 1 else np.linalg.norm(flat, axis=1))
-    K = model.field.max_states
-    sizes = np.zeros(len(edges))
-    ends: Any = model.field.n_states[model.field.edge_ends] if model.field.edge_ends is not None else []
-    for e, (first, second) in enumerate(ends):
-        T = edges[e].reshape(K, K, -1)[:first, :second]
-        T = T - T.mean(axis=0, keepdims=True) - T.mean(axis=1, keepdims=True) + T.mean(axis=(0, 1), keepdims=True)
-        sizes[e] = np.linalg.norm(T)
-    return sizes
 
 
 def _number(name: str, value: Any, least: float, most: float = math.inf) -> None:

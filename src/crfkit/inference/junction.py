@@ -106,6 +106,10 @@ class Junction:
         entries: int = int(n_states) ** (order.width + 1)
         return entries
 
+    def entries(self, graph: Graph, n_states: int) -> float:
+        """Return the entries of all tables of the graph that has most; for graphs that fit."""
+        return float(self._order(graph, n_states, BUDGET).most_entries(n_states)[1])
+
     # --- plans
 
     def _plan(self, potentials: Potentials) -> _core.JunctionPlan:

@@ -149,9 +149,10 @@ class StructureLikelihood(EdgeLoss):
 
 
 def learning_engine(table: Observations, pairs: ArrayLike | None = None) -> str:
-    """What "auto" is for a graph that grows: exact if all candidates together allow that, else "trw".
+    """Return what "auto" is for a graph that grows: exact if all candidates together allow that, else "trw".
 
-    One engine for all graphs, so that there is one objective.
+    One engine for all graphs, so that there is one objective. StructureLearner uses the pseudo-likelihood instead of
+    "trw", which finds clearly worse graphs.
     """
     p = table.n_variables
     graph = Graph.complete(p) if pairs is None else Graph(p, np.asarray(pairs, dtype=np.int32).reshape(-1, 2))

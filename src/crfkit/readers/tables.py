@@ -1,6 +1,7 @@
 """Tables of numbers and text: CSV (comma, semicolon or tab) and ARFF, also packed as .gz.
 
-UTF-8 with or without BOM, any line end. An empty cell, "?" and "nan" are missing values.
+UTF-8 with or without BOM, any line end. Cells that stand for missing values are those of :data:`MISSING`, unless `na`
+names others.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +24,7 @@ from crfkit.readers.arff import read_arff
 from crfkit.readers.columns import read_chunks
 
 Column = NDArray[Any]
-MISSING = frozenset({"", "?"})
+MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,13 @@ class Table:
         """Some of the columns."""
         columns, values = [self.columns[i] for i in ids], [self.values[i] for i in ids]
         return Table(columns, values, self.path, self.lines, self.n_rows, self.header)
+
+    def rows(self, ids: Any) -> Table:
+        """Some of the rows."""
+        lines = self.lines[ids] if len(self.lines) else self.lines
+        values = [column[ids] for column in self.values]
+        n = len(values[0]) if values else len(np.arange(self.n_rows)[ids])
+        return Table(self.columns, values, self.path, lines, n, self.header)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -103,11 +112,14 @@ class Table:
                     raise DataError(f"column {name!r} is {value}", self.path, int(self.lines[row]))
 
 
-def read_table(path: str | Path, header: bool | None = None, prefix: str = "x") -> Table:
+def read_table(
+    path: str | Path, header: bool | None = None, prefix: str = "x", na: Collection[str] | None = None
+) -> Table:
     """Reads a table: ARFF by its name (.arff) or its first word (@relation), else CSV.
 
     The first line of a CSV file is a header if `header`; None: if none of its cells is a number, or if one stands above
-    numbers only. Without a header the columns are named x1, x2, …
+    numbers only. Without a header the columns are named x1, x2, … Cells in `na` are missing values; None: those of
+    MISSING. An empty cell always is one.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -127,18 +139,20 @@ def read_table(path: str | Path, header: bool | None = None, prefix: str = "x") 
         twice = next(name for name in names if names.count(name) > 1)
         hint = "; if the first line is data, give --no-header (header=False)" if named else ""
         raise DataError(f"two columns have the name {twice!r}{hint}", path)
-    columns = [make_column(list(column)) for column in zip(*cells, strict=True)] or [make_column([]) for _ in names]
+    gaps = MISSING if na is None else frozenset({"", *na})
+    columns = [make_column(list(column), gaps) for column in zip(*cells, strict=True)]
+    columns = columns or [make_column([]) for _ in names]
     return Table(names, columns, path, np.array(lines, dtype=np.int64), len(lines), named)
 
 
-def make_column(cells: list[str]) -> Column:
-    """Integers, doubles or objects, whichever the cells are."""
-    gaps = not MISSING.isdisjoint(cells)
-    text = np.array(["nan" if cell in MISSING else cell for cell in cells] if gaps else cells, dtype=str)
+def make_column(cells: list[str], missing: frozenset[str] = MISSING) -> Column:
+    """Return integers, doubles or objects, whichever the cells are; NaN or None where a cell is in `missing`."""
+    gaps = not missing.isdisjoint(cells)
+    text = np.array(["nan" if cell in missing else cell for cell in cells] if gaps else cells, dtype=str)
     for kind in (np.int64, np.float64):
         with suppress(ValueError, OverflowError):
             return text.astype(kind)
-    return np.array([None if cell in MISSING else cell for cell in cells], dtype=object)
+    return np.array([None if cell in missing else cell for cell in cells], dtype=object)
 
 
 def _text(path: str | Path) -> str:
@@ -190,10 +204,16 @@ def _count(line: str, mark: str) -> int:
 
 def _is_header(rows: list[list[str]]) -> bool:
     first = rows[0]
-    text = [j for j, cell in enumerate(first) if cell not in MISSING and _number(cell) is None]
+    text = [j for j, cell in enumerate(first) if cell not in ("", "?") and _number(cell) is None]
     if len(text) == len(first):
         return True
-    return any(len(rows) > 1 and all(_number(row[j]) is not None for row in rows[1:]) for j in text)
+    return any(_numeric([row[j] for row in rows[1:]]) for j in text)
+
+
+def _numeric(cells: list[str]) -> bool:
+    """Whether there are numbers, and nothing else but missing values."""
+    known = [cell for cell in cells if cell not in MISSING]
+    return bool(known) and all(_number(cell) is not None for cell in known)
 
 
 def _number(cell: str) -> float | None:

@@ -1,0 +1,46 @@
+"""What `crfkit graph predict` makes of a table for a model of learnt structure: the cells that it holds are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError
+from crfkit.estimators.graph_model import GraphModel
+from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.structure_bins import apply_cuts
+from crfkit.readers.tables import Table
+
+
+def is_structure(model: GraphModel) -> bool:
+    """Whether a model was learnt by `crfkit structure` and has no inputs: all it can use is the table itself."""
+    encoder = model.encoder
+    return isinstance(encoder, TableEncoder) and encoder.features is None and "structure" in model.training
+
+
+def given_labels(model: GraphModel, source: Table) -> Table:
+    """The variables of the model in a table; columns that it lacks are missing throughout."""
+    encoder: Any = model.encoder
+    if not any(name in source.places for name in encoder.variables):
+        shown = ", ".join(encoder.variables[:6]) + (", …" if len(encoder.variables) > 6 else "")
+        raise DataError(f"the table has none of the columns of the model, which are {shown}", source.path)
+    empty = np.full(len(source), None, dtype=object)
+    values = [source.values[source.places[v]] if v in source.places else empty for v in encoder.variables]
+    table = replace(source, columns=list(encoder.variables), values=values)
+    record: Any = model.training["structure"]
+    cut = apply_cuts(table, record.get("bins") or {})
+    return replace(table, values=cut.values)
+
+
+def from_the_others(model: GraphModel, states: Ids) -> list[Floats]:
+    """[rows, labels] for each variable: p(variable | the others of the row)."""
+    from crfkit.estimators.structure import StructureLearner
+
+    learner = StructureLearner()
+    learner._set_model(model)
+    encoder: Any = model.encoder
+    data = encoder.encode(None, states)
+    return learner.predict_marginals(Table(encoder.variables, list(encoder.labels(states.ravel(), data, None).T)))

@@ -1,0 +1,161 @@
+"""What a learnt field predicts: labels, marginals, samples, how probable rows are."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.observations import Observations
+from crfkit.data.sequences import Floats, Ids
+from crfkit.errors import DataError
+from crfkit.estimators.graph_model import GraphModel
+from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.estimators.solver_options import make_seed
+from crfkit.estimators.structure_bins import apply_cuts
+from crfkit.estimators.structure_scores import Scored, best_inference, score_rows
+from crfkit.inference.engines import choose_engine
+from crfkit.inference.marginals import InferenceStatus
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+
+UNCERTAIN = 0.05  # standard error of a score that is worth a warning
+
+
+class PredictionMixin:
+    """Methods of StructureLearner."""
+
+    inference_status_: InferenceStatus | None
+    score_error_: float | None
+
+    def _fitted(self) -> GraphModel:
+        raise NotImplementedError
+
+    def _encoder(self) -> TableEncoder:
+        raise NotImplementedError
+
+    def _grouped(self, Y: Any) -> Any:
+        """Y with the groups of numbers that training has made (`bins`)."""
+        record: Any = self._fitted().training["structure"]
+        return apply_cuts(Y, record.get("bins") or {})
+
+    def predict(self, X: Any = None) -> Any:
+        """Labels [samples, variables]. With inputs: the most probable labelling given X. Without: X is a table like Y,
+        and each variable is predicted from the others of its row."""
+        model, encoder = self._fitted(), self._encoder()
+        if encoder.features is not None:
+            data = encoder.encode(X)
+            return encoder.labels(model.best(data).labels, data, X)
+        states = np.stack([p.argmax(axis=1) for p in self._conditionals(X)], axis=1).astype(np.int32)
+        return encoder.labels(states.ravel(), encoder.encode(None, states), None)
+
+    def predict_marginals(self, X: Any = None) -> list[Floats]:
+        """[samples, labels] for each variable. With inputs: p(y_i | x). Without: p(y_i | the others of the row) for a
+        table like Y; p(y_i), a single row, for None.
+
+        ``inference="auto"`` is exact where the graph allows, else by sampling.
+        """
+        model, encoder = self._fitted(), self._encoder()
+        if encoder.features is None and X is not None:
+            return self._conditionals(X)
+        data = encoder.encode(X)
+        marginals = replace(model, inference=best_inference(model)).infer(data)
+        self.inference_status_ = marginals.status
+        return encoder.by_node(marginals.nodes, data, X)
+
+    def complete(self, Y: Any, X: Any = None) -> Any:
+        """Y with the labels that are missing (None, NaN) filled in: the most probable ones given all others."""
+        model, encoder = self._fitted(), self._encoder()
+        Y = self._grouped(Y)
+        data = encoder.encode(X, Y)
+        found = model.best(data, encoder.encode_labels(Y, data, X))
+        return encoder.labels(found.labels, data, X)
+
+    def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None) -> Any:
+        """Labellings drawn from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
+
+        They are independent where the graph allows exact inference; else particles that are carried from independent
+        variables to the field, or with inputs successive states of a Gibbs sampler.
+        """
+        model, encoder = self._fitted(), self._encoder()
+        data = encoder.encode(X)
+        ready = replace(model, inference=best_inference(model))
+        drawn = encoder.labels(ready.sample(data, int(n_samples), make_seed(random_state)), data, X)
+        return drawn if encoder.features is not None else drawn[:, 0]
+
+    def log_likelihood(self, Y: Any, X: Any = None) -> Floats:
+        """log p(y) of each row, as `inference` computes it.
+
+        "auto" is exact where the graph allows it (``inference_status_``), else an estimate by annealed particles with
+        enough of them that the standard error of the mean, ``score_error_``, is about .02. An engine that was named is
+        used: "trw" gives a lower bound, "mean-field" an upper bound, "bp" an approximation, each with a warning.
+        """
+        return self._scored(Y, X).rows
+
+    def score(self, Y: Any, X: Any = None) -> float:
+        """The mean of :meth:`log_likelihood`; ``score_error_`` is its standard error where it is sampled."""
+        return float(np.mean(self._scored(Y, X).rows))
+
+    def _scored(self, Y: Any, X: Any) -> Scored:
+        model, encoder = self._fitted(), self._encoder()
+        Y = self._grouped(Y)
+        data = encoder.encode(X, Y)
+        states = encoder.encode_labels(Y, data, X)
+        if (states < 0).any():
+            raise DataError("a label is missing: complete() fills it in")
+        found = score_rows(model, data, states)
+        self.inference_status_, self.score_error_ = found.status, found.error
+        if found.status is not InferenceStatus.EXACT and found.error is None:
+            warnings.warn(
+                f"the log-likelihood is {found.kind}; inference='auto' is exact or sampled with its error",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif found.error is not None and not found.error <= UNCERTAIN:
+            warnings.warn(
+                f"the log-likelihood is an estimate with a standard error of {found.error:.2g}: the field has parts "
+                "that samples hardly pass between",
+                UserWarning,
+                stacklevel=3,
+            )
+        return found
+
+    def log_likelihood_bounds(self, Y: Any, X: Any = None) -> tuple[Floats, Floats]:
+        """(lower, upper) bound of log p(y) of each row, equal where the graph allows exact inference.
+
+        Tree-reweighted inference bounds log Z from above, mean field from below.
+        """
+        model, encoder = self._fitted(), self._encoder()
+        Y = self._grouped(Y)
+        data = encoder.encode(X, Y)
+        states = encoder.encode_labels(Y, data, X)
+        if (states < 0).any():
+            raise DataError("a label is missing: complete() fills it in")
+        name = choose_engine(encoder.structure, max(encoder.n_states))
+        both = [name] if name in ("tree", "junction") else ["trw", "mean-field"]
+        found = [replace(model, inference=engine).log_likelihood(data, states) for engine in both]
+        self.inference_status_ = found[0][1].status
+        return found[0][0], found[-1][0]
+
+    def _conditionals(self, Y: Any) -> list[Floats]:
+        """p(y_i | the others of the row)."""
+        encoder, model = self._encoder(), self._fitted()
+        if Y is None:
+            raise DataError(
+                "the field has no inputs: give a table like Y, and each variable is predicted from the others"
+            )
+        states: Ids = encoder.states(self._grouped(Y))
+        if (states < 0).any():
+            row, i = np.argwhere(states < 0)[0].tolist()
+            raise DataError(
+                f"no label at row {row}, column {encoder.variables[i]}; complete() fills in what is missing"
+            )
+        ones = np.ones(len(states))
+        ising = model.field.edge_form == "ising"
+        table = Observations(states, np.array(encoder.n_states, dtype=np.int32), None, ones, ising)
+        ends = encoder.structure.edges
+        if not len(states):
+            return [np.zeros((0, k)) for k in encoder.n_states]
+        loss = StructurePseudoLikelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])
+        return loss.at(np.asarray(model.w)).conditionals

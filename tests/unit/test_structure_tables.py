@@ -1,0 +1,157 @@
+"""Tables as people have them: missing cells, numbers, ordered columns; what is said where nothing was found."""
+
+import numpy as np
+import pytest
+from structure_cases import planted
+
+from crfkit import StructureLearner
+from crfkit.errors import DataError, ParameterError
+from crfkit.readers.tables import read_table
+
+
+@pytest.fixture(scope="module")
+def small():
+    return planted(0)[0]
+
+
+def test_cells_that_stand_for_missing_values(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\nyes,1,x\nNA,0,null\nno,NaN,y\nN/A,?,\n")
+    table = read_table(path)
+    assert [column.tolist() for column in table.values[::2]] == [["yes", None, "no", None], ["x", None, "y", None]]
+    np.testing.assert_array_equal(table.values[1], [1, 0, np.nan, np.nan])
+    other = read_table(path, na=["null", "?", "NaN"])
+    assert other.values[0].tolist() == ["yes", "NA", "no", "N/A"]
+    assert other.values[2].tolist() == ["x", None, "y", None]
+
+
+def test_incomplete_rows_are_dropped_and_counted(small):
+    Y = small.astype(object)
+    rng = np.random.default_rng(0)
+    holes = rng.random(Y.shape) < 0.01
+    Y[holes] = None
+    kept = ~holes.any(axis=1)
+    message = rf"{np.count_nonzero(~kept)} of 1000 rows have missing labels and were dropped.*y\d \(\d+\)"
+    with pytest.warns(UserWarning, match=message):
+        found = StructureLearner().fit(Y)
+    whole = StructureLearner().fit(small[kept])
+    assert [e[:2] for e in found.edges_] == [e[:2] for e in whole.edges_]
+    np.testing.assert_array_equal(found.model_.w, whole.model_.w)
+    assert all(len(c) == 2 for c in found.classes_)
+    X = rng.normal(size=(1000, 2))
+    with pytest.warns(UserWarning, match="were dropped"):
+        given = StructureLearner(edge_strength=50.0).fit(Y, X)
+    np.testing.assert_array_equal(
+        given.model_.w, StructureLearner(edge_strength=50.0).fit(small[kept], X[kept]).model_.w
+    )
+    Y[:, 0] = None
+    with pytest.raises(DataError, match=r"no row of Y has all labels.*y0 \(1000\)"):
+        StructureLearner().fit(Y)
+    with pytest.raises(ParameterError, match="unknown missing"):
+        StructureLearner(missing="fill").fit(small)
+
+
+def test_numbers_are_refused_or_cut(small):
+    rng = np.random.default_rng(0)
+    income = np.round(np.exp(rng.normal(10, 1, 1000)), -2) * (1 + 2 * small[:, 0])
+    Y = np.column_stack([small[:, :3], income])
+    with pytest.raises(DataError, match=r"column y3 has \d+ different values.*bins=5 \(--bins 5\)"):
+        StructureLearner().fit(Y)
+    found = StructureLearner(bins=4).fit(Y)
+    assert found.classes_[3].tolist()[0].startswith("1: < ")
+    assert len(found.classes_[3]) == 4
+    assert (0, 3) in {e[:2] for e in found.edges_}
+    assert found.predict(Y[:5]).shape == (5, 4)
+    assert np.isfinite(found.score(Y))
+    holes = Y.astype(object)
+    holes[:, 0] = None
+    assert (found.complete(holes)[:, 0].astype(float) == Y[:, 0]).mean() > 0.6
+    for bad in (1, 2.5, True):
+        with pytest.raises(ParameterError, match="bins must be"):
+            StructureLearner(bins=bad).fit(Y)
+
+
+def test_files_keep_the_groups_of_numbers(tmp_path, small):
+    Y = np.column_stack([small[:, :2], np.random.default_rng(0).normal(size=1000) + 2 * small[:, 0]])
+    found = StructureLearner(bins=3).fit(Y)
+    found.save(tmp_path / "m.crf")
+    assert StructureLearner.load(tmp_path / "m.crf").score(Y) == found.score(Y)
+
+
+def test_inputs_of_any_scale_give_the_same_field():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    Y = (X @ [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]] + rng.normal(size=(400, 3)) > 0).astype(int)
+    Y[:, 2] = np.where(rng.random(400) < 0.7, Y[:, 1], Y[:, 2])
+    one = StructureLearner(edge_strength=10.0, tolerance=1e-9).fit(Y, X)
+    other = StructureLearner(edge_strength=10.0, tolerance=1e-9).fit(Y, X * [1000.0, 0.01] + [5000.0, 3.0])
+    assert {e[:2] for e in one.edges_} == {e[:2] for e in other.edges_}
+    np.testing.assert_allclose(
+        other.log_likelihood(Y, X * [1000.0, 0.01] + [5000.0, 3.0]), one.log_likelihood(Y, X), atol=1e-3
+    )
+    for key, value in one.node_weights_.items():
+        if key[1] == "x0":
+            assert other.node_weights_[key] * 1000 == pytest.approx(value, abs=1e-3)
+
+
+# --- what is said
+
+
+def test_an_empty_graph_names_the_best_edge():
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (300, 4))
+    Y[:, 3] = np.where(rng.random(300) < 0.08, Y[:, 1], Y[:, 3])
+    with pytest.warns(UserWarning, match=r"best edge is y\d – y\d: it gains [\d.]+ .* price is [\d.]+; a smaller"):
+        StructureLearner().fit(Y)
+
+
+def test_approximate_likelihoods_say_what_they_are():
+    Y, _ = planted(0, p=5, n_edges=4, rows=200)
+    with pytest.warns(UserWarning, match="loss='likelihood' by trw is a bound"):
+        StructureLearner(loss="likelihood", inference="trw", edge_strength=20.0).fit(Y)
+
+
+def test_auto_is_exact_or_pseudo_likelihood():
+    Y, _ = planted(0, p=30, n_edges=30, rows=300)
+    with pytest.warns(UserWarning, match="chosen by pseudo-likelihood instead"):
+        found = StructureLearner(loss="likelihood", edge_strength=40.0).fit(Y)
+    plain = StructureLearner(edge_strength=40.0).fit(Y)
+    np.testing.assert_allclose(found.model_.w, plain.model_.w)
+
+
+class Frame:
+    """What is used of a pandas data frame with ordered categories."""
+
+    class Ordered:
+        ordered = True
+        categories = ("never", "sometimes", "often", "always")
+
+    class Plain:
+        ordered = False
+
+    def __init__(self, values):
+        self.values = values
+        self.columns = ["how often", "other"]
+        self.dtypes = [self.Ordered(), self.Plain()]
+
+    def to_numpy(self):
+        return self.values
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_ordered_categories_keep_their_order(tmp_path):
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 4, 500)
+    other = np.where(level + rng.normal(size=500) > 1.5, "yes", "no")
+    values = np.column_stack([np.array(Frame.Ordered.categories)[level], other]).astype(object)
+    found = StructureLearner().fit(Frame(values))
+    assert found.classes_[0].tolist() == list(Frame.Ordered.categories)
+    assert [e[:2] for e in found.edges_] == [("how often", "other")]
+    slopes = [found.edge_weights_[("how often", "other"), "intercept", (c, "yes")] for c in Frame.Ordered.categories]
+    assert slopes == sorted(slopes)
+    found.save(tmp_path / "m.crf")
+    again = StructureLearner.load(tmp_path / "m.crf")
+    assert again.edge_weights_ == found.edge_weights_
+    assert (again.predict(Frame(values)) == found.predict(Frame(values))).all()
