@@ -239,7 +239,7 @@ def test_train_names_what_is_wrong(folders, fails):
         (("--features", "hog"), "features must be"),
         (("--features", ""), "no features"),
         (("--inference", "magic"), "unknown inference 'magic'"),
-        (("--loss", "hinge"), "unknown loss 'hinge'"),
+        (("--loss", "magic"), "unknown loss 'magic'"),
         (("--solver", "magic"), "unknown solver 'magic'"),
         (("--l1", "-1"), "the strength of L1"),
         (("--strengths", "a,b"), "--strengths must be numbers"),

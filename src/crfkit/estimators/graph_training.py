@@ -156,7 +156,7 @@ class GraphTraining:
                 and self.announce is not None
                 and not isinstance(encoder, TableEncoder)
             ):
-                note = over_smoothed(model, inputs, states)
+                note = over_smoothed(model, inputs, states if inputs.labels is None else inputs.labels)
                 if note:
                     self.announce(note)
             return model, result, last_inference(loss, result.w)

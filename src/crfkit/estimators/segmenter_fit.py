@@ -50,8 +50,10 @@ class BlockTraining:
             if late:
                 raise StopTraining
 
+        # Strong edges are not announced: the segmenter chooses their penalty, and a penalty that is given is taken.
+        training = replace(self.crf._training(), announce=None)
         with naming_images(self.names):
-            self.crf._fit(self.crf._training(), self.encoder, self.X, self.ids, None, [*self.callbacks, in_time])
+            self.crf._fit(training, self.encoder, self.X, self.ids, None, [*self.callbacks, in_time])
         if late:
             self.crf.result_ = replace(self.crf.result_, status=Status.TIME_LIMIT)
 
