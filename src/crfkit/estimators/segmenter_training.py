@@ -35,6 +35,8 @@ class BlockEncoder(GridEncoder):
     edge_mean: Any = 0.0  # [F]
     known_only: bool = False  # leave out blocks without a label, and their edges
 
+    noun = "graph"  # in errors; the segmenter puts the name of the image in its place
+
     def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
         parts, begin = [], 0
         for image in X:
