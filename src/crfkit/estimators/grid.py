@@ -38,6 +38,8 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         ends (two arrays [edges, F]) and, if it takes a third argument, of the steps between them (an array [edges, 2]
         of rows and columns, [edges, 3] in volumes). It returns an array [edges] or [edges, features] and should be
         symmetric in the ends
+    node_features : numbers of the features (the last axis of X) that nodes have; None for all. Edges always see all, so
+        that others can be for edges only
     node_form : "full", "reference" or "ising"
     edge_form : "potts", "ising", "symmetric", "full", …
     intercept : whether to put a one before the features of nodes and of edges
@@ -82,6 +84,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         verbose: int = 0,
         warm_start: bool = False,
+        node_features: Sequence[int] | None = None,
     ) -> None:
         self.neighbours = neighbours
         self.edge_features = edge_features
@@ -102,6 +105,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
+        self.node_features = node_features
 
     def fit(
         self,
@@ -116,7 +120,9 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         """
         training = self._training()
         with naming_images():
-            encoder, states = GridEncoder.learn_images(X, Y, self.intercept, self.neighbours, self.edge_features)
+            encoder, states = GridEncoder.learn_images(
+                X, Y, self.intercept, self.neighbours, self.edge_features, self.node_features
+            )
             return self._fit(training, encoder, X, states, sample_weight, callbacks)
 
     def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
@@ -138,6 +144,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         crf = cls(
             neighbours=encoder.neighbours,
             edge_features=encoder.edges,
+            node_features=encoder.channels,
             inference=model.inference,
             node_form=model.field.node_form,
             edge_form=model.field.edge_form,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class GridEncoder(SampleEncoder):
 
     neighbours: int = 4
     edges: EdgeFeatures = "difference"
+    channels: tuple[int, ...] | None = None  # of the images, that nodes have as features; None: all
+    n_channels: int | None = None  # of the images, where nodes do not have all
 
     kind = "grid"
     noun = "image"
@@ -35,7 +37,7 @@ class GridEncoder(SampleEncoder):
 
     @classmethod
     def learn_images(
-        cls, X: Any, Y: Any, intercept: bool, neighbours: int, edges: EdgeFeatures
+        cls, X: Any, Y: Any, intercept: bool, neighbours: int, edges: EdgeFeatures, channels: Any = None
     ) -> tuple[GridEncoder, Ids]:
         """(the encoder for a training set, the states [n] of its pixels)."""
         check_options(neighbours, edges)
@@ -49,6 +51,9 @@ class GridEncoder(SampleEncoder):
         zeros, step = np.zeros((1, width)), np.eye(AXES[neighbours])[-1:]
         edge_width = None if edges is None else _edge_values(edges, zeros, zeros, step).shape[1]
         made = cls(classes, width, edge_width, bool(intercept), True, int(neighbours), edges)
+        if channels is not None:
+            chosen = check_channels(channels, width)
+            made = replace(made, n_features=len(chosen), channels=chosen, n_channels=width)
         return made, to_states(values, known, classes, "Y")
 
     def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
@@ -74,7 +79,16 @@ class GridEncoder(SampleEncoder):
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata, tensors = super().parts()
         edges = "callable" if callable(self.edges) else self.edges
-        return {**metadata, "neighbours": self.neighbours, "edge_features": edges}, tensors
+        metadata = {**metadata, "neighbours": self.neighbours, "edge_features": edges}
+        if self.channels is not None:
+            metadata |= {"node_channels": list(self.channels), "n_channels": self.n_channels}
+        return metadata, tensors
+
+    def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
+        """Of a channel, its number in the image."""
+        if self.channels is None or feature < self.intercept:
+            return super().node_name(variable, feature)
+        return (f"x{self.channels[feature - self.intercept]}",)
 
     @classmethod
     def from_parts(cls, contents: Contents) -> GridEncoder:
@@ -82,7 +96,17 @@ class GridEncoder(SampleEncoder):
         edges = contents.entry("edge_features", str, type(None))
         if neighbours not in AXES or edges not in ("difference", "callable", None):
             raise ModelFileError(f"{neighbours} neighbours, edge features {edges!r}: not a grid of this version")
-        return cls(**cls._entries(contents), neighbours=neighbours, edges=edges)
+        made = cls(**cls._entries(contents), neighbours=neighbours, edges=edges)
+        if "node_channels" not in contents.metadata:
+            return made
+        try:
+            n_channels = contents.entry("n_channels", int)
+            chosen = check_channels(contents.entry("node_channels", list), n_channels)
+        except ParameterError as error:
+            raise ModelFileError(f"inconsistent model: {error}") from None
+        if len(chosen) != made.n_features:
+            raise ModelFileError(f"inconsistent model: {len(chosen)} channels for {made.n_features} features of nodes")
+        return replace(made, channels=chosen, n_channels=n_channels)
 
     def _samples(self, X: Any) -> list[GraphSample]:
         if self.edges == "callable":
@@ -90,13 +114,16 @@ class GridEncoder(SampleEncoder):
                 "the model's edge features were a function: GridCRF.load(path, edge_features=function)"
             )
         samples = []
-        for image in read_images(X, self.neighbours):
+        for g, image in enumerate(read_images(X, self.neighbours)):
+            if self.n_channels is not None and image.shape[-1] != self.n_channels:
+                raise DataError(f"image {g} has {image.shape[-1]} features; expected {self.n_channels}")
             graph = Graph.grid(image.shape[:-1], self.neighbours)
             features = image.reshape(_count(image), image.shape[-1])
             i, j = graph.edges.T
             steps = _offsets(graph, image.shape[:-1])
             values = None if self.edges is None else _edge_values(self.edges, features[i], features[j], steps)
-            samples.append(GraphSample(features, graph, values))
+            of_nodes = features if self.channels is None else features[:, list(self.channels)]
+            samples.append(GraphSample(of_nodes, graph, values))
         return samples
 
 
@@ -105,6 +132,16 @@ def check_options(neighbours: Any, edges: Any) -> None:
         raise ParameterError(f"neighbours must be 4 or 8 (images), 6 or 26 (volumes), not {neighbours!r}")
     if edges is not None and not callable(edges) and edges != "difference":
         raise ParameterError(f"edge_features must be 'difference', None or a function of both ends, not {edges!r}")
+
+
+def check_channels(given: Any, width: int) -> tuple[int, ...]:
+    """Return the numbers of channels of images with so many; raise unless they are distinct and exist."""
+    numbers = np.asarray(given)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
+        raise ParameterError(f"node_features must be None or numbers of features such as [0, 2], not {given!r}")
+    if numbers.min() < 0 or numbers.max() >= width or len(set(numbers.tolist())) < len(numbers):
+        raise ParameterError(f"node_features must be distinct numbers from 0 to {width - 1}, not {given!r}")
+    return tuple(numbers.tolist())
 
 
 def read_images(X: Any, neighbours: int) -> list[Floats]:

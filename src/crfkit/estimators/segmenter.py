@@ -209,7 +209,7 @@ class ImageSegmenter(PenaltySearch):
         edge_mean = self._edge_mean(X)
         width = len(features.names)
         known_only = self.loss not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states)
-        encoder = BlockEncoder(classes, width, width, True, True, 4, "difference", edge_mean, known_only)
+        encoder = BlockEncoder(classes, width, width, True, True, 4, edge_mean=edge_mean, known_only=known_only)
         forms = self._forms(len(classes))
         crf = self._field(*forms)
         crf.inference = self._training_engine(max((x.shape[:2] for x in X), key=np.prod), len(X), len(classes))
