@@ -30,6 +30,7 @@ REFITS = ("auto", "likelihood", "pl")
 RATE = 2e-7  # seconds per entry of the tables of a junction tree, for an evaluation of the likelihood
 EVALUATIONS = 40  # of a refit
 PATIENCE = 60.0  # seconds that "auto" spends on exact inference
+SAMPLED = 150  # variables up to which "auto" estimates the likelihood by particles: a minute or so
 ROWS = 200  # with inputs, of which marginals are compared
 OFF = 0.1  # difference of a marginal from the data's that is worth a warning
 
@@ -77,7 +78,8 @@ def refit_weights(
 ) -> tuple[Solution, Refit]:
     """Return the edges of a solution with the weights of the likelihood, and how they were found.
 
-    `how`: "auto" is exact within a minute, else sampled; "likelihood" is exact if memory allows it. `engine`, where it
+    `how`: "auto" is exact within a minute, else sampled, but for graphs so large that sampling takes minutes, too;
+    "likelihood" is exact if memory allows it, else sampled. `engine`, where it
     is exact, is the one that the solution's own loss used: nothing is left to do.
     """
     loss = solution.loss
@@ -89,6 +91,8 @@ def refit_weights(
         return found, Refit("exact likelihood")
     if loss.table.has_inputs:
         return solution, Refit("pseudo-likelihood", _mismatch_given_inputs(solution, search.options.seed))
+    if how == "auto" and loss.table.n_variables > SAMPLED:
+        return solution, Refit("pseudo-likelihood", _mismatch(solution, search.options.seed))
     return _sampled(solution, search)
 
 
@@ -160,6 +164,19 @@ class Judge:
         return float(w @ self._target - np.logaddexp.reduce(unary, axis=1).sum())
 
 
+def _mismatch(solution: Solution, seed: int) -> float:
+    """The largest difference between sampled marginals and the shares of labels in a table without inputs."""
+    likelihood = _likelihood(solution.loss, Gibbs())
+    data = likelihood.data
+    assert data.node_counts is not None
+    found = _sampler(seed).run(likelihood.field.potentials(data, solution.w))
+    return float(np.abs(found.nodes - data.node_counts / float(data.graph_weights[0])).max())
+
+
+def _sampler(seed: int) -> Gibbs:
+    return Gibbs(n_sweeps=200, burn_in=100, n_chains=4, ais_steps=1, ais_runs=2, seed=seed)
+
+
 def _mismatch_given_inputs(solution: Solution, seed: int) -> float:
     """The largest difference, of means over some rows, between sampled marginals and labels."""
     loss = solution.loss
@@ -167,7 +184,7 @@ def _mismatch_given_inputs(solution: Solution, seed: int) -> float:
     rows = np.unique(np.linspace(0, len(table.states) - 1, ROWS).astype(int))
     some = StructureLikelihood(table.take(rows), loss.edges, loss.active_ids, Gibbs())
     potentials = some.field.potentials(some.data, solution.w)
-    found = Gibbs(n_sweeps=200, burn_in=100, n_chains=4, ais_steps=1, ais_runs=2, seed=seed).run(potentials)
+    found = _sampler(seed).run(potentials)
     K = int(table.n_states.max())
     p, labels = found.nodes.reshape(len(rows), -1, K), table.states[rows]
     return float(np.abs(p.mean(axis=0) - (labels[:, :, None] == np.arange(K)).mean(axis=0)).max())

@@ -78,11 +78,9 @@ def _inverted(S: Floats) -> Floats:
     with threadpool_limits(thread_count(), "blas") if len(S) >= PARALLEL else nullcontext():
         factor, failed = dpotrf(S, lower=1, overwrite_a=0)
         if failed:  # not positive definite to rounding
-            return np.linalg.inv(S)
-        A, _ = dpotri(factor, lower=1, overwrite_c=1)
-    upper = np.triu_indices_from(A, 1)
-    A[upper] = A.T[upper]
-    return A
+            return np.asarray(np.linalg.inv(S), dtype=np.float64)
+        lower: Floats = np.tril(dpotri(factor, lower=1, overwrite_c=1)[0])
+    return lower + np.tril(lower, -1).T
 
 
 def _costs(A: Floats, v: Floats, which: Ints, n_edges: int) -> Floats:
