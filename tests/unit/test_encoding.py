@@ -299,7 +299,10 @@ def test_x_that_is_not_a_list(X):
         encode([[["a"]]]).vocabulary.encode(X)
 
 
-@pytest.mark.parametrize("token", [{"word": "the", "tag": "DT"}, {"the", "DT"}, frozenset({"the"})], ids=lambda token: type(token).__name__)
+TOKENS = [{"word": "the", "tag": "DT"}, {"the", "DT"}, frozenset({"the"})]
+
+
+@pytest.mark.parametrize("token", TOKENS, ids=lambda token: type(token).__name__)
 def test_with_a_template_tokens_are_columns(token):
     """The keys of a dict were once taken for the columns."""
     template = Template("U%x[0,0]\nB")

@@ -33,7 +33,7 @@ MASKS = [(image[..., 0] > 0).astype(int) for image in IMAGES]
 FITTED = {
     "chain": (ChainCRF(), (X, y)),
     "table": (GraphCRF(), TABLE),
-    "grid": (GridCRF(loss="pseudo-likelihood"), (IMAGES, MASKS)),
+    "grid": (GridCRF(), (IMAGES, MASKS)),
     "structure": (StructureLearner(), (TABLE[1],)),
 }  # fmt: skip
 every_estimator = pytest.mark.parametrize("name", FITTED)

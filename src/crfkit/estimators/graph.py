@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,11 @@ from crfkit.estimators.tags import TableInputs
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
+from crfkit.warn import warn_caller
 
 
 def _tell_constant(note: str) -> None:
-    warnings.warn(note, UserWarning, stacklevel=5)
+    warn_caller(note, UserWarning)
 
 
 class GraphCRF(TableInputs, PairwiseEstimator):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback, Iteration
+from crfkit.warn import warn_caller
 
 Self = TypeVar("Self", bound="PairwiseEstimator")
 
@@ -93,7 +93,7 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(str(result.status))
         for concern in concerns(result, status, unsettled):
-            warnings.warn(concern, ConvergenceWarning, stacklevel=3)
+            warn_caller(concern, ConvergenceWarning)
         return self
 
     # --- prediction
@@ -173,7 +173,7 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
         if marginals.matters:
             named = self.inference if isinstance(self.inference, str) else getattr(self.inference, "name", "")
             option = f"the limit: inference=make_engine({marginals.method or named!r}, max_iterations=…)"
-            warnings.warn(marginals.explain(option), ConvergenceWarning, stacklevel=3)
+            warn_caller(marginals.explain(option), ConvergenceWarning)
         return marginals
 
     def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
@@ -225,7 +225,7 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
 
 
 def _announce(note: str) -> None:
-    warnings.warn(note, ApproximationWarning, stacklevel=6)
+    warn_caller(note, ApproximationWarning)
 
 
 def print_row(iteration: Iteration) -> None:

@@ -85,7 +85,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
     refit : how the weights of the edges that "ebic", "cv" and "stability" choose are made. "auto": by exact likelihood
         if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs,
         up to 150 variables), else they stay those of the loss, with a warning if marginals differ from the data's.
-        "likelihood": exact if memory allows it, else by particles, for any `edge_strength`. "pl": as the loss has them; right for predicting one variable from the others, maybe far off as a distribution.
+        "likelihood": exact if memory allows it, else by particles, for any `edge_strength`. "pl": as the loss has
+        them; right for predicting one variable from the others, maybe far off as a distribution.
     n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where all edges that
         are worth their price are in, and go on while scores fall. A larger `ebic_gamma` is for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
