@@ -118,7 +118,7 @@ class Refits:
         loss = refitted.loss
         ridge = np.full(loss.size, REFIT)
         ridge[: loss.field.n_node_weights] = self.node_strength
-        prices = self.prices(loss, 0.0), np.array([self.marginal(loss, k) for k in range(len(loss.edges) + 1)])
+        prices = self.prices(loss, 0.0), self._marginals(n_pairs(loss), len(loss.edges))
         if loss.table.widths[1] > 1:
             prices = self.prices(loss, self.marginal(loss, len(loss.edges))), 0.0 * prices[1]
         places, w = eliminated(pseudo(loss), refitted.w, ridge, 2.0 * prices[0], 2.0 * prices[1], CERTAIN)
@@ -222,6 +222,11 @@ class Refits:
         """What the k-th edge adds to 2γ·log(how many graphs have k edges)."""
         M = n_pairs(loss)
         return 2.0 * self.gamma * (_log_graphs(M, k) - _log_graphs(M, k - 1)) if k > 0 else 0.0
+
+    def _marginals(self, pairs: int, edges: int) -> Floats:
+        """[edges + 1] the same for k = 0, 1, …"""
+        logs = np.array([_log_graphs(pairs, k) for k in range(edges + 1)])
+        return 2.0 * self.gamma * np.diff(logs, prepend=0.0)
 
     def prices(self, loss: EdgeLoss, prior: float) -> Floats:
         """[E] what each edge has to gain: df·log n + prior, where df is (K_i − 1)(K_j − 1)."""

@@ -15,7 +15,6 @@ from crfkit.losses.ising_table import products
 from crfkit.losses.structure_pseudo import SparseEvaluation, StructurePseudoLikelihood
 
 DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
-NEGLIGIBLE = 1e-8  # of a variance: what it may lose when an edge is dropped without being updated
 PARALLEL = 500  # weights from which on BLAS works with all threads
 
 
@@ -89,29 +88,37 @@ def _costs(A: Floats, v: Floats, which: Ints, n_edges: int) -> Floats:
         found = np.empty(n_edges)
         found[which] = np.square(v) / np.diagonal(A)
         return found
-    return np.array([_cost(A, v, np.flatnonzero(which == e)) for e in range(n_edges)])
+    places = [np.flatnonzero(which == e) for e in range(n_edges)]
+    return np.array([_quadratic(A[np.ix_(place, place)], v[place]) for place in places])
 
 
-def _cost(A: Floats, v: Floats, place: Ints) -> float:
-    return float(v[place] @ np.linalg.solve(A[np.ix_(place, place)], v[place]))
+def _quadratic(block: Floats, v: Floats) -> float:
+    return float(v @ np.linalg.solve(block, v))
 
 
 def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats, priors: Floats, n_edges: int) -> Ints:
-    """The edges to drop among the doubtful ones, in order."""
+    """The edges to drop among the doubtful ones, in order.
+
+    Without the edges dropped so far the inverse is A − UᵀU, a row of U for each of their weights. Only its diagonal
+    blocks are kept up to date; the rows of an edge are made when it is dropped.
+    """
     inside = np.flatnonzero(np.isin(which, doubtful))
-    A, v, which = A[np.ix_(inside, inside)].copy(), v[inside].copy(), which[inside]
-    single = len(v) == len(doubtful)
-    alive = np.ones(len(doubtful), dtype=bool)
+    A, v, which = A[np.ix_(inside, inside)], v[inside].copy(), which[inside]
     places = {int(e): np.flatnonzero(which == e) for e in doubtful}
+    single = len(v) == len(doubtful)
     at = np.array([places[int(e)][0] for e in doubtful])
+    diagonal = A.diagonal().copy()
+    blocks = {} if single else {e: A[np.ix_(place, place)] for e, place in places.items()}
+    alive = np.ones(len(doubtful), dtype=bool)
+    U, used = np.empty_like(A), 0
     order: list[int] = []
     balance, best, taken = 0.0, 0.0, 0
     for k in range(n_edges, n_edges - len(doubtful), -1):
         left = np.flatnonzero(alive)
         if single:
-            costs = np.square(v[at[left]]) / A[at[left], at[left]]
+            costs = np.square(v[at[left]]) / diagonal[at[left]]
         else:
-            costs = np.array([_cost(A, v, places[int(e)]) for e in doubtful[left]])
+            costs = np.array([_quadratic(blocks[int(e)], v[places[int(e)]]) for e in doubtful[left]])
         net = costs - prices[doubtful[left]]
         poorest = int(net.argmin())
         if net[poorest] > 2.0 * prices[doubtful[left[poorest]]] + priors[1]:
@@ -122,14 +129,24 @@ def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats,
         if balance < best - 1e-9:
             best, taken = balance, len(order)
         alive[left[poorest]] = False
-        place = places[e]
-        gain = np.linalg.solve(A[np.ix_(place, place)], A[place]).T
-        v -= gain @ v[place]
-        # A −= gain·A[place], where that is felt: edges far from this one in the graph hardly depend on it.
-        lost = np.einsum("ij,ji->i", gain, A[place])
-        near = np.flatnonzero(lost > NEGLIGIBLE * np.diagonal(A))
-        A[np.ix_(near, near)] -= gain[near] @ A[np.ix_(place, near)]
+        place = places.pop(e)
+        rows = A[place] - U[:used, place].T @ U[:used]  # [weights of the edge, weights]
+        root = _root(rows[:, place])
+        new = np.linalg.solve(root, rows)
+        v -= new.T @ np.linalg.solve(root, v[place])
+        U[used : used + len(place)] = new
+        used += len(place)
+        if single:
+            diagonal -= np.square(new[0])
+        for other, its in () if single else places.items():
+            blocks[other] -= new[:, its].T @ new[:, its]
     return np.array(order[:taken], dtype=np.int64)
+
+
+def _root(block: Floats) -> Floats:
+    """L with LLᵀ = block, which rounding may have made indefinite."""
+    trace = float(np.trace(block))
+    return np.asarray(np.linalg.cholesky(block + max(1e-13 * trace, 1e-300) * np.eye(len(block))))
 
 
 def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
