@@ -13,7 +13,7 @@ from scipy.special import chdtrc, chdtri, gammaln
 from crfkit.data.sequences import Floats, Ints
 from crfkit.errors import StopTraining
 from crfkit.estimators.solver_options import SolverOptions
-from crfkit.estimators.structure_worth import eliminated, gains
+from crfkit.estimators.structure_worth import eliminated, gains, upper_costs
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L2, Blockwise
@@ -27,6 +27,7 @@ NEWTON = 1e-2  # of the tolerance: the relative decrease of the last step of New
 NEARLY = 0.9  # of its price: an edge that gains as much to second order is tried, as the second order is a bit low
 SAME = 1e-9  # of a score: a smaller difference is rounding
 ROUNDS = 20  # of adding edges
+MANY = 300  # edges from which on those that are clearly poor are dropped before the others are weighed up
 CERTAINTIES = 20  # edges of certain variables that are tried one by one
 
 
@@ -91,6 +92,7 @@ class Refits:
 
     def pruned(self, refitted: Solution) -> Solution:
         """Without edges that are not worth their price."""
+        refitted = self._thinned(refitted)
         while len(refitted.loss.edges):
             poor, w = self._poor(refitted)
             if not len(poor):
@@ -107,6 +109,22 @@ class Refits:
             if self.ebic(smaller) > self.ebic(refitted) and refitted.loss.table.widths[1] > 1:
                 break
             refitted = smaller
+        return refitted
+
+    def _thinned(self, refitted: Solution) -> Solution:
+        """Without edges that cost less than half their price to drop even if no other weight adapts, if they are many.
+
+        This needs no inverse of the Hessian, which takes most of the time where there are many edges.
+        """
+        while len(refitted.loss.edges) >= MANY and isinstance(refitted.loss, StructurePseudoLikelihood):
+            loss = refitted.loss
+            if not loss.sparse:
+                break
+            prices = 2.0 * self.prices(loss, self.marginal(loss, len(loss.edges)))
+            poor = loss.active_ids[upper_costs(loss, refitted.w) < 0.5 * prices]
+            if len(poor) < 0.1 * len(loss.edges):
+                break
+            refitted = self._without(refitted, poor, refitted.w)
         return refitted
 
     def _without(self, refitted: Solution, edges: Ints, w: Floats) -> Solution:

@@ -54,6 +54,19 @@ def eliminated(
     return dropped, new
 
 
+def upper_costs(loss: StructurePseudoLikelihood, w: Floats) -> Floats:
+    """[E] w²·H of each coupling of binary variables: what dropping it costs at most, as no other weight adapts."""
+    nodes = loss.field.n_node_weights
+    evaluation: Any = loss.at(w)
+    diagonal = np.asarray(evaluation.sparse_hessian().diagonal())[nodes:]
+    order = np.argsort(loss.active_ids, kind="stable")
+    found = np.empty(len(loss.active_ids))
+    found[order[np.searchsorted(loss.active_ids, loss.block_index[nodes:], sorter=order)]] = (
+        np.square(w[nodes:]) * diagonal
+    )
+    return found
+
+
 def _inverse(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Floats, Any]:
     """(the inverse Hessian of edges, nodes adapting [weights, weights]; what nodes do for a change of edges)."""
     if isinstance(evaluation, SparseEvaluation):
