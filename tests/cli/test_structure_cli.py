@@ -163,3 +163,25 @@ def test_options_of_rules(call, table, tmp_path):
     assert tables.code == 0, tables.err
     assert f"{len(true)} edges" in tables.out
     assert "unknown group_norm" in call(*learn, "--group-norm", "3").err
+
+
+def test_ratings(call, tmp_path):
+    rng = np.random.default_rng(0)
+    mood = rng.normal(size=400)
+    raw = np.stack([mood, -mood, np.zeros(400)], axis=1) + 1.3 * rng.normal(size=(400, 3))
+    rows = np.clip(np.round(raw), -2, 2).astype(int) + 3
+    path, model = tmp_path / "ratings.csv", tmp_path / "m.crf"
+    path.write_text("\n".join(["a,b,c", *(",".join(map(str, row)) for row in rows.tolist())]) + "\n")
+    learnt = call("structure", "learn", path, "-m", model, "--form", "ordinal")
+    assert learnt.code == 0, learnt.err
+    assert "3 variables, 1 edges" in learnt.out
+    shown = call("structure", "show", model)
+    assert "-" in next(line for line in shown.out.splitlines() if "a" in line.split() and "b" in line.split())
+    assert "no sign" not in shown.out
+    assert call("graph", "predict", model, path).code == 0
+    assert "ordinal" in call("inspect", model).out
+    names = path.read_text().replace("3", "maybe")
+    path.write_text(names)
+    refused = call("structure", "learn", path, "-m", model, "--form", "ordinal")
+    assert refused.code != 0
+    assert "these have none: a, b, c" in refused.err

@@ -63,7 +63,11 @@ def test_tables_equal_graphs(n_samples, n, K, d, seed, own, scale):
     rng = np.random.default_rng(seed)
     states = rng.integers(2, K + 1, n)
     ragged = (states != states[0]).any()
-    forms = ["full", "reference", "minimal"] if ragged else [f for f in EDGE_FORMS if f != "ising" or states[0] == 2]
+    forms = (
+        ["full", "reference", "minimal", "ordinal"]
+        if ragged
+        else [f for f in EDGE_FORMS if f != "ising" or states[0] == 2]
+    )
     node_forms = [f for f in NODE_FORMS if f != "ising" or (states == 2).all()]
     loss = table(n_samples, n, states, d, seed, own, rng.choice(node_forms), rng.choice(forms))
     assert loss._table is not None

@@ -12,25 +12,31 @@ from crfkit.losses import structure_pseudo
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
+from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, ByBlock, GroupLinf
 from crfkit.solvers import GradientNorm, make_solver
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
-CASES = ["ising", "states", "mixed", "inputs", "ising inputs", "plain edges"]
+CASES = ["ising", "states", "mixed", "inputs", "ising inputs", "plain edges", "ordinal", "ordinal inputs"]
 
 
 def make_table(case, seed=0, rows=40, p=4):
     rng = np.random.default_rng(seed)
-    K = np.array([2, 3, 2, 4])[:p] if case in ("mixed", "inputs") else np.full(p, 3 if case == "states" else 2)
+    K = (
+        np.array([2, 3, 2, 4])[:p]
+        if case in ("mixed", "inputs", "ordinal", "ordinal inputs")
+        else np.full(p, 3 if case == "states" else 2)
+    )
     Y = rng.integers(0, K, size=(rows, p))
     Y[:, 1] = np.where(rng.random(rows) < 0.6, Y[:, 0], Y[:, 1])
     X = None
-    if case in ("inputs", "ising inputs", "plain edges"):
+    if case in ("inputs", "ising inputs", "plain edges", "ordinal inputs"):
         X = np.hstack([np.ones((rows, 1)), rng.normal(size=(rows, 2))])
     weights = rng.uniform(0.5, 2.0, rows)
     ising = case.startswith("ising")
-    return Observations.of(Y, K, X, weights, ising, case != "plain edges"), Y, K, X, weights
+    ordinal = case.startswith("ordinal")
+    return Observations.of(Y, K, X, weights, ising, case != "plain edges", None, ordinal), Y, K, X, weights
 
 
 def known(table, Y, X, weights, edges):
@@ -44,7 +50,7 @@ def known(table, Y, X, weights, edges):
 
 def make_loss(kind, table, active=(), engine="junction", pairs=None):
     if kind == "pl":
-        return StructurePseudoLikelihood(table, pairs, active)
+        return pseudo_likelihood(table, pairs, active)
     return StructureLikelihood(table, pairs, active, make_engine(engine))
 
 
@@ -108,9 +114,10 @@ def test_candidates_are_the_gradient_of_edges_at_zero(kind, engine, case, norm):
     assert high[0] == scores[0]
 
 
-def test_gradient_by_differences():
-    table, *_ = make_table("inputs", seed=5)
-    loss = StructurePseudoLikelihood(table, active=[1, 6])
+@pytest.mark.parametrize("case", ["inputs", "ordinal", "ordinal inputs"])
+def test_gradient_by_differences(case):
+    table, *_ = make_table(case, seed=5)
+    loss = pseudo_likelihood(table, active=[1, 6])
     rng = np.random.default_rng(6)
     w, v = rng.normal(size=loss.size), rng.normal(size=loss.size)
     h = 1e-5
@@ -119,8 +126,8 @@ def test_gradient_by_differences():
 
 
 def test_large_weights_do_not_overflow():
-    for case in ("ising", "states"):
-        loss = StructurePseudoLikelihood(make_table(case)[0], active=[1])
+    for case in ("ising", "states", "ordinal"):
+        loss = pseudo_likelihood(make_table(case)[0], active=[1])
         evaluation = loss.at(np.full(loss.size, 1e3))
         assert np.isfinite(evaluation.value)
         assert np.isfinite(evaluation.grad).all()
@@ -167,10 +174,11 @@ def test_one_engine_for_all_graphs():
     assert learning_engine(Observations.of(large, 2), [(i, i + 1) for i in range(59)]) == "junction"
 
 
-@pytest.mark.parametrize("ising", [True, False])
-def test_a_loss_that_grows_carries_its_evaluation(ising):
+@pytest.mark.parametrize("form", ["ising", "full", "ordinal"])
+def test_a_loss_that_grows_carries_its_evaluation(form):
     rng = np.random.default_rng(0)
-    loss = StructurePseudoLikelihood(Observations.of(rng.integers(0, 2, (40, 5)), 2, ising=ising), None, [1, 13])
+    table = Observations.of(rng.integers(0, 2, (40, 5)), 2, ising=form == "ising", ordinal=form == "ordinal")
+    loss = pseudo_likelihood(table, None, [1, 13])
     w = rng.normal(size=loss.size)
     larger, place = loss.activate([2, 9])
     carried = larger.carry(loss.at(w), place)
@@ -180,17 +188,18 @@ def test_a_loss_that_grows_carries_its_evaluation(ising):
     np.testing.assert_array_equal(carried.w[place], w)
 
 
-@pytest.mark.parametrize("ising", [True, False])
-def test_rows_in_blocks(ising, monkeypatch):
+@pytest.mark.parametrize("form", ["ising", "full", "ordinal"])
+def test_rows_in_blocks(form, monkeypatch):
     rng = np.random.default_rng(1)
-    table = Observations.of(rng.integers(0, 2, (200, 6)), 2, rng.normal(size=(200, 2)), None, ising)
-    loss = StructurePseudoLikelihood(table, None, [1, 8, 17])
+    options = {"ising": form == "ising", "ordinal": form == "ordinal"}
+    table = Observations.of(rng.integers(0, 2, (200, 6)), 2, rng.normal(size=(200, 2)), None, **options)
+    loss = pseudo_likelihood(table, None, [1, 8, 17])
     w = rng.normal(size=loss.size)
     whole = loss.at(w)
     assert len(loss.blocks) == 1
     assert np.isfinite(whole.grad).all()  # now, in one block
     monkeypatch.setattr(structure_pseudo, "BLOCK", 1)
-    blocks = StructurePseudoLikelihood(table, None, [1, 8, 17]).at(w)
+    blocks = pseudo_likelihood(table, None, [1, 8, 17]).at(w)
     assert len(blocks._loss.blocks) > 1
     np.testing.assert_allclose(blocks.value, whole.value, rtol=1e-13)
     np.testing.assert_allclose(blocks.grad, whole.grad, rtol=1e-10, atol=1e-11)

@@ -132,7 +132,7 @@ def make_problem(kind, node_form, edge_form, K, sparse, seed):
 
 
 CASES = [(kind, *form) for kind in ("tied", "typed", "untied") for form in FORMS]
-CASES += [("ragged", n, e, 0) for n in ("full", "reference") for e in ("full", "reference", "minimal")]
+CASES += [("ragged", n, e, 0) for n in ("full", "reference") for e in ("full", "reference", "minimal", "ordinal")]
 every_case = pytest.mark.parametrize(("kind", "node_form", "edge_form", "K"), CASES)
 either = pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 

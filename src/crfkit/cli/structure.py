@@ -119,7 +119,12 @@ def learn(
         ),
     ] = "inf",
     form: Annotated[
-        str, typer.Option("--form", help="Of edges: ising (two labels), full (tables), or auto.", rich_help_panel=MODEL)
+        str,
+        typer.Option(
+            "--form",
+            help="Of edges: ising (two labels), full (tables), ordinal (ratings: one weight), or auto.",
+            rich_help_panel=MODEL,
+        ),
     ] = "auto",
     threshold: Annotated[
         float,

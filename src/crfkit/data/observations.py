@@ -19,8 +19,9 @@ class Observations:
     """Rows of states of p variables, with features or without.
 
     Make it with :meth:`of`, which keeps equal rows once where there are no features. Binary variables may be coded as
-    ±1 (`ising`: one column of ``indicators`` each), others have a column for each of their states. With features of
-    variables, `own`, a node i has the features [x, f_i], an edge [x, f_i, f_j].
+    ±1 (`ising`: one column of ``indicators`` each), others have a column for each of their states. States that are
+    steps of a scale (`ordinal`) have one column of scores, equally spaced from −1 to 1. With features of variables,
+    `own`, a node i has the features [x, f_i], an edge [x, f_i, f_j].
 
     >>> table = Observations.of([[0, 1], [0, 1], [1, 2]], [2, 3])
     >>> table.weights.tolist(), table.indicators.tolist()
@@ -34,6 +35,7 @@ class Observations:
     ising: bool = False
     edge_inputs: bool = True  # whether edges see the features; else they have the first, the intercept
     own: Floats | None = None  # [m, p, d]
+    ordinal: bool = False
 
     @classmethod
     def of(
@@ -45,6 +47,7 @@ class Observations:
         ising: bool = False,
         edge_inputs: bool = True,
         own: Any = None,
+        ordinal: bool = False,
     ) -> Observations:
         """From states [rows, p]; features [rows, F] should begin with a column of ones; own [rows, p, d]."""
         y = whole_numbers(states, "states")
@@ -71,7 +74,7 @@ class Observations:
                     f"features of variables of shape {own.shape} for states of shape {y.shape}; expected [rows, "
                     "variables, features], besides features of rows (at least a column of ones)"
                 )
-        return cls(y, K, features, w, ising, edge_inputs, own)
+        return cls(y, K, features, w, ising, edge_inputs, own, ordinal)
 
     def take(self, rows: ArrayLike) -> Observations:
         """Some of the rows (those of `states`)."""
@@ -84,6 +87,11 @@ class Observations:
         """The same rows with other weights; those of weight 0 are left out."""
         kept = np.flatnonzero(weights)
         return replace(self.take(kept), weights=weights[kept])
+
+    @property
+    def single(self) -> bool:
+        """Whether an edge has one weight per feature, not a table of them."""
+        return self.ising or self.ordinal
 
     @property
     def n_variables(self) -> int:
@@ -125,12 +133,19 @@ class Observations:
         if self.own is None:
             return np.zeros((0, len(self.states), 1))
         by_feature = np.ascontiguousarray(np.moveaxis(self.own, 2, 0))
-        return by_feature if self.ising else np.repeat(by_feature, self.n_states, axis=2)
+        return by_feature if self.single else np.repeat(by_feature, self.n_states, axis=2)
+
+    @cached_property
+    def node_columns(self) -> Floats:
+        """[d, m, logits] features of variables, for every state, or variable in the Ising form."""
+        if not self.ordinal or self.own is None:
+            return self.own_columns
+        return np.repeat(self.own_columns, self.n_states, axis=2)
 
     @cached_property
     def starts(self) -> Ids:
         """[p] the first column of each variable in ``indicators``."""
-        return self.state_starts if not self.ising else np.arange(self.n_variables, dtype=np.int32)
+        return self.state_starts if not self.single else np.arange(self.n_variables, dtype=np.int32)
 
     @cached_property
     def state_starts(self) -> Ids:
@@ -146,8 +161,21 @@ class Observations:
         return out
 
     @cached_property
+    def scores(self) -> Floats:
+        """[ΣK] of the columns of ``one_hot``: equally spaced from −1 to 1 for each variable."""
+        return np.concatenate([np.linspace(-1.0, 1.0, k) for k in self.n_states.tolist()])
+
+    def mean_scores(self, of_states: Floats) -> Floats:
+        """[m, p] Σ_k values [m, ΣK] · score of k, of each variable."""
+        found: Floats = np.add.reduceat(of_states * self.scores, self.state_starts, axis=1)
+        return found
+
+    @cached_property
     def indicators(self) -> Floats:
-        """[m, S] what couplings multiply: ±1 in the Ising form, else ``one_hot``."""
+        """[m, S] what couplings multiply: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
+        if self.ordinal:
+            found: Floats = self.scores[self.state_starts + self.states]
+            return found
         return 2.0 * self.states.astype(np.float64) - 1.0 if self.ising else self.one_hot
 
     @cached_property
@@ -186,12 +214,12 @@ class Observations:
 
     @cached_property
     def spin_products(self) -> Floats:
-        """[F, p, p] Σ_rows weight · feature · s_i·s_j of binary variables as ±1, of edge features."""
+        """[F, p, p] Σ_rows weight · feature · s_i·s_j of variables as ±1 or scores, of edge features."""
         return self.pair_products(self.indicators)
 
     def positions(self, pairs: Ids) -> tuple[Ids, Ids]:
         """(rows, columns) in a matrix [S, S] of the couplings of pairs [E, 2] of variables: K_i·K_j each, row-major."""
-        if self.ising:
+        if self.single:
             return pairs[:, 0], pairs[:, 1]
         first, second = self.n_states[pairs[:, 0]], self.n_states[pairs[:, 1]]
         sizes = first * second

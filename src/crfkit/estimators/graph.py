@@ -61,8 +61,8 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
         has a gradient and no value, and for the hinge, which has corners
     node_form : "full", "reference" or "ising"; None: "reference" for tables, "full" for graphs
-    edge_form : "full", "symmetric", "potts", "ising", "reference" or "minimal"; None: "reference" for tables,
-        "symmetric" for graphs, where the order of an edge's ends seldom has a meaning
+    edge_form : "full", "symmetric", "potts", "ising", "reference", "minimal" or "ordinal"; None: "reference" for
+        tables, "symmetric" for graphs, where the order of an edge's ends seldom has a meaning
     edge_features : whether edges have features: those of the row (tables) or of the sample (graphs); None: graphs only.
         A table has many edges, each with a weight for every feature of the row, which overfits unless there are many
         rows

@@ -134,14 +134,16 @@ class GraphModel:
         return out
 
     def edge_weights(self) -> dict[tuple[Any, ...], float]:
-        """((variable, variable), feature, (label, label)) → weight; the labels are "equal" for Potts and Ising."""
+        """((variable, variable), feature, (label, label)) → weight; in place of the labels "equal" for Potts and Ising,
+        "scores" for ordinal edges."""
         _, edges = self.field.unpack(self.w)
         basis = self.field.edge_basis
         out = {}
         for s, b in np.argwhere(self.field.edge_active).tolist():
             first, second = (classes.tolist() for classes in self.encoder.edge_classes(s))
             k, m = np.argwhere(basis[b])[0].tolist()
-            pair = "equal" if self.field.edge_form in ("potts", "ising") else (first[k], second[m])
+            named = {"potts": "equal", "ising": "equal", "ordinal": "scores"}
+            pair = named.get(self.field.edge_form, (first[k], second[m]))
             for f, value in enumerate(edges[s, b].tolist()):
                 out[(*self.encoder.edge_name(s, f), pair)] = value
         return out

@@ -21,7 +21,7 @@ from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.pairwise import print_row
 from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.estimators.structure_bins import bin_numbers, check_table_options
-from crfkit.estimators.structure_data import candidate_pairs, complete_rows, learn_table
+from crfkit.estimators.structure_data import candidate_pairs, complete_rows, learn_table, unordered_columns
 from crfkit.estimators.structure_empty import best_edge, concern_of_engine
 from crfkit.estimators.structure_prediction import PredictionMixin
 from crfkit.estimators.structure_search import PathStep, Search
@@ -80,7 +80,9 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         shrinkage and, but for "stability", without edges that the extended BIC finds not worth their price.
     select_unit : how many edges Grafting switches on at a time
     candidates : pairs of columns (numbers or names) that may become edges; None: all
-    form : "ising", "full" tables, or "auto": Ising where all variables are binary
+    form : "ising", "full" tables, "ordinal", or "auto": Ising where all variables are binary, else full. "ordinal" is
+        for ratings: one coupling per edge, times the scores of both labels, which are equally spaced from −1 to 1 in
+        their order (of numbers, of ordered categories); a bias for every label
     edge_features : whether edges have weights on the features of X, too
     refit : how the weights of the edges that "ebic", "cv" and "stability" choose are made. "auto": by exact likelihood
         if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs,
@@ -100,8 +102,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
     Attributes
     ----------
     edges_ : (column, column, weight) of every edge, the strongest first: the coupling with its sign where both columns
-        have two labels, else the root mean square of the edge's centred table. Columns have names where Y has, else
-        numbers.
+        have two labels or the form is ordinal, else the root mean square of the edge's centred table. Columns have
+        names where Y has, else numbers.
     edge_weights_, node_weights_ : all parameters by the names of columns, inputs and labels
     weight_matrix_ : [variables, variables] the weights of edges_
     edge_records_ : a dict for each edge; :meth:`edges_frame` has them as a data frame
@@ -219,6 +221,12 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         Y, X = complete_rows(Y, X, self.missing)
         Y, cuts = bin_numbers(Y, self.bins)
         encoder, states = learn_table(Y, X, bool(self.edge_features))
+        if self.form == "ordinal" and (unordered := unordered_columns(Y, encoder, set(cuts))):
+            raise ParameterError(
+                "form='ordinal' needs labels with an order, numbers or ordered categories of pandas, where a column "
+                f"has more than two; these have none: {', '.join(unordered)}. Number their labels, leave them out, or "
+                "use form='full'"
+            )
         constant = np.flatnonzero((states == states[0]).all(axis=0))
         if len(constant) and self.node_strength == 0:
             name = encoder.variables[int(constant[0])]
@@ -242,6 +250,11 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         if not len(self.edges_):
             why = f"the penalty λ is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
             why += best_edge(learned, training.search, encoder.variables)
+            if self.form == "auto" and max(encoder.n_states) > 2 and not unordered_columns(Y, encoder, set(cuts)):
+                why += (
+                    ". If the labels are steps of a scale, form='ordinal' (--form ordinal) has one weight per edge, at "
+                    "a lower price"
+                )
             none = len(encoder.variables) == 1 or (pairs is not None and not len(pairs))
             warnings.warn(
                 f"no edge was selected: {'there are no pairs to choose from' if none else why}; the graph is empty",
@@ -292,6 +305,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
                 loss=record["loss"],
                 inference=model.inference,
                 edge_strength=record["rule"] or record["strength"],
+                form="ordinal" if model.field.edge_form == "ordinal" else "auto",
                 edge_features=model.encoder.edge_inputs,
                 n_threads=n_threads,
             )

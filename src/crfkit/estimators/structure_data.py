@@ -131,6 +131,19 @@ def in_given_order(classes: Labels, Y: Any, name: str) -> Labels:
     return classes[np.argsort([ranks[label] for label in classes.tolist()], kind="stable")]
 
 
+def unordered_columns(Y: Any, encoder: TableEncoder, binned: set[str]) -> list[str]:
+    """Return the columns of more than two labels without an order: neither numbers nor ordered categories."""
+    kinds = getattr(Y, "dtypes", None) if hasattr(Y, "columns") else None
+    ordered = set(binned)
+    if kinds is not None:
+        names = map(str, Y.columns)
+        ordered |= {name for name, kind in zip(names, kinds, strict=True) if getattr(kind, "ordered", False)}
+    columns = zip(encoder.variables, encoder.classes, strict=True)
+    return [
+        name for name, labels in columns if len(labels) > 2 and labels.dtype.kind not in "iufb" and name not in ordered
+    ]
+
+
 def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:
     """A constant column's label and one more that it never takes: that of the other columns if they share two."""
     pairs = {tuple(c.tolist()) for c in all_classes if len(c) == 2}

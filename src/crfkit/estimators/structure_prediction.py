@@ -18,7 +18,7 @@ from crfkit.estimators.structure_bins import apply_cuts
 from crfkit.estimators.structure_scores import Scored, best_inference, score_rows
 from crfkit.inference.engines import choose_engine
 from crfkit.inference.marginals import InferenceStatus
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.losses.structure_ordinal import pseudo_likelihood
 
 UNCERTAIN = 0.05  # standard error of a score that is worth a warning
 
@@ -152,10 +152,10 @@ class PredictionMixin:
                 f"no label at row {row}, column {encoder.variables[i]}; complete() fills in what is missing"
             )
         ones = np.ones(len(states))
-        ising = model.field.edge_form == "ising"
-        table = Observations(states, np.array(encoder.n_states, dtype=np.int32), None, ones, ising)
+        form, K = model.field.edge_form, np.array(encoder.n_states, dtype=np.int32)
+        table = Observations(states, K, None, ones, form == "ising", ordinal=form == "ordinal")
         ends = encoder.structure.edges
         if not len(states):
             return [np.zeros((0, k)) for k in encoder.n_states]
-        loss = StructurePseudoLikelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])
+        loss = pseudo_likelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])
         return loss.at(np.asarray(model.w)).conditionals

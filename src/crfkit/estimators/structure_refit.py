@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, chdtri, gammaln
 
-from crfkit.data.sequences import Floats, Ints
+from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import StopTraining
 from crfkit.estimators.solver_options import SolverOptions
 from crfkit.estimators.structure_worth import eliminated, gains, upper_costs
 from crfkit.losses.edges import EdgeLoss
+from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L2, Blockwise
 from crfkit.result import Result, Status
@@ -205,6 +206,8 @@ class Refits:
             if len(first) < 2:
                 continue
             i = seen.setdefault(first[which.ravel()].tobytes(), j)
+            if table.ordinal and not _same_scale(table.states[:, i], column):
+                continue
             if i != j and loss.allowed[i, j] and not (both[j] & ~both[i] & (np.arange(p) != i)).any():
                 shares = np.bincount(column, table.weights) / table.total
                 entropy = -float(sum(q * math.log(q) for q in shares.tolist() if q > 0))
@@ -247,7 +250,7 @@ class Refits:
         return 2.0 * self.gamma * np.diff(logs, prepend=0.0)
 
     def prices(self, loss: EdgeLoss, prior: float) -> Floats:
-        """[E] what each edge has to gain: df·log n + prior, where df is (K_i − 1)(K_j − 1)."""
+        """[E] what each edge has to gain: df·log n + prior, where df is (K_i − 1)(K_j − 1), of ordinal edges 1."""
         return self._priced(loss, loss.edges, prior)
 
     def _priced(self, loss: EdgeLoss, edges: Any, prior: float) -> Floats:
@@ -256,12 +259,12 @@ class Refits:
         table = loss.table
         K = table.n_states.astype(float)
         first, second = K[edges[:, 0]] - 1, K[edges[:, 1]] - 1
-        plain: Floats = first * second
+        plain: Floats = np.ones(len(edges)) if table.single else first * second
         prices: Floats = plain * math.log(max(table.total, 2.0)) + prior
         if table.widths[1] == 1:
             return prices
         df = plain * table.widths[1]
-        if not table.ising:  # what tables say on one end given features of the other: seen by one conditional only
+        if not table.single:  # what tables say on one end given features of the other: seen by one conditional only
             df += table.edge_parts[1] * (first + second) * (0.5 if isinstance(loss, StructurePseudoLikelihood) else 1.0)
         chance = chdtrc(plain, prices)
         found: Floats = np.where(chance > 0, chdtri(df, np.maximum(chance, 1e-300)), prices * df / plain)
@@ -272,12 +275,17 @@ def pseudo(loss: EdgeLoss) -> StructurePseudoLikelihood:
     """The pseudo-likelihood with the same edges."""
     if isinstance(loss, StructurePseudoLikelihood):
         return loss
-    return StructurePseudoLikelihood(loss.table, loss.allowed, loss.active_ids)
+    return pseudo_likelihood(loss.table, loss.allowed, loss.active_ids)
 
 
 def n_pairs(loss: EdgeLoss) -> int:
     """How many edges there could be."""
     return loss.n_candidates + len(loss.edges)
+
+
+def _same_scale(first: Ids, second: Ids) -> bool:
+    """Whether states are in the same order, or in the opposite one."""
+    return np.array_equal(first, second) or np.array_equal(first, second.max() - second)
 
 
 @cache

@@ -78,7 +78,7 @@ class Search:
     def penalty(self, loss: Any, strength: float) -> Penalty:
         if self.method_for(loss) in ("newton", "grafting", "grafting-light"):
             kind = {"inf": GroupLinf, "2": GroupL2, "1": L1}[self.group_norm]
-            single = loss.table.ising and loss.table.widths[1] == 1
+            single = loss.table.single and loss.table.widths[1] == 1
             return ByBlock(L1 if single else kind, strength, L2(self.node_strength))
         groups = loss.block_index[loss.layout["edge"]]
         edges: Any
@@ -127,7 +127,7 @@ class Search:
             return ProximalNewton(tolerance if number else 1e-5, **most)  # type: ignore[arg-type]
         if method.startswith("grafting"):
             # FISTA on tables of weights is slow at the end: its last steps decrease little and still move weights.
-            fine = number and not rough and not loss.table.ising
+            fine = number and not rough and not loss.table.single
             options = replace(self.options, tolerance=TABLES * given) if fine else self.options  # type: ignore[operator]
             return replace(options, solver=method).make_solver(select_unit=self.select_unit)
         if method == "full":

@@ -24,6 +24,7 @@ from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
+from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.result import Status
 
@@ -31,7 +32,7 @@ LOSSES = ("pl", "likelihood")
 BELOW = 0.75  # of the strength where an edge comes in, with which halves of the rows are asked for it
 RULES = ("path", "cv", "ebic", "stability")
 REFITTING = ("cv", "ebic", "stability")  # rules whose model has no shrinkage
-FORMS = ("auto", "ising", "full")
+FORMS = ("auto", "ising", "full", "ordinal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,8 @@ class StructureTraining:
             raise ParameterError(
                 f"form='ising' is for two labels; column {encoder.variables[i]} has {n_states[i]}: use form='full'"
             )
-        ising = bool((n_states == 2).all()) and self.form != "full"
+        ising = bool((n_states == 2).all()) and self.form in ("auto", "ising")
+        ordinal = self.form == "ordinal"
         inputs, own = dense_inputs(encoder, X)
         if inputs is not None:
             inputs, own = InputScaling.of(inputs, own).apply(inputs, own)
@@ -120,13 +122,13 @@ class StructureTraining:
             chosen: Any = slice(None) if rows is None else rows
             some = None if inputs is None else inputs[chosen]
             its = None if own is None else own[chosen]
-            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs, its)
+            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs, its, ordinal)
 
         return of
 
     def make_loss(self, table: Observations, pairs: Ids | None) -> EdgeLoss:
         if self.loss == "pl":
-            return StructurePseudoLikelihood(table, pairs)
+            return pseudo_likelihood(table, pairs)
         options = self.search.options
         name = learning_engine(table, pairs) if self.inference == "auto" else self.inference
         if self.inference == "auto" and name != "junction":
@@ -137,7 +139,7 @@ class StructureTraining:
                 UserWarning,
                 stacklevel=5,
             )
-            return StructurePseudoLikelihood(table, pairs)
+            return pseudo_likelihood(table, pairs)
         graph, K = StructureLikelihood(table, pairs).graph, int(table.n_states.max())
         engine = ready_engine(name, graph, K, options.n_threads, options.seed)
         return StructureLikelihood(table, pairs, (), engine)

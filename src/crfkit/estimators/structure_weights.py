@@ -88,8 +88,8 @@ def edge_sizes(model: GraphModel) -> Floats:
         T = parameters.edges[e, :, : K[i], : K[j]]
         if len(T) > 1:
             sizes[e] = np.linalg.norm(T * parameters.scales[:, None, None]) / np.sqrt(K[i] * K[j])
-        elif K[i] == K[j] == 2:
-            sizes[e] = T[0, 1, 1]
+        elif K[i] == K[j] == 2 or model.field.edge_form == "ordinal":
+            sizes[e] = T[0, -1, -1]
         else:
             sizes[e] = np.linalg.norm(T) / np.sqrt(K[i] * K[j])
     return sizes
@@ -199,7 +199,8 @@ class WeightsMixin:
             e, i, j = place[first, second]
             T = edges[e, 0, : encoder.n_states[i], : encoder.n_states[j]]
             a, b = np.unravel_index(int(T.argmax()), T.shape)
-            kind = "coupling" if T.shape == (2, 2) and edges.shape[1] == 1 else "table"
+            single = T.shape == (2, 2) or model.field.edge_form == "ordinal"
+            kind = "coupling" if single and edges.shape[1] == 1 else "table"
             record = {"first": first, "second": second, "weight": weight, "kind": kind}
             record["strongest"] = (encoder.classes[i].tolist()[a], encoder.classes[j].tolist()[b])
             if (first, second) in self.stability_:

@@ -180,12 +180,14 @@ def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
         sums = k.sum(axis=1)
         T = products(lambda rows, k=k: k[rows], D)  # type: ignore[misc]
         squares = sums[:, None] if table.ising else T  # Σ k·D², of ±1 and of indicators
+        if table.ordinal:
+            squares = k @ np.square(D).T
         with np.errstate(divide="ignore", invalid="ignore"):
             h = squares - np.square(T) / sums[:, None]
             h = np.maximum(h, 0.0)
             found = np.square(G[f]) / (h + h.T)
         total += np.where(np.isfinite(found), found, 0.0)
-    if not table.ising:
+    if not table.single:
         shares = (table.weights @ table.one_hot) / table.total
         total *= np.outer(1.0 - shares, 1.0 - shares)
         total = np.add.reduceat(np.add.reduceat(total, table.starts, axis=0), table.starts, axis=1)

@@ -26,7 +26,7 @@ from crfkit.fields.score_map import coefficients, transposed
 from crfkit.wording import counted
 
 NODE_FORMS = ("full", "reference", "ising")
-EDGE_FORMS = ("full", "symmetric", "potts", "ising", "reference", "minimal")
+EDGE_FORMS = ("full", "symmetric", "potts", "ising", "reference", "minimal", "ordinal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,8 @@ class GraphField:
     v_K = 0), "ising" (one set of weights, scores ∓ for the two states). edge_form: "full" (for every ordered pair of
     states), "symmetric" (every unordered pair), "potts" (one set, for equal states), "ising" (one set, + for equal
     and − for different), "reference" (all ordered pairs but the last: K²−1, w_KK = 0), "minimal" ((K−1)², none with a
-    last state). edge_ends: the types at the two ends of each type of edge, needed where numbers of states differ.
+    last state), "ordinal" (one set, times the scores of both states, equally spaced from −1 to 1). edge_ends: the types
+    at the two ends of each type of edge, needed where numbers of states differ.
 
     >>> field = GraphField([3], n_node_features=2, n_edge_features=1, node_form="reference", edge_form="minimal")
     >>> field.n_node_weights, field.n_edge_weights  # 2 features · (3 − 1), (3 − 1)²
@@ -75,7 +76,7 @@ class GraphField:
         if "ising" in (self.node_form, self.edge_form) and (states != 2).any():
             raise ParameterError(f"the Ising form is for two states, not {int(states.max())}; use 'potts'")
         if (states != states[0]).any():
-            if self.edge_form not in ("full", "reference", "minimal"):
+            if self.edge_form not in ("full", "reference", "minimal", "ordinal"):
                 raise ParameterError(f"the edge form {self.edge_form!r} needs the same states at all nodes")
             if self.edge_ends is None:
                 raise ParameterError("where numbers of states differ, edge_ends must name the types at both ends")
@@ -104,9 +105,22 @@ class GraphField:
             return np.eye(K)[None]
         if self.edge_form == "ising":
             return np.array([[[1.0, -1.0], [-1.0, 1.0]]])
+        if self.edge_form == "ordinal":
+            tables = np.zeros((len(self._shapes[0]), K, K))
+            for table, (first, second) in zip(tables, self._shapes[0].tolist(), strict=True):
+                table[:first, :second] = np.outer(ordinal_scores(first), ordinal_scores(second))
+            return tables
         if self.edge_form == "symmetric":
             return np.array([(units[a, b] + units[b, a]) / (1 + (a == b)) for a in range(K) for b in range(a + 1)])
         return units.reshape(K * K, K, K)
+
+    @cached_property
+    def _shapes(self) -> tuple[Ids, Ids]:
+        """([B, 2] different numbers of states at the ends of edges, [S] which of them each type of edge has)"""
+        if self.edge_ends is None or not self.n_edge_types:
+            return np.full((1, 2), self.max_states, dtype=np.int32), np.zeros(self.n_edge_types, dtype=np.int32)
+        shapes, which = np.unique(self.n_states[self.edge_ends], axis=0, return_inverse=True)
+        return shapes.astype(np.int32), which.reshape(-1).astype(np.int32)
 
     @cached_property
     def node_active(self) -> Any:
@@ -122,6 +136,9 @@ class GraphField:
         S, K = self.n_edge_types, self.max_states
         if self.edge_form in ("potts", "ising", "symmetric"):
             return np.ones((S, len(self.edge_basis)), dtype=bool)
+        if self.edge_form == "ordinal":
+            shapes, which = self._shapes
+            return np.arange(len(shapes)) == which[:, None]
         ends = np.full((S, 2), K) if self.edge_ends is None else self.n_states[self.edge_ends]
         a, b = np.indices((K, K))
         first, second = ends[:, 0, None, None], ends[:, 1, None, None]
@@ -232,6 +249,15 @@ class GraphField:
         i, j = data.labels[data.graph.edges].T
         edges: Floats = self.edge_basis[:, i, j].T * data.edge_weights[:, None]
         return nodes, edges
+
+
+def ordinal_scores(n_states: int) -> Floats:
+    """Return the scores of the states of an ordinal variable: equally spaced, from −1 to 1.
+
+    >>> ordinal_scores(5).tolist()
+    [-1.0, -0.5, 0.0, 0.5, 1.0]
+    """
+    return np.linspace(-1.0, 1.0, n_states)
 
 
 def tied_field(data: GraphData, n_states: int, node_form: str = "full", edge_form: str = "full") -> GraphField:

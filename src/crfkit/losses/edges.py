@@ -49,7 +49,7 @@ class EdgeLoss(FieldLoss):
             raise ParameterError("an edge is switched on twice")
         self._inactive = self._allowed & ~on
         self.edges: Ids = np.stack([i, j], axis=1).astype(np.int32)  # [E, 2] of variables
-        node_form, edge_form = ("ising", "ising") if table.ising else ("full", "full")
+        node_form, edge_form = ("ising", "ising") if table.ising else ("full", "ordinal" if table.ordinal else "full")
         width, edge_width = table.widths
         self.field = GraphField(table.n_states, width, edge_width, len(i), node_form, edge_form, self.edges)
 
@@ -143,7 +143,7 @@ class EdgeLoss(FieldLoss):
         sizes = np.abs(gradient) if norm != "l2" else np.square(gradient)
         add = np.maximum if norm == "max" else np.add
         reduced = add.reduce(sizes, axis=0)
-        if not self.table.ising:
+        if not self.table.single:
             starts = self.table.starts
             reduced = add.reduceat(add.reduceat(reduced, starts, axis=0), starts, axis=1)
         found: Floats = np.sqrt(reduced) if norm == "l2" else reduced

@@ -23,7 +23,7 @@ COUNTS = 5.0  # a label seen less often is scaled as if it had been seen so ofte
 
 def column_scales(table: Observations) -> Floats:
     """[p] the standard deviation of a binary column as ±1; of more labels the sum of those of their indicators, as a
-    share of what it is where all labels are equally frequent.
+    share of what it is where all labels are equally frequent; in the ordinal form that of the scores.
 
     >>> column_scales(Observations.of([[0, 0], [0, 1], [0, 0], [1, 1]] * 5, 2, ising=True)).round(3).tolist()
     [0.866, 1.0]
@@ -31,6 +31,11 @@ def column_scales(table: Observations) -> Floats:
     n = max(table.total, 1.0)
     shares = np.clip((table.weights @ table.one_hot) / n, 0.0, 1.0)
     least = min(0.5, COUNTS / n)
+    if table.ordinal:
+        moments = [np.add.reduceat(shares * table.scores**k, table.state_starts) for k in (1, 2)]
+        floor = 2.0 * np.sqrt(least * (1.0 - least)) / (table.n_states - 1.0)  # the next label, seen so often
+        deviations: Floats = np.sqrt(np.maximum(moments[1] - np.square(moments[0]), np.square(floor)))
+        return deviations
     shares = np.clip(shares, least, 1.0 - least)
     found: Floats = np.add.reduceat(np.sqrt(shares * (1.0 - shares)), table.state_starts)
     found /= np.sqrt(table.n_states - 1.0)  # K·√(1/K·(1 − 1/K)) where all are equally frequent

@@ -101,6 +101,13 @@ class StructureLikelihood(EdgeLoss):
     def _pair_gradient(self, evaluation: Any) -> Floats:
         table, exact = self.table, self.engine.bound == "exact"
         _ = evaluation.value
+        if table.ordinal:
+            B = np.zeros((len(table.scores), table.n_variables))
+            B[np.arange(len(B)), np.repeat(np.arange(table.n_variables), table.n_states)] = table.scores
+            means = (
+                B.T @ self._exact_pairs(evaluation.w) @ B if exact else self._products(self._beliefs(evaluation) @ B)
+            )
+            return means - table.spin_products
         if not table.ising:
             expected = self._exact_pairs(evaluation.w) if exact else self._products(self._beliefs(evaluation))
             return expected - table.pair_counts

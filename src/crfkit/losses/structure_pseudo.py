@@ -86,9 +86,8 @@ class StructurePseudoLikelihood(EdgeLoss):
         """A function from rows to their logits [rows, S]."""
         table, field = self.table, self.field
         D, X = table.indicators, table.features
-        S = D.shape[1]
-        F, Q = X.shape[1], table.own_columns
-        V = w[field.layout["node"]].reshape(S, field.n_node_features)
+        S, F, Q = D.shape[1], X.shape[1], table.own_columns
+        V = w[field.layout["node"]].reshape(-1, field.n_node_features)
         shared, own = table.edge_parts if len(self.edges) else (0, 0)
         # W_f [S, S]: symmetric; of features of variables W[a, b] is for the feature of b's variable
         W = np.zeros((shared + own, S, S))
@@ -106,18 +105,23 @@ class StructurePseudoLikelihood(EdgeLoss):
             found: Floats = d @ W[0] if shared else np.zeros((len(d), S))
             if table.has_inputs and shared:
                 found *= x[:, :1]
-            found += x @ V[:, :F].T
             for f in range(1, shared):
                 found += x[:, f : f + 1] * (d @ W[f])
-            for f in range(len(Q)):
-                found += Q[f, some] * V[:, F + f]
             for f in range(own):
                 q = Q[f, some]
                 found += q * (d @ W[shared + f])
                 found += (d * q) @ W[shared + f].T
+            found = self.by_state(found)
+            found += x @ V[:, :F].T
+            for f, q in enumerate(table.node_columns):
+                found += q[some] * V[:, F + f]
             return found
 
         return of
+
+    def by_state(self, couplings: Floats) -> Floats:
+        """What couplings add to logits, from what they are multiplied with."""
+        return couplings
 
     @cached_property
     def blocks(self) -> list[slice]:
@@ -232,8 +236,8 @@ class StructureEvaluation:
     def _both(self) -> tuple[float, Floats]:
         """(value, [m, S] probabilities: of states, or in the Ising form of the state that is not the row's)"""
         loss = self._loss
-        table, D, logits = loss.table, loss.table.indicators, loss.linear(self.w)
-        p, value = np.empty(D.shape), 0.0
+        table, logits = loss.table, loss.linear(self.w)
+        p, value = np.empty((table.indicators if table.ising else table.one_hot).shape), 0.0
         for rows in loss.blocks:
             ready = self._ising_block if table.ising else self._block
             value += ready(rows, logits(rows), p[rows])
@@ -258,10 +262,10 @@ class StructureEvaluation:
     def _block(self, rows: slice, L: Floats, p: Floats) -> float:
         table = self._loss.table
         K = table.n_states
-        L -= np.repeat(np.maximum.reduceat(L, table.starts, axis=1), K, axis=1)
-        scores = np.einsum("ms,ms->m", L, table.indicators[rows])
+        L -= np.repeat(np.maximum.reduceat(L, table.state_starts, axis=1), K, axis=1)
+        scores = np.einsum("ms,ms->m", L, table.one_hot[rows])
         np.exp(L, out=L)
-        z = np.add.reduceat(L, table.starts, axis=1)
+        z = np.add.reduceat(L, table.state_starts, axis=1)
         np.divide(L, np.repeat(z, K, axis=1), out=p)
         return float(table.weights[rows] @ (np.log(z).sum(axis=1) - scores))
 
@@ -344,7 +348,7 @@ class StructureEvaluation:
         """Of every variable [m, K]: p(y_i = k | the other variables)."""
         table, p = self._loss.table, self._both[1]
         if not table.ising:
-            return np.split(p, table.starts[1:].tolist(), axis=1)
+            return np.split(p, table.state_starts[1:].tolist(), axis=1)
         up = np.where(table.states == 1, 1.0 - p, p)
         return [np.stack([1.0 - q, q], axis=1) for q in up.T]
 
