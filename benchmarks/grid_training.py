@@ -23,6 +23,7 @@ from crfkit.estimators.segmenter_data import Pairs
 from crfkit.features.image import ImageFeatures
 from crfkit.inference.tree_reweighted import TreeReweighted
 from crfkit.readers.images import pair_folders
+from crfkit.readers.masks import MaskRules
 
 WAYS: dict[str, dict[str, Any]] = {
     "1000 sweeps to 1e-10": {"inference": TreeReweighted(n_threads=1)},
@@ -35,7 +36,7 @@ def load(folder: Path, count: int) -> tuple[list[Any], list[Any]]:
     pairs = pair_folders(folder / "gray", folder / "figure_ground")
     np.random.default_rng(0).shuffle(pairs)
     features = ImageFeatures(2, ("sift", "c1"), False, False, (80, 100), 4)
-    given = Pairs.read([image for image, _ in pairs[:count]], [mask for _, mask in pairs[:count]], False)
+    given = Pairs.read([image for image, _ in pairs[:count]], [mask for _, mask in pairs[:count]], MaskRules())
     X = [features.compute(image) for image in given.images]
     rows = np.concatenate([x.reshape(-1, x.shape[-1]) for x in X])
     mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-12)
