@@ -145,7 +145,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         edge_features: bool = True,
         refit: str = "auto",
         n_strengths: int = 30,
-        ebic_gamma: float = 0.65,
+        ebic_gamma: float = 0.35,
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,

@@ -63,7 +63,7 @@ class Refits:
     """Refits supports and compares them by the extended BIC."""
 
     node_strength: float = 1.0
-    gamma: float = 0.65
+    gamma: float = 0.35
     options: SolverOptions = field(default_factory=SolverOptions)
 
     def smooth(self, start: Solution) -> Solution:
@@ -228,6 +228,9 @@ class Refits:
     def ebic(self, refitted: Solution) -> float:
         """Extended BIC (Chen & Chen 2008): 2·loss + Σ df·log n + 2γ·log(how many graphs have as many edges).
 
+        Whether there are edges at all is asked as with γ = 1: on M independent pairs a small γ finds one by chance too
+        often, and graphs that have edges have so many gains that this one price does not matter.
+
         A pseudo-likelihood counts what an edge explains twice, at either end: twice its increase for an edge that is
         not there is 2χ², so that the price is doubled too.
         """
@@ -235,6 +238,7 @@ class Refits:
         twice = 2.0 if isinstance(loss, StructurePseudoLikelihood) else 1.0
         k = len(loss.edges)
         prior = 2.0 * self.gamma * _log_graphs(n_pairs(loss), k)
+        prior += 2.0 * max(0.0, 1.0 - self.gamma) * math.log(max(n_pairs(loss), 1)) * (k > 0)
         if loss.table.widths[1] == 1:
             return 2.0 * loss.at(refitted.w).value + twice * (float(self.prices(loss, 0.0).sum()) + prior)
         return 2.0 * loss.at(refitted.w).value + twice * float(self.prices(loss, prior / max(k, 1)).sum())

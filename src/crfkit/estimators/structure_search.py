@@ -62,7 +62,7 @@ class Search:
     options: SolverOptions = field(default_factory=SolverOptions)
     n_strengths: int = 30
     ratio: float = 0.01
-    gamma: float = 0.65
+    gamma: float = 0.35
     n_folds: int = 5
     n_subsamples: int = 50
     standardize: bool = True
