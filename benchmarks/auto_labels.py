@@ -14,13 +14,13 @@ import os
 
 import numpy as np
 
-from crfkit.data.encode import learn
-from crfkit.estimators.chain_training import ChainTraining
-from crfkit.estimators.solver_options import SolverOptions
+from crfkit.encoders.sequences import learn
 from crfkit.penalties import L2
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.stochastic_start import epochs_that_pay
 from crfkit.synthetic import labelled_words
+from crfkit.training.chain import ChainTraining
+from crfkit.training.options import SolverOptions
 
 
 def main() -> None:

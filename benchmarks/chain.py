@@ -26,7 +26,7 @@ import pycrfsuite
 
 from crfkit import L2, ChainCRF, ChainModel, Template, evaluate, read_columns
 from crfkit._core import available_kernels
-from crfkit.data import learn_file
+from crfkit.encoders.sequences import learn_file
 from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from crfkit import L2, GridCRF
-from crfkit.estimators.segmenter_blocks import block_labels
-from crfkit.estimators.segmenter_data import Pairs
+from crfkit.encoders.blocks import block_labels
+from crfkit.encoders.image_pairs import Pairs
 from crfkit.features.image import ImageFeatures
 from crfkit.inference.tree_reweighted import TreeReweighted
 from crfkit.readers.images import pair_folders

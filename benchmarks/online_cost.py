@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from crfkit.data.encode import learn
-from crfkit.estimators.chain_training import ChainTraining
+from crfkit.encoders.sequences import learn
 from crfkit.losses.online_cost import counts, epoch_cost
 from crfkit.synthetic import labelled_words
+from crfkit.training.chain import ChainTraining
 
 # labels, sequences, (least, most) tokens, words to each side, all transitions, order
 CASES = [

@@ -47,11 +47,12 @@ from solvers_report import (
 
 from crfkit import L2, Template, evaluate, penalties, read_columns
 from crfkit._core import available_kernels
-from crfkit.arrays import norm, using_threads
-from crfkit.data import learn
+from crfkit._threads import count_threads, using_threads
+from crfkit.arrays import norm
+from crfkit.encoders.sequences import learn
 from crfkit.errors import CapabilityError, StopTraining
 from crfkit.fields import ChainField
-from crfkit.inference.chain import ChainInference, count_threads
+from crfkit.inference.chain import ChainInference
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Result, TraceRow
 from crfkit.solvers import LBFGS, SOLVERS, Auto, Iteration, PeriodDecrease, Tron, make_solver

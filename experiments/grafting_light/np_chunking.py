@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from methods import train
 
-from crfkit.data.encode import TaggedCorpus, learn_file
-from crfkit.estimators.chain_training import ChainTraining
+from crfkit.encoders.sequences import TaggedCorpus, learn_file
 from crfkit.features.template import Template
 from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood
@@ -23,6 +22,7 @@ from crfkit.metrics import evaluate
 from crfkit.penalties import L1
 from crfkit.readers import read_columns
 from crfkit.solvers import OWLQN
+from crfkit.training.chain import ChainTraining
 
 WORDS = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
 TAGS = [*WORDS[:5], (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2)]

@@ -12,8 +12,8 @@ import numpy as np
 
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
+from crfkit.encoders.blocks import block_labels
 from crfkit.errors import StopTraining
-from crfkit.estimators.segmenter_blocks import block_labels
 from crfkit.features.image import ImageFeatures
 from crfkit.fields.graph import GraphField, tied_field
 from crfkit.inference.engines import make_engine

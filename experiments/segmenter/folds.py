@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import ImageSegmenter
-from crfkit.estimators.segmenter_blocks import UPSAMPLING, block_labels, full_size
+from crfkit.encoders.blocks import UPSAMPLING, block_labels, full_size
 from crfkit.features.image import ImageFeatures
 from crfkit.penalties import L2, Blockwise
 from crfkit.readers.images import pair_folders, read_image, read_mask

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fields import FAMILIES, REPORTED, TUNED, draw, independent
+from fields import FAMILIES, TUNED, draw, independent
 from nodewise import nodewise
 
 from crfkit import StructureLearner
@@ -83,8 +83,8 @@ def tune(gammas: list[float], families: list[str], rows: list[int], seeds: range
             print(lines[-1], flush=True)
         if tables:
             counts = [
-                [len(StructureLearner(n_threads=1, ebic_gamma=g).fit(independent(n, 30, 10_000 + t)).edges_) for g in gammas]
-                for t in range(tables)
+                [len(StructureLearner(n_threads=1, ebic_gamma=g).fit(Y).edges_) for g in gammas]
+                for Y in (independent(n, 30, 10_000 + t) for t in range(tables))
             ]
             lines.append(f"| independent | {n} | | " + " | ".join(f"{c:.3f}" for c in np.mean(counts, axis=0)) + " |")
             print(lines[-1], flush=True)

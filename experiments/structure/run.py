@@ -34,7 +34,7 @@ from sklearn.metrics import average_precision_score
 from crfkit import StructureLearner
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
-from crfkit.estimators.structure_data import learn_table
+from crfkit.encoders.structure_tables import learn_table
 from crfkit.fields.graph import GraphField
 from crfkit.inference.junction import Junction
 from crfkit.synthetic import PairwiseTable, random_pairwise

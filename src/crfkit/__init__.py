@@ -15,13 +15,13 @@ _HOME = {
     "Blockwise": "crfkit.penalties",
     "ByBlock": "crfkit.penalties",
     "ChainCRF": "crfkit.estimators.chain",
-    "ChainModel": "crfkit.estimators.chain_model",
+    "ChainModel": "crfkit.models.chain",
     "ElasticNet": "crfkit.penalties",
     "Graph": "crfkit.data.graph",
     "GraphCRF": "crfkit.estimators.graph",
     "GraphData": "crfkit.data.graphs",
-    "GraphModel": "crfkit.estimators.graph_model",
-    "GraphSample": "crfkit.estimators.graph_samples",
+    "GraphModel": "crfkit.models.graph",
+    "GraphSample": "crfkit.encoders.graphs",
     "GridCRF": "crfkit.estimators.grid",
     "GroupL2": "crfkit.penalties",
     "GroupLinf": "crfkit.penalties",
@@ -30,7 +30,7 @@ _HOME = {
     "L1": "crfkit.penalties",
     "L2": "crfkit.penalties",
     "NoPenalty": "crfkit.penalties",
-    "PathPoint": "crfkit.path",
+    "PathPoint": "crfkit.training.path",
     "Refiner": "crfkit.estimators.refiner",
     "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
@@ -39,25 +39,23 @@ _HOME = {
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
     "read_table": "crfkit.readers.tables",
-    "regularisation_path": "crfkit.path",
+    "regularisation_path": "crfkit.training.path",
 }
 
 if TYPE_CHECKING:
     from crfkit.data.graph import Graph as Graph
     from crfkit.data.graphs import GraphData as GraphData
+    from crfkit.encoders.graphs import GraphSample as GraphSample
     from crfkit.estimators.chain import ChainCRF as ChainCRF
-    from crfkit.estimators.chain_model import ChainModel as ChainModel
     from crfkit.estimators.graph import GraphCRF as GraphCRF
-    from crfkit.estimators.graph_model import GraphModel as GraphModel
-    from crfkit.estimators.graph_samples import GraphSample as GraphSample
     from crfkit.estimators.grid import GridCRF as GridCRF
     from crfkit.estimators.refiner import Refiner as Refiner
     from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
     from crfkit.estimators.structure import StructureLearner as StructureLearner
     from crfkit.features import Template as Template
     from crfkit.metrics import evaluate as evaluate
-    from crfkit.path import PathPoint as PathPoint
-    from crfkit.path import regularisation_path as regularisation_path
+    from crfkit.models.chain import ChainModel as ChainModel
+    from crfkit.models.graph import GraphModel as GraphModel
     from crfkit.penalties import L1 as L1
     from crfkit.penalties import L2 as L2
     from crfkit.penalties import Blockwise as Blockwise
@@ -71,6 +69,8 @@ if TYPE_CHECKING:
     from crfkit.readers.tables import read_table as read_table
     from crfkit.schemes import convert_tags as convert_tags
     from crfkit.schemes import detect_scheme as detect_scheme
+    from crfkit.training.path import PathPoint as PathPoint
+    from crfkit.training.path import regularisation_path as regularisation_path
 
     __version__: str
 

@@ -7,9 +7,6 @@ actively for its threads as BLAS libraries do: those would slow the loss's own t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -17,24 +14,9 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from crfkit import _core
+from crfkit._threads import thread_count
 
 _DOUBLE = np.dtype(np.float64)
-_threads: ContextVar[int] = ContextVar("crfkit_threads", default=1)
-
-
-@contextmanager
-def using_threads(n: int) -> Iterator[None]:
-    """Lets the operations of this module use n threads."""
-    token = _threads.set(n)
-    try:
-        yield
-    finally:
-        _threads.reset(token)
-
-
-def thread_count() -> int:
-    """How many threads operations may use here."""
-    return _threads.get()
 
 
 def namespace(x: Any) -> Any:
@@ -52,7 +34,7 @@ def _numpy() -> Any:
 def dot(x: Any, y: Any) -> float:
     """``x·y``"""
     if is_native(x, y):
-        return _core.dot(x, y, _threads.get())
+        return _core.dot(x, y, thread_count())
     return float(rows_dot(x[None, :], y)[0])
 
 
@@ -64,7 +46,7 @@ def norm(x: Any) -> float:
 def rows_dot(rows: Any, x: Any) -> Any:
     """The inner products of all rows with x, as a NumPy vector; rows of NumPy doubles may be kept as single floats."""
     if _native_rows(rows) and is_native(x):
-        return _core.rows_dot(rows, x, _threads.get())
+        return _core.rows_dot(rows, x, thread_count())
     return np.asarray(rows @ x)
 
 
@@ -73,7 +55,7 @@ def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
     xp = array_namespace(x)
     if _native_rows(rows) and is_native(x):
         out = np.empty_like(x)
-        _core.rows_combine(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, out, _threads.get())
+        _core.rows_combine(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, out, thread_count())
         return out
     return xp.asarray(c, dtype=x.dtype, device=device(x)) @ rows + a * x
 
@@ -93,14 +75,14 @@ def add_rank_two(matrix: Any, a: Any, b: Any) -> None:
 def combine(x: Any, a: float, y: Any) -> Any:
     """``x + a·y`` as a new vector."""
     if is_native(x, y):
-        return _core.combine(x, a, y, _threads.get())
+        return _core.combine(x, a, y, thread_count())
     return rows_combine([a], y[None, :], 1.0, x)
 
 
 def add_scaled(y: Any, a: float, x: Any) -> None:
     """``y += a·x`` in place."""
     if is_native(x, y):
-        _core.rows_combine(np.array([a]), x[None, :], 1.0, y, y, _threads.get())
+        _core.rows_combine(np.array([a]), x[None, :], 1.0, y, y, thread_count())
     else:
         y += a * x
 
@@ -108,7 +90,7 @@ def add_scaled(y: Any, a: float, x: Any) -> None:
 def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y: Any) -> tuple[float, float]:
     """``s = (x_new − x)/scale``, ``y = (g_new − g)·scale`` in place (a scale of None is 1); returns (s·y, y·y)."""
     if is_native(x, g, x_new, g_new) and _native_rows(s, y) and (scale is None or is_native(scale)):
-        return _core.curvature_pair(x, g, x_new, g_new, scale, s, y, _threads.get())
+        return _core.curvature_pair(x, g, x_new, g_new, scale, s, y, thread_count())
     s[...] = x_new
     s -= x
     y[...] = g_new

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import modelfile
-from crfkit.data.sequences import Floats
+from crfkit._types import Floats
 from crfkit.errors import ModelFileError
 from crfkit.result import Result
 

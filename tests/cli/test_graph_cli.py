@@ -264,7 +264,7 @@ def test_the_commands_load_no_scikit_learn(model):
     code = "import sys; from crfkit.cli import main, graph; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
     code = (
-        "import sys; import crfkit.estimators.graph_training, crfkit.cli.graph_columns, crfkit.cli.inspect_graph; "
+        "import sys; import crfkit.training.graph, crfkit.cli.graph_columns, crfkit.cli.inspect_graph; "
         "assert 'sklearn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

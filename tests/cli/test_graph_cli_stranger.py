@@ -58,7 +58,7 @@ def test_inference_that_does_not_settle_is_said(call, data, monkeypatch):
     assert call(*TRAIN, "--inference", "bp").code == 0
     assert "not converged" not in call("graph", "predict", "m.crf", "data.csv", "--marginals").err
     once = BeliefPropagation(max_iterations=1)
-    monkeypatch.setattr("crfkit.estimators.graph_model.make_engine", lambda *_: once)
+    monkeypatch.setattr("crfkit.models.graph.make_engine", lambda *_: once)
     for options in (["--marginals"], ["--decode", "marginal"]):
         assert "inference has not converged" in call("graph", "predict", "m.crf", "data.csv", *options).err
 
@@ -102,7 +102,7 @@ def test_a_word_that_is_no_file_of_edges(fails, data):
 
 
 def test_an_output_that_cannot_be_written_is_known_before_the_work(fails, model, monkeypatch):
-    monkeypatch.setattr("crfkit.estimators.graph_model.GraphModel.best", lambda *_: pytest.fail("too late"))
+    monkeypatch.setattr("crfkit.models.graph.GraphModel.best", lambda *_: pytest.fail("too late"))
     message = fails("graph", "predict", "m.crf", "data.csv", "--output", "none/out.csv")
     assert message.startswith("none/out.csv: cannot write the output")
 

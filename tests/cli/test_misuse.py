@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, Template
-from crfkit.data import learn
+from crfkit.encoders.sequences import learn
 from crfkit.errors import DataError, DataWarning, StopTraining, TemplateWarning
-from crfkit.estimators.development import Development
 from crfkit.fields import ChainField
 from crfkit.readers.suspicion import describe_attribute_file
+from crfkit.training.early_stopping import Development
 
 TRAIN = ["train", "train.txt", "-t", "template", "-m", "m.crf", "-q"]
 

@@ -13,8 +13,8 @@ from typer.main import get_command
 from crfkit import ChainCRF
 from crfkit.cli.main import app
 from crfkit.errors import CapabilityError
-from crfkit.estimators.solver_options import SolverOptions, default_penalty
 from crfkit.solvers import SOLVERS, make_solver
+from crfkit.training.options import SolverOptions, default_penalty
 
 NAMES = {  # option of `crfkit train` → parameter of ChainCRF
     "order": "order",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import L2, GridCRF, ImageSegmenter
-from crfkit.estimators.segmenter_model import SegmenterModel
+from crfkit.models.segmenter import SegmenterModel
 
 pillow = pytest.importorskip("PIL.Image")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from crfkit import L2, ImageSegmenter
-from crfkit.estimators.segmenter_model import SegmenterModel
+from crfkit.models.segmenter import SegmenterModel
 from crfkit.synthetic import disc_images
 
 pillow = pytest.importorskip("PIL.Image")

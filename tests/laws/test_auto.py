@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose
 from oracle import make_problem
 
 from crfkit.checkpoint import Checkpoint
-from crfkit.data.encode import learn
+from crfkit.encoders.sequences import learn
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.estimators.chain_training import ChainTraining
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
@@ -21,6 +20,7 @@ from crfkit.solvers import LBFGS, OWLQN, Auto, GradientNorm, PeriodDecrease, Suc
 from crfkit.solvers.objective import Objective
 from crfkit.solvers.stochastic_start import StartState
 from crfkit.synthetic import labelled_words
+from crfkit.training.chain import ChainTraining
 
 TIGHT = GradientNorm(1e-7)
 PENALTIES = [L2(1.0), L1(0.7), ElasticNet(0.5, 0.5)]

@@ -15,12 +15,12 @@ from crfkit.data.attribute_index import block_norms
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields import ChainField
 from crfkit.losses import CandidateChain, ChainLikelihood
-from crfkit.path import regularisation_path
 from crfkit.penalties import L1, ElasticNet
 from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
 from crfkit.solvers import GaussSeidel, GradientNorm, Grafting, GraftingLight, make_solver
 from crfkit.solvers.objective import extended
+from crfkit.training.path import regularisation_path
 
 LENGTHS = (4, 0, 6, 1, 5, 3)
 FAMILY = {"grafting-light": GraftingLight, "grafting": Grafting, "gauss-seidel": GaussSeidel}

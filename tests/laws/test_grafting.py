@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.path import regularisation_path
 from crfkit.penalties import L1, L2, ByBlock, ElasticNet, GroupL2, GroupLinf, NoPenalty
 from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
 from crfkit.solvers import GaussSeidel, GradientNorm, Grafting, GraftingLight, make_solver
 from crfkit.solvers.objective import Objective, extended
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.training.path import regularisation_path
 
 FAMILY = {
     "light": GraftingLight,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from crfkit.data.observations import Observations
-from crfkit.estimators.structure_worth import gains
 from crfkit.losses.standardised import column_scales
 from crfkit.losses.structure_ordinal import pseudo_likelihood
+from crfkit.training.structure_worth import gains
 
 
 def make_table(seed=0, rows=60, own=True, levels=(5, 2, 4, 5)):

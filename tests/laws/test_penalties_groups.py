@@ -18,10 +18,10 @@ from crfkit.data.graphs import GraphData
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.fields.graph import tied_field
 from crfkit.losses import PseudoLikelihood
-from crfkit.path import regularisation_path
 from crfkit.penalties import L1, L2, Blockwise, ElasticNet, GroupL2, GroupLinf, Groups, HuberL1, NoPenalty
 from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty
 from crfkit.solvers import FISTA, LBFGS, OWLQN, GradientNorm, make_solver
+from crfkit.training.path import regularisation_path
 
 N = 12
 UNEQUAL = np.array([0, 3, 3, -1, 0, 7, 0, 3, -1, 7, 2, 0])  # sizes 4, 3, 2, 1; two weights of no group

@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L1, L2, Graph, GraphCRF, GraphData, GridCRF
 from crfkit.errors import ApproximationWarning, ParameterError
-from crfkit.estimators import graph_training
 from crfkit.fields.graph import tied_field
 from crfkit.inference.engines import make_engine
 from crfkit.inference.marginals import NEGLIGIBLE
 from crfkit.inference.tree_reweighted import TreeReweighted
 from crfkit.losses import GraphLikelihood
 from crfkit.solvers import GradientNorm, make_solver
+from crfkit.training import graph as graph_training
 
 
 def images(n=3, side=14, noise=0.8):

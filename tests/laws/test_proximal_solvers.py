@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import make_problem
 
-from crfkit.data.encode import learn
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
+from crfkit.encoders.sequences import learn
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.estimators.chain_training import ChainTraining
 from crfkit.fields.graph import tied_field
 from crfkit.inference.enumerate import Enumerate
 from crfkit.losses import ChainLikelihood
@@ -40,6 +39,7 @@ from crfkit.solvers.envelope import Envelope
 from crfkit.solvers.lipschitz import SHRINK, bound_holds
 from crfkit.solvers.objective import Objective
 from crfkit.synthetic import entity_corpus, gaussian_chains, labelled_words
+from crfkit.training.chain import ChainTraining
 
 TIGHT = GradientNorm(1e-7)
 NEVER = GradientNorm(0.0)

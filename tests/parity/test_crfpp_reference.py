@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crfkit import L2, ChainCRF, Template
-from crfkit.data import learn_file
+from crfkit.encoders.sequences import learn_file
 from crfkit.fields import ChainField
 from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood

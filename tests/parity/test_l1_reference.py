@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crfkit import L1, Template
-from crfkit.data import learn_file
+from crfkit.encoders.sequences import learn_file
 from crfkit.errors import StopTraining
 from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from crfkit.arrays import add_scaled, combine, dot, norm, rows_combine, rows_dot, using_threads
+from crfkit._threads import using_threads
+from crfkit.arrays import add_scaled, combine, dot, norm, rows_combine, rows_dot
 
 LENGTHS = [0, 1, 2, 7, 8, 9, 4095, 4096, 4097, 200_003]
 

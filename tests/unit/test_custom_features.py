@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from crfkit import L2, ImageSegmenter
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.estimators.segmenter_model import SegmenterModel
 from crfkit.features.image import COLOUR_NAMES, ImageFeatures, intensity, lab
 from crfkit.features.sift import dense_sift
+from crfkit.models.segmenter import SegmenterModel
 from crfkit.penalties import Blockwise
 from crfkit.readers.images import read_image
 from crfkit.synthetic import disc_images

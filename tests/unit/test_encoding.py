@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit import Template
-from crfkit.data import SequenceData, learn
+from crfkit.data import SequenceData
+from crfkit.encoders.sequences import learn
 from crfkit.errors import DataError
 from crfkit.fields import ChainField
 
@@ -268,7 +269,7 @@ def test_items_that_cannot_be_encoded_are_named(item, message):
 def test_refusing_nested_dicts_leaves_the_interpreter_as_it_was(item):
     """In a process of its own: a depth counter that is not set back would end this one."""
     script = f"""
-from crfkit.data import learn
+from crfkit.encoders.sequences import learn
 item = {item}
 for _ in range(1100):
     try:

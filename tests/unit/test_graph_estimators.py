@@ -19,15 +19,15 @@ from sklearn.model_selection import GridSearchCV
 
 from crfkit import L1, L2, ChainCRF, Graph, GraphCRF, GraphSample, GridCRF
 from crfkit.errors import DataError, ModelFileError, ParameterError, StopTraining
-from crfkit.estimators.graph_model import GraphModel
-from crfkit.estimators.graph_training import concerns
 from crfkit.inference.belief_propagation import BeliefPropagation
 from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.models.graph import GraphModel
 from crfkit.result import Status
+from crfkit.training.graph import concerns
 
 EXACT = {"inference": "enumerate", "decode": "enumerate", "n_threads": 1, "standardize": False}
 TIGHT = {**EXACT, "tolerance": 1e-9, "max_iterations": 500}

@@ -13,10 +13,10 @@ from sklearn.model_selection import cross_val_score
 
 from crfkit import L2, Graph, GraphCRF, GraphModel, GridCRF, read_table
 from crfkit.errors import DataError
-from crfkit.estimators.graph_training import concerns
 from crfkit.inference.belief_propagation import BeliefPropagation
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.result import Result, Status
+from crfkit.training.graph import concerns
 
 
 def table(n=30, k=3, seed=0):

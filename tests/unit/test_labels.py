@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crfkit import ChainCRF, GraphCRF
-from crfkit.data.labels import from_json, label_array, sort_labels, to_json
+from crfkit.encoders.labels import from_json, label_array, sort_labels, to_json
 from crfkit.errors import DataError, ModelFileError, ParameterError
 
 X = [[["a"], ["b"], ["c"]], [["b"], ["a"], ["c"]]]

@@ -10,10 +10,10 @@ from oracle import make_problem
 import crfkit
 from crfkit.errors import CapabilityError, ParameterError, StopTraining
 from crfkit.losses import ChainLikelihood
-from crfkit.path import regularisation_path
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
 from crfkit.solvers import LBFGS, GradientNorm, make_solver
+from crfkit.training.path import regularisation_path
 
 SPARSE = [L1(7.0), ElasticNet(0.5, 0.1), ElasticNet(1.0, 4.0)]
 every_sparse = pytest.mark.parametrize("penalty", SPARSE, ids=lambda p: p.name)

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from crfkit import L1, L2, GridCRF, ImageSegmenter, modelfile
+from crfkit.encoders.blocks import block_labels, full_size
+from crfkit.encoders.image_pairs import Pairs
 from crfkit.errors import DataError, ModelFileError, ParameterError
-from crfkit.estimators.pool import in_threads
-from crfkit.estimators.segmenter_blocks import block_labels, full_size
-from crfkit.estimators.segmenter_data import Pairs
-from crfkit.estimators.segmenter_model import SegmenterModel, learn_scales
 from crfkit.features.image import ImageFeatures
+from crfkit.models.segmenter import SegmenterModel, learn_scales
+from crfkit.pool import in_threads
 from crfkit.readers.images import MaskRules
 
 pillow = pytest.importorskip("PIL.Image")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from crfkit import L2, ImageSegmenter, modelfile
+from crfkit.encoders.blocks import full_size, interpolate
 from crfkit.errors import ParameterError
-from crfkit.estimators.segmenter_blocks import full_size, interpolate
-from crfkit.estimators.segmenter_model import SegmenterModel
-from crfkit.estimators.segmenter_training import average_difference, from_equal_features
 from crfkit.features.image import ImageFeatures
+from crfkit.models.segmenter import SegmenterModel
 from crfkit.synthetic import disc_images
+from crfkit.training.segmenter_blocks import average_difference, from_equal_features
 
 OPTIONS = {"block_size": 4, "features": (), "colour": True, "n_threads": 1, "penalty": L2(1.0)}
 

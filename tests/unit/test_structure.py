@@ -12,12 +12,12 @@ from structure_cases import f1, planted
 from crfkit import GraphCRF, StructureLearner
 from crfkit.data.observations import Observations
 from crfkit.errors import DataError, ModelFileError, ParameterError, StopTraining
-from crfkit.estimators.structure_search import Search
-from crfkit.estimators.structure_training import in_order
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.standardised import column_scales
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.readers.tables import Table
+from crfkit.training.structure import in_order
+from crfkit.training.structure_search import Search
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from structure_cases import planted
 
 from crfkit import StructureLearner
 from crfkit.data.observations import Observations
-from crfkit.estimators.structure_refit import Solution
-from crfkit.estimators.structure_search import Search
 from crfkit.losses.structure_pseudo import StructureEvaluation, StructurePseudoLikelihood
+from crfkit.training.structure_refit import Solution
+from crfkit.training.structure_search import Search
 
 CHAIN = {(i, i + 1) for i in range(9)}
 RULES = ("ebic", "cv", "stability")
@@ -93,7 +93,7 @@ def test_the_chosen_edges_cannot_be_bettered_one_by_one():
 
 def test_pruning_is_the_elimination_of_one_edge_after_another():
     """Dropping edges one by one, inverting the whole Hessian each time, ends with the same edges and weights."""
-    from crfkit.estimators.structure_worth import eliminated
+    from crfkit.training.structure_worth import eliminated
 
     Y, _ = planted(6, p=9, n_edges=8, rows=500)
     loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True))

@@ -9,11 +9,11 @@ from structure_cases import ISING, planted
 from crfkit import StructureLearner
 from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
-from crfkit.estimators import structure_final
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.annealed import Annealed
 from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import InferenceStatus
+from crfkit.training import structure_final
 
 
 def clusters(seed=0, p=14, rows=700, n_clusters=5, noise=0.08):
@@ -150,7 +150,7 @@ def test_two_seeds_of_a_sampled_score_agree(monkeypatch):
     Y = clusters(1, p=12)
     found = StructureLearner().fit(Y)
     exact = found.score(Y)
-    monkeypatch.setattr("crfkit.estimators.structure_scores.choose_engine", lambda *_: "trw")
+    monkeypatch.setattr("crfkit.models.structure_scores.choose_engine", lambda *_: "trw")
     scores = []
     for seed in (0, 1):
         object.__setattr__(found.model_, "seed", seed)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from crfkit import L1, L2, ChainCRF, ChainModel, ElasticNet, NoPenalty, Template, evaluate, modelfile
-from crfkit.data import learn
+from crfkit.encoders.sequences import learn
 from crfkit.errors import CapabilityError, CrfkitError, DataError, DataWarning, ModelFileError, ParameterError
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.result import Status

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from crfkit.estimators.segmenter_model import SegmenterModel
+    from crfkit.models.segmenter import SegmenterModel
 
 N_TRAIN, N_TEST = 8, 6
 BLOCK = 4
@@ -53,8 +53,8 @@ def _block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: An
     """Masks by the same features, scales and penalty, but no couplings: p(y | x) = Π p(y_i | h_i)."""
     import numpy as np
 
+    from crfkit.encoders.blocks import block_labels, full_size
     from crfkit.estimators.graph import GraphCRF
-    from crfkit.estimators.segmenter_blocks import block_labels, full_size
     from crfkit.penalties import L1
     from crfkit.readers.images import read_image
 

@@ -80,7 +80,7 @@ def evaluate(
 
 
 def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, format: str) -> Evaluation:
-    from crfkit.estimators.chain_model import ChainModel
+    from crfkit.models.chain import ChainModel
     from crfkit.readers import ColumnFile
 
     if len(paths) < 2:

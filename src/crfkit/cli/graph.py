@@ -14,7 +14,7 @@ import typer
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from crfkit.data.sequences import Ids
+    from crfkit._types import Ids
 
 COLUMNS = "Columns: names or numbers from 1, separated by commas; 1-294 is a range, -6: the last six."
 
@@ -171,12 +171,12 @@ def train(
     from crfkit.cli.graph_columns import choose_columns, read_edges
     from crfkit.cli.options import check_distinct, make_penalty
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.estimators.graph_tables import TableEncoder
-    from crfkit.estimators.graph_training import GraphTraining, concerns
-    from crfkit.estimators.solver_options import SolverOptions
+    from crfkit.encoders.tables import TableEncoder
     from crfkit.penalties import L2
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
+    from crfkit.training.graph import GraphTraining, concerns
+    from crfkit.training.options import SolverOptions
 
     options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
     training = GraphTraining(
@@ -285,11 +285,11 @@ def predict(
     from crfkit.cli.graph_given import from_the_others, given_labels, is_structure
     from crfkit.cli.options import check_distinct
     from crfkit.cli.output import open_output
-    from crfkit.estimators.graph_model import DECODERS, GraphModel
-    from crfkit.estimators.graph_tables import TableEncoder
-    from crfkit.estimators.graph_training import check_sweeps
+    from crfkit.encoders.tables import TableEncoder
     from crfkit.inference.engines import ENGINES
+    from crfkit.models.graph import DECODERS, GraphModel
     from crfkit.readers.tables import read_table
+    from crfkit.training.graph import check_sweeps
 
     for option, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
         if given is not None and given not in choices:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crfkit.data.sequences import Ids
+from crfkit._types import Ids
+from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.readers.columns import read_chunks
 from crfkit.readers.tables import Table, read_table
 from crfkit.wording import counted

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.sequences import Floats, Ids
+from crfkit._types import Floats, Ids
+from crfkit.encoders.bins import apply_cuts
+from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError
-from crfkit.estimators.graph_model import GraphModel
-from crfkit.estimators.graph_tables import TableEncoder
-from crfkit.estimators.structure_bins import apply_cuts
+from crfkit.models.graph import GraphModel
 from crfkit.readers.tables import Table
 
 

@@ -12,7 +12,7 @@ from crfkit.cli.options import MODEL, OUTPUT
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
-    from crfkit.estimators.chain_model import ChainModel
+    from crfkit.models.chain import ChainModel
 
 
 def inspect(
@@ -52,9 +52,9 @@ def inspect(
     from crfkit import modelfile
     from crfkit.cli import inspect_graph, inspect_segmenter
     from crfkit.cli.inspect_chain import summary
-    from crfkit.estimators.chain_model import ChainModel
-    from crfkit.estimators.graph_model import GraphModel
-    from crfkit.estimators.segmenter_model import SegmenterModel
+    from crfkit.models.chain import ChainModel
+    from crfkit.models.graph import GraphModel
+    from crfkit.models.segmenter import SegmenterModel
 
     kind = modelfile.read(model).kind
     if kind in ("graph", "segmenter", "refiner") and (label or attribute):
@@ -65,7 +65,7 @@ def inspect(
         typer.echo(_json(_graph_summary(kind, graph, top)) if as_json else inspect_graph.report(graph, top))
     elif kind == "refiner":
         from crfkit.cli import refine
-        from crfkit.estimators.refiner_model import RefinerModel
+        from crfkit.models.refiner import RefinerModel
 
         refiner = RefinerModel.load(model)
         typer.echo(_json(_refiner_summary(refiner)) if as_json else refine.describe(refiner))

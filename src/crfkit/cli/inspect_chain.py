@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.errors import ParameterError
-from crfkit.estimators.chain_model import ChainModel
+from crfkit.models.chain import ChainModel
 
 Row = dict[str, Any]  # a weight and its name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crfkit.estimators.graph_model import GraphModel
-from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.encoders.tables import TableEncoder
+from crfkit.models.graph import GraphModel
 
 
 def report(model: GraphModel, top: int) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
-from crfkit.estimators.segmenter_model import SegmenterModel
 from crfkit.features.c1 import C1_NAMES
 from crfkit.features.image import COLOUR_NAMES, POSITION_NAMES
 from crfkit.features.sift import SIFT_NAMES
+from crfkit.models.segmenter import SegmenterModel
 
 
 def report(model: SegmenterModel, top: int) -> str:

@@ -13,7 +13,7 @@ from crfkit.errors import CrfkitError, DataError, ParameterError
 
 if TYPE_CHECKING:
     from crfkit.estimators.refiner import Refiner
-    from crfkit.estimators.refiner_model import RefinerModel
+    from crfkit.models.refiner import RefinerModel
 
 FILES = (
     "A probability map has the name of its image but for the ending, or NAME_probabilities, as --maps writes it: .npy "
@@ -193,8 +193,8 @@ def evaluate(
     """Compare the maps as given, and refined, with masks: the share of wrong pixels of each image."""
     import numpy as np
 
+    from crfkit.encoders.probability_maps import read_probabilities, read_truth
     from crfkit.estimators.refiner import Refiner
-    from crfkit.estimators.refiner_inputs import read_probabilities, read_truth
 
     refiner = Refiner.load(model, threads).set_params(layout=layout, ignore=ignore)
     rows: list[tuple[str, float, float, int]] = []

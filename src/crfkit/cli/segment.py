@@ -29,7 +29,7 @@ from crfkit.cli.segment_train import train
 from crfkit.errors import CrfkitError, DataError
 
 if TYPE_CHECKING:
-    from crfkit.estimators.segmenter_model import SegmenterModel
+    from crfkit.models.segmenter import SegmenterModel
 
 app = typer.Typer(help="Segmentation of images: learn from masks, apply, evaluate.", no_args_is_help=True)
 app.command("train", epilog=FILES)(train)
@@ -71,7 +71,7 @@ def apply(
     """
     from crfkit.cli import segment_files
     from crfkit.cli.options import check_distinct
-    from crfkit.estimators.pool import in_threads
+    from crfkit.pool import in_threads
     from crfkit.readers.images import list_images, read_image
 
     trained = _load(model, threads)
@@ -135,7 +135,7 @@ def evaluate(
     """
     import numpy as np
 
-    from crfkit.estimators.segmenter_data import Pairs, confusion
+    from crfkit.encoders.image_pairs import Pairs, confusion
     from crfkit.readers.image_folders import pair_folders, raise_all
     from crfkit.readers.images import MaskRules
 
@@ -185,7 +185,7 @@ def _load(path: Path, threads: int | None) -> SegmenterModel:
     """The model; every image has one thread."""
     from dataclasses import replace
 
-    from crfkit.estimators.segmenter_model import SegmenterModel
+    from crfkit.models.segmenter import SegmenterModel
 
     model = SegmenterModel.load(path, threads)
     return replace(model, field=replace(model.field, n_threads=1))

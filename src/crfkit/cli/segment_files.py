@@ -15,7 +15,7 @@ import numpy as np
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
-    from crfkit.estimators.segmenter_model import Segmentation
+    from crfkit.models.segmenter import Segmentation
     from crfkit.readers.images import Image
 
 MAP = "_probabilities"  # what follows the name of an image in that of its map

@@ -109,8 +109,8 @@ def make_solver(name: str, mu: float | None, tolerance: float, max_iterations: i
     """Return the name, or the solver with its smoothing width μ."""
     from dataclasses import fields, replace
 
-    from crfkit.estimators.solver_options import SolverOptions
     from crfkit.solvers import SOLVERS
+    from crfkit.training.options import SolverOptions
 
     if mu is None or name not in SOLVERS:
         return name

@@ -296,8 +296,8 @@ def _pair(
     images: Path, masks: Path, image_pattern: str | None, mask_pattern: str | None, skip_bad: bool, rules: MaskRules
 ) -> list[tuple[Path, Path]]:
     """Return the pairs of two folders; all files that cannot be used are in one error."""
+    from crfkit.encoders.image_pairs import Pairs
     from crfkit.errors import DataError
-    from crfkit.estimators.segmenter_data import Pairs
     from crfkit.readers.image_folders import pair_folders, raise_all
 
     unpaired: list[str] = []

@@ -21,7 +21,7 @@ def tag_files(
     from crfkit.cli.options import STDIN, column_files
     from crfkit.cli.output import open_output
     from crfkit.errors import ParameterError
-    from crfkit.estimators.chain_model import ChainModel
+    from crfkit.models.chain import ChainModel
 
     if marginals and all_marginals:
         raise ParameterError("--marginals and --all-marginals exclude each other")

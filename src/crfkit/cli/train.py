@@ -11,9 +11,9 @@ from crfkit.cli.options import INPUT, MODEL, OPTIMISATION, OUTPUT
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from crfkit.data.encode import TaggedCorpus
-    from crfkit.estimators.chain_training import Dev
+    from crfkit.encoders.sequences import TaggedCorpus
     from crfkit.readers.columns import ColumnFile
+    from crfkit.training.chain import Dev
 
 
 def train(
@@ -221,10 +221,10 @@ def train(
     from crfkit.checkpoint import Checkpoint
     from crfkit.cli.options import check_distinct, column_files, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.data.encode import learn_file
-    from crfkit.estimators.chain_training import ChainTraining
+    from crfkit.encoders.sequences import learn_file
     from crfkit.features.template import Template
     from crfkit.result import Status
+    from crfkit.training.chain import ChainTraining
     from crfkit.wording import counted
 
     training = ChainTraining(
@@ -283,8 +283,8 @@ def train(
 
 
 def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:
-    from crfkit.data.encode import feed_columns, sorted_data
-    from crfkit.estimators.chain_training import Dev
+    from crfkit.encoders.sequences import feed_columns, sorted_data
+    from crfkit.training.chain import Dev
 
     encoder = corpus.vocabulary.encoder(labelled=True)
     for _ in feed_columns(encoder, file, labelled=True):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit.data.sequences import Floats, Ids, Ints
+from crfkit._types import Floats, Ids, Ints
 from crfkit.errors import DataError
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit.data.checks import whole_numbers
-from crfkit.data.sequences import Ids, Ints
+from crfkit._checks import whole_numbers
+from crfkit._types import Ids, Ints
 from crfkit.errors import DataError, ParameterError
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.data.checks import Features, check_features, weights_of, whole_numbers
+from crfkit._checks import check_features, weights_of, whole_numbers
+from crfkit._types import Features, Floats, Ids
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.data.checks import weights_of, whole_numbers
-from crfkit.data.sequences import Floats, Ids
+from crfkit._checks import weights_of, whole_numbers
+from crfkit._types import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 
 

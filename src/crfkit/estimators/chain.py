@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crfkit._types import Floats
 from crfkit.checkpoint import Checkpoint
-from crfkit.data.encode import TaggedCorpus, label_rows, learn, learn_file
-from crfkit.data.sequences import Floats, check_labels
+from crfkit.data.sequences import check_labels
+from crfkit.encoders.sequences import TaggedCorpus, label_rows, learn, learn_file
 from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.base import Estimator, not_fitted
-from crfkit.estimators.chain_model import ChainModel
-from crfkit.estimators.chain_training import ChainTraining, Dev, TrainingError
-from crfkit.estimators.partial import PartialFit, partial_fit
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
+from crfkit.models.chain import ChainModel
 from crfkit.protocols import Penalty
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource, column_files
 from crfkit.result import Status
+from crfkit.training.batches import PartialFit, partial_fit
+from crfkit.training.chain import ChainTraining, Dev, TrainingError
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.data.sequences import Floats
+from crfkit._types import Floats
+from crfkit.encoders.graphs import SampleEncoder, is_sample
+from crfkit.encoders.one_graph import is_one_graph, labels_of_one
+from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.estimators.graph_model import Encoder, GraphModel
-from crfkit.estimators.graph_samples import SampleEncoder, is_sample
-from crfkit.estimators.graph_tables import TableEncoder
-from crfkit.estimators.one_graph import is_one_graph, labels_of_one
 from crfkit.estimators.pairwise import PairwiseEstimator
 from crfkit.estimators.tags import TableInputs
+from crfkit.models.graph import Encoder, GraphModel
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback

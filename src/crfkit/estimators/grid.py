@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Ids
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Ids
+from crfkit.encoders.grids import EdgeFeatures, GridEncoder
+from crfkit.encoders.naming import naming_images
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.estimators.graph_model import GraphModel
-from crfkit.estimators.grid_images import EdgeFeatures, GridEncoder
-from crfkit.estimators.naming import naming_images
 from crfkit.estimators.pairwise import PairwiseEstimator
 from crfkit.estimators.tags import StructuredInputs
+from crfkit.models.graph import GraphModel
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback

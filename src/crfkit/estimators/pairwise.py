@@ -13,18 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import ApproximationWarning, ParameterError
-from crfkit.estimators.graph_model import DECODERS, Encoder, GraphModel
-from crfkit.estimators.graph_training import GraphTraining, concerns
-from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.models.graph import DECODERS, Encoder, GraphModel
 from crfkit.parameters import NestedParameters
 from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback, Iteration
+from crfkit.training.graph import GraphTraining, concerns
+from crfkit.training.options import SolverOptions, make_seed
 from crfkit.warn import warn_caller
 
 Self = TypeVar("Self", bound="PairwiseEstimator")

@@ -15,25 +15,25 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from crfkit._types import Floats
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats
+from crfkit.encoders.calibrated import CalibratedEncoder
+from crfkit.encoders.probability_maps import LAYOUTS, choose_classes, read_probabilities, read_truth, to_class_numbers
 from crfkit.errors import DataError, ParameterError
-from crfkit.estimators.calibrated_samples import CalibratedEncoder
-from crfkit.estimators.graph_model import DECODERS, cheap_choice
-from crfkit.estimators.graph_training import GraphTraining, concerns
 from crfkit.estimators.pairwise import print_row
-from crfkit.estimators.pool import in_threads
-from crfkit.estimators.refiner_inputs import LAYOUTS, choose_classes, read_probabilities, read_truth, to_class_numbers
-from crfkit.estimators.refiner_model import NodeOptions, RefinerModel, choose_detail
-from crfkit.estimators.segmenter_model import with_options
-from crfkit.estimators.solver_options import SolverOptions, make_seed
 from crfkit.features.image import Image
 from crfkit.inference.engines import make_engine
+from crfkit.models.graph import DECODERS, cheap_choice
+from crfkit.models.refiner import NodeOptions, RefinerModel, choose_detail
+from crfkit.models.segmenter import with_options
+from crfkit.pool import in_threads
 from crfkit.protocols import Penalty
 from crfkit.readers.images import as_list, read_image
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.loop import Callback
+from crfkit.training.graph import GraphTraining, concerns
+from crfkit.training.options import SolverOptions, make_seed
 
 ITERATIVE = ("bp", "trw", "mean-field")
 DETAIL_IMAGES = 20  # images that the share of details is chosen on

@@ -12,17 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.sequences import Floats
+from crfkit._types import Floats
+from crfkit.encoders.blocks import UPSAMPLING, check_memory
+from crfkit.encoders.image_pairs import Pairs, StrengthPoint
 from crfkit.errors import ParameterError
-from crfkit.estimators.graph_model import GraphModel, cheap_choice
 from crfkit.estimators.grid import GridCRF
-from crfkit.estimators.pool import in_threads
-from crfkit.estimators.segmenter_blocks import UPSAMPLING, check_memory
-from crfkit.estimators.segmenter_data import Pairs, StrengthPoint
 from crfkit.estimators.segmenter_fit import CHECKPOINT_SECONDS, BlockTraining, checkpoints
-from crfkit.estimators.segmenter_model import SegmenterModel, grid, learn_scales, with_options
 from crfkit.estimators.segmenter_search import PenaltySearch
-from crfkit.estimators.segmenter_training import (
+from crfkit.features.custom import Function
+from crfkit.features.image import Image, ImageFeatures
+from crfkit.inference.engines import make_engine
+from crfkit.models.graph import GraphModel, cheap_choice
+from crfkit.models.segmenter import SegmenterModel, grid, learn_scales, with_options
+from crfkit.penalties import L1
+from crfkit.pool import in_threads
+from crfkit.protocols import Penalty
+from crfkit.solvers import StoppingRule
+from crfkit.solvers.loop import Callback
+from crfkit.training.options import make_seed
+from crfkit.training.segmenter_blocks import (
     SUMS_OVER_UNKNOWN,
     BlockEncoder,
     average_difference,
@@ -31,14 +39,6 @@ from crfkit.estimators.segmenter_training import (
     from_equal_features,
     training_weights,
 )
-from crfkit.estimators.solver_options import make_seed
-from crfkit.features.custom import Function
-from crfkit.features.image import Image, ImageFeatures
-from crfkit.inference.engines import make_engine
-from crfkit.penalties import L1
-from crfkit.protocols import Penalty
-from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback
 
 Progress = Callable[[int, int], None]
 ITERATIVE = ("bp", "trw", "mean-field")

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.sequences import Ids
+from crfkit._types import Ids
+from crfkit.encoders.naming import naming_images
 from crfkit.errors import StopTraining
-from crfkit.estimators.graph_model import GraphModel
 from crfkit.estimators.grid import GridCRF
-from crfkit.estimators.naming import naming_images
-from crfkit.estimators.segmenter_model import SegmenterModel
-from crfkit.estimators.segmenter_training import BlockEncoder
+from crfkit.models.graph import GraphModel
+from crfkit.models.segmenter import SegmenterModel
 from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers.loop import Callback, Iteration
+from crfkit.training.segmenter_blocks import BlockEncoder
 
 CHECKPOINT_SECONDS = 60.0
 

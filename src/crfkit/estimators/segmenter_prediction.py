@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit.data.sequences import Floats, Ints
+from crfkit._types import Floats, Ints
+from crfkit.encoders.image_pairs import Pairs, wrong_pixels
+from crfkit.encoders.naming import naming_images
 from crfkit.errors import DataError
-from crfkit.estimators.naming import naming_images
-from crfkit.estimators.pool import in_threads
-from crfkit.estimators.segmenter_data import Pairs, wrong_pixels
-from crfkit.estimators.segmenter_model import Segmentation, SegmenterModel
 from crfkit.estimators.tags import StructuredInputs
+from crfkit.models.segmenter import Segmentation, SegmenterModel
 from crfkit.parameters import NestedParameters
+from crfkit.pool import in_threads
 from crfkit.readers.images import MaskRules, as_list, read_image
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.estimators.segmenter_data import Pairs, StrengthPoint
+from crfkit.encoders.image_pairs import Pairs, StrengthPoint
 from crfkit.estimators.segmenter_fit import BlockTraining
 from crfkit.estimators.segmenter_prediction import FittedSegmenter
-from crfkit.estimators.solver_options import make_seed
 from crfkit.features.image import Image
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
+from crfkit.training.options import make_seed
 
 # Strengths of L2 on edge weights under the pseudo-likelihood, per labelled block: to choose from, and without a choice.
 EDGE_SHARES = (30.0, 3.0, 0.3, 0.1, 0.03)
@@ -76,7 +76,8 @@ class PenaltySearch(FittedSegmenter):
             self._train(run, penalty, keep=not self.path_)
             seconds = time.perf_counter() - begin
             model, result = run.model, run.crf.result_
-            error = test.error(model, tested)
+            pairs = zip(tested, test.masks, strict=True)
+            error = test.error(model.segment_features(v, mask.shape, False).mask for v, mask in pairs)
             nonzeros = int(np.count_nonzero(model.field.w))
             point = StrengthPoint(strength, error, nonzeros, result.value, result.iterations, seconds)
             self.path_ = (*self.path_, point)

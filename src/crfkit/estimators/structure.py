@@ -14,23 +14,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from crfkit.arrays import using_threads
+from crfkit._threads import count_threads, using_threads
+from crfkit.encoders.bins import bin_numbers, check_table_options
+from crfkit.encoders.structure_tables import candidate_pairs, complete_rows, learn_table, unordered_columns
+from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.estimators.graph_model import GraphModel
-from crfkit.estimators.graph_tables import TableEncoder
 from crfkit.estimators.pairwise import print_row
-from crfkit.estimators.solver_options import SolverOptions, make_seed
-from crfkit.estimators.structure_bins import bin_numbers, check_table_options
-from crfkit.estimators.structure_data import candidate_pairs, complete_rows, learn_table, unordered_columns
-from crfkit.estimators.structure_empty import best_edge, concern_of_engine
 from crfkit.estimators.structure_prediction import PredictionMixin
-from crfkit.estimators.structure_search import PathStep, Search
-from crfkit.estimators.structure_training import StructureTraining
 from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
-from crfkit.inference.chain import count_threads
+from crfkit.models.graph import GraphModel
 from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.solvers.loop import Callback
+from crfkit.training.options import SolverOptions, make_seed
+from crfkit.training.structure import StructureTraining
+from crfkit.training.structure_empty import best_edge, concern_of_engine
+from crfkit.training.structure_search import PathStep, Search
 
 Edge = tuple[Any, Any, float]
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._types import Floats, Ids
 from crfkit.data.observations import Observations
-from crfkit.data.sequences import Floats, Ids
+from crfkit.encoders.bins import apply_cuts
+from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError
-from crfkit.estimators.graph_model import GraphModel
-from crfkit.estimators.graph_tables import TableEncoder
-from crfkit.estimators.solver_options import make_seed
-from crfkit.estimators.structure_bins import apply_cuts
-from crfkit.estimators.structure_scores import Scored, best_inference, score_rows
 from crfkit.inference.engines import choose_engine
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.structure_ordinal import pseudo_likelihood
+from crfkit.models.graph import GraphModel
+from crfkit.models.structure_scores import Scored, best_inference, score_rows
+from crfkit.training.options import make_seed
 
 UNCERTAIN = 0.05  # standard error of a score that is worth a warning
 

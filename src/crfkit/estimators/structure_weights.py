@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.sequences import Floats
+from crfkit._types import Floats
+from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ParameterError
-from crfkit.estimators.graph_model import GraphModel
-from crfkit.estimators.graph_tables import TableEncoder
+from crfkit.models.graph import GraphModel
 
 
 @dataclass(frozen=True, eq=False)

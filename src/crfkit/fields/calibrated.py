@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crfkit.data.sequences import Floats
+from crfkit._types import Floats
 from crfkit.fields.graph import GraphField
 
 

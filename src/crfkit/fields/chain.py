@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit.data.sequences import Ids, Ints, SequenceData
+from crfkit._types import Ids, Ints
+from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
 
 Flags = NDArray[np.bool_]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.data.checks import whole_numbers
+from crfkit._checks import whole_numbers
+from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError
 
 

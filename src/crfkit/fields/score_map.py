@@ -9,9 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_array
 
-from crfkit.data.checks import Features
+from crfkit._types import Features, Floats, Ids
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Floats, Ids
 
 
 def coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._threads import count_threads
+from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.chain import count_threads
 from crfkit.inference.gibbs import gibbs_plan
 from crfkit.inference.marginals import InferenceStatus, Marginals
 

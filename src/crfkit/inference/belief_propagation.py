@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
-from crfkit.data.sequences import Floats
+from crfkit._threads import count_threads
+from crfkit._types import Floats
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.chain import count_threads
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.inference.tree import check_threads, is_whole
 

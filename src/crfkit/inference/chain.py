@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from crfkit import _core
-from crfkit.data.sequences import Floats, Ids, SequenceData
+from crfkit._threads import count_threads
+from crfkit._types import Floats, Ids
+from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
 from crfkit.fields.chain import ChainField
-
-
-def count_threads(n_threads: int | None) -> int:
-    """How many threads to use: as given, or as many as this process may run on."""
-    if n_threads is not None:
-        return max(1, n_threads)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)

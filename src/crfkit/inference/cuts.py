@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crfkit._types import Floats, Ids, Ints
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import CapabilityError, CrfkitError
 from crfkit.fields.potentials import Potentials, check_states
 from crfkit.inference.icm import icm

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit.data.sequences import Floats, Ids
+from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.cuts import alpha_expansion, attractive_graphs, cuts_installed, graph_cut

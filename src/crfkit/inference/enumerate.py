@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crfkit.data.sequences import Floats, Ids
+from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.marginals import InferenceStatus, Marginals

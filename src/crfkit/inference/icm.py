@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit.data.sequences import Ids
+from crfkit._threads import count_threads
+from crfkit._types import Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials, check_states
-from crfkit.inference.chain import count_threads
 
 
 def icm(

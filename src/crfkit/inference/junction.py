@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
+from crfkit._threads import count_threads
+from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.chain import count_threads
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.inference.tree import check_sampling, check_threads, native_arrays
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from crfkit.data.sequences import Floats, Ids
+from crfkit._types import Floats, Ids
 from crfkit.fields.potentials import Potentials
 
 NEGLIGIBLE = 1e-3  # a change in the last sweep that leaves probabilities right to two or three digits

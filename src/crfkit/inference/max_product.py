@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crfkit import _core
-from crfkit.data.sequences import Ids
+from crfkit._threads import count_threads
+from crfkit._types import Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import SCHEDULES, check_iteration, native_arrays
-from crfkit.inference.chain import count_threads
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit import _core
-from crfkit.data.sequences import Floats
+from crfkit._threads import count_threads
+from crfkit._types import Floats
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import check_iteration, iteration_status, native_arrays
-from crfkit.inference.chain import count_threads
 from crfkit.inference.marginals import Marginals
 
 

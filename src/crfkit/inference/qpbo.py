@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import CapabilityError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.cuts import costs_of_choices, import_maxflow, tables_between

@@ -9,11 +9,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from crfkit import _core
+from crfkit._threads import count_threads
+from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.chain import count_threads
 from crfkit.inference.marginals import InferenceStatus, Marginals
 
 _PLANS: WeakKeyDictionary[Graph, _core.TreePlan] = WeakKeyDictionary()

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from crfkit._types import Floats
 from crfkit.data.graph import Graph
-from crfkit.data.sequences import Floats
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import SCHEDULES, check_iteration, pass_messages

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from crfkit.data.sequences import Floats
+from crfkit._types import Floats
 from crfkit.errors import CapabilityError
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit.data.sequences import Floats, SequenceData
+from crfkit._threads import count_threads
+from crfkit._types import Floats
+from crfkit.data.sequences import SequenceData
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
-from crfkit.inference.chain import count_threads
 from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.losses.online import OnlineChain
 from crfkit.losses.online_cost import epoch_cost

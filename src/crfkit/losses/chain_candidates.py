@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._threads import count_threads
+from crfkit._types import Floats, Ints
 from crfkit.data.attribute_index import AttributeIndex, block_norms
-from crfkit.data.sequences import Floats, Ints, SequenceData
+from crfkit.data.sequences import SequenceData
 from crfkit.errors import ParameterError
 from crfkit.fields.chain import ChainField
-from crfkit.inference.chain import ChainInference, count_threads
+from crfkit.inference.chain import ChainInference
 from crfkit.losses.chain import ChainEvaluation, ChainLikelihood
 from crfkit.losses.chain_pool import KINDS, Pool
 from crfkit.protocols import Evaluation
@@ -42,8 +44,8 @@ class CandidateChain(ChainLikelihood):
     others, attributes that are added later after those.
 
     >>> import numpy as np
-    >>> from crfkit.data.encode import learn
-    >>> from crfkit.estimators.chain_training import ChainTraining
+    >>> from crfkit.encoders.sequences import learn
+    >>> from crfkit.training.chain import ChainTraining
     >>> X = [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=a"], ["w=dog"], ["w=barks"]]]
     >>> corpus, training = learn(X, [["DET", "NOUN", "VERB"]] * 2, None, 1), ChainTraining()
     >>> field, _ = training.make_field(corpus.data, corpus.vocabulary, corpus.classes.tolist())

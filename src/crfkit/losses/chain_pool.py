@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crfkit import _core
+from crfkit._types import Ids, Ints
 from crfkit.data.attribute_index import AttributeIndex
-from crfkit.data.sequences import Ids, Ints, SequenceData
+from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
 

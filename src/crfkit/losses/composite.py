@@ -10,8 +10,8 @@ closer to the likelihood than the pseudo-likelihood where neighbours depend stro
 from __future__ import annotations
 
 from crfkit import _core
-from crfkit.data.sequences import Floats
-from crfkit.inference.chain import count_threads
+from crfkit._threads import count_threads
+from crfkit._types import Floats
 from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.labelled import LabelledLoss
 from crfkit.protocols import Evaluation

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
+from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.inference.gibbs import gibbs_sweeps

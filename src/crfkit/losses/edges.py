@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crfkit._types import Floats, Ids, Ints
 from crfkit.data.graph import Graph
 from crfkit.data.observations import Observations
-from crfkit.data.sequences import Floats, Ids, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.losses.base import FieldLoss

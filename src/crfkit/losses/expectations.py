@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.data.sequences import Floats, Ids, Ints, SequenceData
+from crfkit._types import Floats, Ids, Ints
+from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference

@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Floats
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Floats
 from crfkit.errors import DataError
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from crfkit.arrays import thread_count
-from crfkit.data.sequences import Floats, Ints
+from crfkit._threads import thread_count
+from crfkit._types import Floats, Ints
 
 FACTORS = 512  # numbers up to 2 that are multiplied before their logarithm is taken
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Ids
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Ids
 from crfkit.errors import DataError
 from crfkit.fields.graph import GraphField
 from crfkit.losses.base import FieldLoss

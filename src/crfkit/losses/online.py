@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit.data.sequences import Floats, SequenceData
+from crfkit._types import Floats
+from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.data.sequences import Floats, SequenceData
+from crfkit._types import Floats
+from crfkit.data.sequences import SequenceData
 from crfkit.fields.chain import ChainField
 
 # nanoseconds: of a position, of an attribute of a position and a label, of a jump at a position, of a jump of the table

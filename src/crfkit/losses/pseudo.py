@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit.data.checks import Features
+from crfkit._threads import count_threads
+from crfkit._types import Features, Floats
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Floats
-from crfkit.inference.chain import count_threads
 from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.labelled import LabelledLoss
 from crfkit.losses.pseudo_table import pseudo_table

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
-from crfkit.data.sequences import Floats, Ids
 from crfkit.fields.graph import GraphField
 
 

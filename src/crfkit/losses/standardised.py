@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Floats, Ints
 from crfkit.data.observations import Observations
-from crfkit.data.sequences import Floats, Ints
 from crfkit.losses.edges import EdgeLoss
 from crfkit.protocols import Evaluation
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Floats
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.observations import Observations
-from crfkit.data.sequences import Floats
 from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import Engine
 from crfkit.losses.edges import EdgeLoss

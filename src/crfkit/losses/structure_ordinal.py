@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Floats
 from crfkit.data.observations import Observations
-from crfkit.data.sequences import Floats
 from crfkit.losses.pseudo import _largest_eigenvalue
 from crfkit.losses.structure_pseudo import StructureEvaluation, StructurePseudoLikelihood
 from crfkit.protocols import Evaluation

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.sequences import Floats, Ints
+from crfkit._types import Floats, Ints
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.ising_table import IsingTerms, Neighbours
 from crfkit.losses.pseudo import _largest_eigenvalue

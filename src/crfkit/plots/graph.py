@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.sequences import Floats
+from crfkit._types import Floats
 from crfkit.errors import ParameterError
 
 LAYOUTS = ("spring", "circular")

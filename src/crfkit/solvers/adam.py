@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_count, check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.descent import check_iterations, saved_vector
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
-from crfkit.solvers.online import check_count, check_positive
 from crfkit.solvers.stopping import GradientNorm, StoppingRule
 
 EPSILON = 1e-8

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_count
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
@@ -28,7 +29,6 @@ from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.line_search import ROUNDING
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_count
 from crfkit.solvers.proximal import Patience
 from crfkit.solvers.quasi_newton import QuasiNewtonState
 from crfkit.solvers.secant_pairs import SecantPairs

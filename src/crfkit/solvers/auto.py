@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from crfkit._checks import check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
@@ -19,7 +20,6 @@ from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
-from crfkit.solvers.online import check_online, check_positive
 from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.stochastic_start import StartState, epochs_that_pay
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.descent import Progress, check_iterations
 from crfkit.solvers.loop import IterativeSolver, bound
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_count
 from crfkit.solvers.restricted import Restricted
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.working_set import (

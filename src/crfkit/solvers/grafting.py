@@ -16,13 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from crfkit._checks import check_count
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.descent import check_iterations
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
-from crfkit.solvers.online import check_count
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.working_set import HANDLES, NEEDS, Grown, begin, ends, inner_solver, select, solve
 

@@ -19,13 +19,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.descent import MAX_STALLS, Progress, check_iterations
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_positive
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 Floats = NDArray[np.float64]

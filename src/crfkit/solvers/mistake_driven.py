@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
-from crfkit.solvers.online import MistakeDriven, check_positive
+from crfkit.solvers.online import MistakeDriven
 
 
 @dataclass(frozen=True)

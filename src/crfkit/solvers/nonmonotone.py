@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit.errors import ParameterError
 from crfkit.solvers.line_search import ROUNDING, Trial, check_range
 from crfkit.solvers.line_searches.interpolation import cubic_minimiser, inside
-from crfkit.solvers.online import check_count
 
 SEARCHES = ("armijo", "gll", "zhang-hager")
 MAX_TRIALS = 40

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Penalty, Vector
@@ -26,7 +27,6 @@ from crfkit.solvers.fista import FISTA, FISTAState
 from crfkit.solvers.lipschitz import MAX_TRIALS, StepLength, bound_holds
 from crfkit.solvers.loop import Callback, IterativeSolver, run
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_positive
 from crfkit.solvers.proximal import Patience, check_proximal, start
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from crfkit._checks import check_online
 from crfkit.arrays import norm
-from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.loop import IterativeSolver
@@ -113,22 +113,3 @@ class MistakeDriven(IterativeSolver, ABC):
     @abstractmethod
     def update(self, online: Any, order: Any) -> None:
         """One epoch."""
-
-
-def check_online(max_iterations: int, seed: int) -> None:
-    if max_iterations < 0:
-        raise ParameterError(f"max_iterations must be >= 0, not {max_iterations!r}")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ParameterError(f"seed must be an integer >= 0, not {seed!r}")
-
-
-def check_count(**options: int) -> None:
-    for name, value in options.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ParameterError(f"{name} must be an integer >= 1, not {value!r}")
-
-
-def check_positive(**options: float) -> None:
-    for name, value in options.items():
-        if not (math.isfinite(value) and value > 0):
-            raise ParameterError(f"{name} must be a finite number > 0, not {value!r}")

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_count
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
@@ -25,7 +26,6 @@ from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.nonmonotone import Reference
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_count
 from crfkit.solvers.projected import projected_step, search_along
 from crfkit.solvers.proximal import Patience
 from crfkit.solvers.quasi_newton import QuasiNewtonState

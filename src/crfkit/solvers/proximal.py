@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from crfkit._checks import check_online
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.lipschitz import MAX_STEP, check_constant
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_online
 
 MAX_STALLS = 30
 FLATTER = 0.99  # first-order methods are slow where the objective is flat to rounding

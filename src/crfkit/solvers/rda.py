@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import add_scaled, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Vector
@@ -26,7 +27,7 @@ from crfkit.result import TraceRow
 from crfkit.solvers.descent import saved_vector
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_count, check_online, check_positive, shuffled
+from crfkit.solvers.online import shuffled
 from crfkit.solvers.proximal import start
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule, for_values_that_rise
 

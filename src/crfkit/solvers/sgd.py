@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import dot
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective
-from crfkit.solvers.online import OnlineState, check_count, check_online, check_positive, opened, shuffled
+from crfkit.solvers.online import OnlineState, opened, shuffled
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 

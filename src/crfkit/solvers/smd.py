@@ -17,13 +17,14 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Vector
 from crfkit.solvers.descent import saved_vector
 from crfkit.solvers.loop import IterativeSolver
 from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import check_count, check_online, check_positive, shuffled
+from crfkit.solvers.online import shuffled
 from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 

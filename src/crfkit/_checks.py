@@ -1,0 +1,96 @@
+"""Checks of options and arrays that users give; every message says what was given, where, and what was expected."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit._types import Features, Floats
+from crfkit.errors import DataError, ParameterError
+
+
+def whole_numbers(
+    values: Any, what: str, shape: tuple[int, ...] | None = None, dtype: Any = np.int32, floats: bool = False
+) -> NDArray[Any]:
+    """An array of its own of integers that fit the type, of the shape if one is given; `floats`: 2.0 is one."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must be whole numbers") from None
+    if shape is not None and array.shape != shape:
+        raise DataError(f"{what} must have the shape {shape}; got {array.shape}")
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=dtype)
+    if floats and array.dtype.kind == "f" and np.array_equal(array, np.floor(array)) and np.abs(array).max() < 2**53:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"{what} must be whole numbers, not {array.dtype} values such as {array.flat[0]}")
+    limits = np.iinfo(dtype)
+    if array.min() < limits.min or array.max() > limits.max:
+        raise DataError(f"{what} must be between {limits.min} and {limits.max}; one is {array.max()}")
+    return np.array(array, dtype=dtype, order="C")
+
+
+def weights_of(values: Any, what: str, count: int) -> Floats:
+    """`count` finite numbers >= 0; `what` names one of the things that have a weight."""
+    try:
+        weights = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"the weights of {what}s must be numbers") from None
+    if weights.shape != (count,):
+        raise DataError(f"{weights.size} weights for {count} {what}s")
+    if (bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))).size:
+        raise DataError(f"{what} {bad[0]} has weight {weights[bad[0]]}; expected a finite number >= 0")
+    return weights
+
+
+def check_features(features: Any, what: str) -> Features:
+    """A matrix of finite doubles, dense or CSR; raises and names the row otherwise."""
+    from scipy.sparse import csr_array, issparse
+
+    if issparse(features):
+        sparse: Any = features
+        if sparse.ndim != 2:
+            raise DataError(f"{what} must be a matrix with a row each; got shape {sparse.shape}")
+        matrix: Any = csr_array(sparse).astype(np.float64)
+        if not np.isfinite(matrix.data).all():
+            place = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
+            row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+            raise DataError(f"{what}: row {row}, column {matrix.indices[place]} is {matrix.data[place]}")
+        return matrix
+    try:
+        array = np.ascontiguousarray(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must be a matrix of numbers") from None
+    if np.ndim(features) != 2:
+        raise DataError(f"{what} must be a matrix with a row each; got shape {np.shape(features)}")
+    # The extremes are finite if and only if all are, and finding them makes no array as large as the features.
+    if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise DataError(f"{what}: row {row}, column {column} is {array[row, column]}; fill or drop missing values")
+    return array
+
+
+def check_online(max_iterations: int, seed: int) -> None:
+    """Raise ParameterError unless max_iterations and seed are integers >= 0."""
+    if max_iterations < 0:
+        raise ParameterError(f"max_iterations must be >= 0, not {max_iterations!r}")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ParameterError(f"seed must be an integer >= 0, not {seed!r}")
+
+
+def check_count(**options: int) -> None:
+    """Raise ParameterError unless each option is an integer >= 1."""
+    for name, value in options.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ParameterError(f"{name} must be an integer >= 1, not {value!r}")
+
+
+def check_positive(**options: float) -> None:
+    """Raise ParameterError unless each option is a finite number > 0."""
+    for name, value in options.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ParameterError(f"{name} must be a finite number > 0, not {value!r}")

@@ -1,0 +1,32 @@
+"""How many threads to use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_threads: ContextVar[int] = ContextVar("crfkit_threads", default=1)
+
+
+def count_threads(n_threads: int | None) -> int:
+    """Return the number of threads to use: as given, or as many as this process may run on."""
+    if n_threads is not None:
+        return max(1, n_threads)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def using_threads(n: int) -> Iterator[None]:
+    """Let vector operations use n threads inside this block."""
+    token = _threads.set(n)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
+
+
+def thread_count() -> int:
+    """Return how many threads vector operations may use here."""
+    return _threads.get()

@@ -1,0 +1,1 @@
+"""From what a person has to encoded data, and names back."""

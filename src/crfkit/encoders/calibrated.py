@@ -1,0 +1,28 @@
+"""Graphs whose nodes have log-probabilities of another model as their features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit.encoders.graphs import SampleEncoder
+from crfkit.fields.calibrated import CalibratedField
+from crfkit.fields.graph import GraphField
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedEncoder(SampleEncoder):
+    """As :class:`SampleEncoder`, with K features per node: the log-probability of each class."""
+
+    kind = "calibrated"
+    edge_form = "potts"
+
+    def field(self, node_form: str, edge_form: str) -> GraphField:
+        """One temperature and a bias per class for all nodes, one set of weights for all edges."""
+        n_edge_features = 1 if self.n_edge_features is None else self.n_edge_features + self.intercept
+        return CalibratedField(np.array(self.n_states), 1 + len(self.classes), n_edge_features, edge_form=edge_form)
+
+    def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
+        return ("bias" if feature == 0 else f"log p({self.classes.tolist()[feature - 1]})",)

@@ -1,0 +1,215 @@
+"""What structure is learnt from: the states of a table, what is odd about its columns, and which pairs may be edges."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crfkit._types import Ids
+from crfkit.data.graph import Graph
+from crfkit.encoders.states import Labels
+from crfkit.encoders.table_inputs import check_own, split_inputs
+from crfkit.encoders.tables import TableEncoder, column_names, read_columns
+from crfkit.errors import DataError, ParameterError
+from crfkit.readers.tables import Table
+
+SHOWN = 5  # columns that a warning names
+MOST = 24  # different numbers that are taken for labels
+
+
+MISSING = ("drop", "error")
+
+
+def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
+    """Return the rows of Y, and of X, in which no label is missing; warns how many were dropped, or raises."""
+    names = column_names(Y, "y")
+    columns = read_columns(Y, names)
+    if not names or not len(columns[0][0]):
+        return Y, X
+    gaps = np.stack([~known for _, known in columns], axis=1)
+    if not gaps.any():
+        return Y, X
+    if missing == "error":
+        row, i = np.argwhere(gaps)[0].tolist()
+        raise DataError(
+            f"Y has no label at row {row}, column {names[i]}: fill it in, drop the row or the column, or give "
+            "missing='drop'"
+        )
+    kept = np.flatnonzero(~gaps.any(axis=1))
+    counts = gaps.sum(axis=0)
+    most = [f"{names[i]} ({counts[i]})" for i in np.argsort(-counts, kind="stable")[:SHOWN].tolist() if counts[i]]
+    where = f"missing labels are in the columns {', '.join(most)}{', …' if np.count_nonzero(counts) > SHOWN else ''}"
+    if not len(kept):
+        raise DataError(f"no row of Y has all labels; {where}: leave out the columns with most, or fill them in")
+    _warn(f"{len(gaps) - len(kept)} of {len(gaps)} rows have missing labels and were dropped; {where}")
+    for part in X if isinstance(X, tuple) else (X,):
+        if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != len(gaps):
+            raise DataError(f"X has {rows} rows, Y has {len(gaps)}")
+    if isinstance(X, tuple):
+        return take_rows(Y, kept), tuple(None if part is None else take_rows(part, kept) for part in X)
+    return take_rows(Y, kept), None if X is None else take_rows(X, kept)
+
+
+def take_rows(table: Any, rows: Any) -> Any:
+    """Return some rows of an array, a data frame, a table of a file or a list."""
+    if isinstance(table, Table):
+        return replace(table.rows(rows), values=[_whole(column[rows]) for column in table.values])
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    return table[rows] if hasattr(table, "shape") else [table[i] for i in rows.tolist()]
+
+
+def _whole(column: Any) -> Any:
+    """Numbers that were integers but for the missing ones are integers again."""
+    whole = column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all()
+    return column.astype(np.int64) if whole else column
+
+
+def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
+    """(an encoder without edges, the states [samples, variables]); warns of constant and equal columns."""
+    names = column_names(Y, "y")
+    columns = read_columns(Y, names)
+    if not names or not len(columns[0][0]):
+        raise DataError("Y has no columns" if not names else "Y has no rows")
+    n = len(columns[0][0])
+    found: list[Labels] = []
+    for name, (values, known) in zip(names, columns, strict=True):
+        if not known.all():
+            row = int(np.flatnonzero(~known)[0])
+            raise DataError(f"Y has no label at row {row}, column {name}: fill it in, or drop the row or the column")
+        classes = in_given_order(np.unique(values), Y, name)
+        if len(classes) > 2 and (2 * len(classes) > n or (len(classes) > MOST and classes.dtype.kind in "iuf")):
+            number = classes.dtype.kind in "iuf"
+            raise DataError(
+                f"column {name} has {len(classes)} different values in {n} rows, too many to learn from: is it a "
+                "number or a name? "
+                + ("bins=5 (--bins 5) cuts numbers into groups of equal size; or give it" if number else "Group its")
+                + (" as an input, or leave it out" if number else " values, or leave it out")
+            )
+        found.append(classes)
+    features, n_own = None, 0
+    if X is not None:
+        shared, own = split_inputs(X)
+        features = [] if shared is None else column_names(shared, "x")
+        if not features and own is None:
+            raise DataError("X has no columns; give X=None for a field without inputs")
+        for part in (shared, own):
+            if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != n:
+                raise DataError(f"X has {rows} rows, Y has {n}")
+        if own is not None:
+            n_own = check_own(own, len(names)).shape[2]
+    constant = [i for i, classes in enumerate(found) if len(classes) < 2]
+    completed = [with_another(classes, found) if len(classes) < 2 else classes for classes in found]
+    encoder = TableEncoder(completed, names, features, Graph(len(names), _no_edges()), True, edge_inputs, n_own)
+    states = encoder.states(Y)
+    if constant:
+        _warn(
+            f"{_columns(constant, names)} constant: kept, with a bias that only its penalty holds, and no edges to gain"
+        )
+    if same := equal_columns(states, set(constant)):
+        pairs = ", ".join(f"{names[i]} and {names[j]}" for i, j in same[:SHOWN]) + (", …" if len(same) > SHOWN else "")
+        _warn(
+            f"columns that tell the same: {pairs}; their coupling is held by penalties only, and an edge to one could "
+            "as well be to the other"
+        )
+    return encoder, states
+
+
+def in_given_order(classes: Labels, Y: Any, name: str) -> Labels:
+    """The labels of a column in the order of its categories, where a data frame says that they are ordered."""
+    kinds = getattr(Y, "dtypes", None)
+    if kinds is None or not hasattr(Y, "columns"):
+        return classes
+    kind = dict(zip(map(str, Y.columns), kinds, strict=True)).get(name)
+    if not getattr(kind, "ordered", False):
+        return classes
+    ranks = {label: k for k, label in enumerate(list(kind.categories))}  # type: ignore[union-attr]
+    return classes[np.argsort([ranks[label] for label in classes.tolist()], kind="stable")]
+
+
+def unordered_columns(Y: Any, encoder: TableEncoder, binned: set[str]) -> list[str]:
+    """Return the columns of more than two labels without an order: neither numbers nor ordered categories."""
+    kinds = getattr(Y, "dtypes", None) if hasattr(Y, "columns") else None
+    ordered = set(binned)
+    if kinds is not None:
+        names = map(str, Y.columns)
+        ordered |= {name for name, kind in zip(names, kinds, strict=True) if getattr(kind, "ordered", False)}
+    columns = zip(encoder.variables, encoder.classes, strict=True)
+    return [
+        name for name, labels in columns if len(labels) > 2 and labels.dtype.kind not in "iufb" and name not in ordered
+    ]
+
+
+def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:
+    """A constant column's label and one more that it never takes: that of the other columns if they share two."""
+    pairs = {tuple(c.tolist()) for c in all_classes if len(c) == 2}
+    label = classes.tolist()[0]
+    if len(pairs) == 1 and label in (pair := next(iter(pairs))) and type(pair[0]) is type(label):
+        return np.array(pair)
+    if isinstance(label, bool):
+        return np.array([False, True])
+    if isinstance(label, str):
+        return np.sort(np.array([label, f"not {label}"]))
+    other = 1 - label if label in (0, 1) else 0
+    return np.sort(np.array([label, other], dtype=classes.dtype))
+
+
+def equal_columns(states: Ids, left_out: set[int]) -> list[tuple[int, int]]:
+    """Pairs of columns of which one is a renaming of the other; each with the first such."""
+    seen: dict[bytes, int] = {}
+    pairs = []
+    for j, column in enumerate(states.T):
+        if j in left_out:
+            continue
+        _, first, which = np.unique(column, return_index=True, return_inverse=True)
+        key = first[which].tobytes()  # the same for all names of the states
+        i = seen.setdefault(key, j)
+        if i != j:
+            pairs.append((i, j))
+    return pairs
+
+
+def candidate_pairs(candidates: Any, names: list[str]) -> Ids | None:
+    """[M, 2] columns, from pairs of names or numbers; None: all."""
+    if candidates is None:
+        return None
+    if hasattr(candidates, "edges") and not isinstance(candidates, np.ndarray):
+        candidates = candidates.edges() if callable(candidates.edges) else candidates.edges
+    try:
+        pairs = [(_place(a, names), _place(b, names)) for a, b in candidates]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise ParameterError(f"candidates must be None or pairs of columns, not {candidates!r}") from None
+    for a, b in pairs:
+        if a == b:
+            raise DataError(f"candidates join the column {names[a]!r} to itself")
+    return np.array(sorted({(min(pair), max(pair)) for pair in pairs}), dtype=np.int32).reshape(-1, 2)
+
+
+def _place(node: Any, names: list[str]) -> int:
+    if isinstance(node, str):
+        if node not in names:
+            shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+            raise DataError(f"candidates name the column {node!r}; the columns of Y are {shown}")
+        return names.index(node)
+    if isinstance(node, (bool, np.bool_)) or not isinstance(node, (int, np.integer)) or not 0 <= node < len(names):
+        raise DataError(f"candidates name the column {node!r}; the columns of Y are numbered 0 … {len(names) - 1}")
+    return int(node)
+
+
+def _no_edges() -> Ids:
+    return np.empty((0, 2), dtype=np.int32)
+
+
+def _columns(ids: list[int], names: list[str]) -> str:
+    shown = ", ".join(names[i] for i in ids[:SHOWN]) + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
+    return f"column {shown} is" if len(ids) == 1 else f"columns {shown} are"
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)

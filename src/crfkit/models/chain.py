@@ -1,0 +1,198 @@
+"""A trained chain: vocabulary, labels, field and weights; tags, gives marginals, is saved and loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import _core, modelfile
+from crfkit._types import Floats
+from crfkit.data.sequences import SequenceData
+from crfkit.encoders.labels import label_array, labels_from_json, to_json
+from crfkit.encoders.sequences import Vocabulary
+from crfkit.errors import DataError, ModelFileError
+from crfkit.features.template import Template
+from crfkit.fields.chain import ChainField
+from crfkit.inference.chain import ChainInference
+from crfkit.models import chain_tagging
+from crfkit.ragged import Ragged
+from crfkit.readers.columns import ColumnSource
+
+# the arrays of a field in a model file, with their types
+FIELD_ARRAYS: Mapping[str, type] = {
+    "state_offsets": np.int64,
+    "state_labels": np.int32,
+    "transition_codes": np.int32,
+    "pair_offsets": np.int64,
+    "pair_codes": np.int32,
+    "triple_codes": np.int32,
+    "allowed": np.uint8,
+    "allowed_start": np.uint8,
+    "allowed_end": np.uint8,
+    "label_classes": np.int32,
+    "class_offsets": np.int64,
+    "class_codes": np.int32,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ChainModel:
+    """What tagging needs, and nothing of scikit-learn."""
+
+    vocabulary: Vocabulary
+    classes: NDArray[Any]
+    field: ChainField
+    w: Floats
+    training: Mapping[str, Any] = dataclasses.field(
+        default_factory=dict
+    )  # how it was made: penalty, objective, status …
+    n_threads: int | None = None
+    class_names: tuple[str, ...] = ()  # of the field's classes of labels
+
+    @cached_property
+    def inference(self) -> ChainInference:
+        return ChainInference(self.field, self.w, self.n_threads)
+
+    @cached_property
+    def class_list(self) -> list[Any]:
+        return list(self.classes.tolist())
+
+    def encode(self, X: Iterable[Any]) -> SequenceData:
+        return self.vocabulary.encode(X)
+
+    def predict(self, X: Iterable[Any]) -> list[list[Any]]:
+        """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
+        return Ragged(self.decode(self.encode(X)))
+
+    def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
+        """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
+        data = self.encode(X)
+        return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
+
+    def decode(self, data: SequenceData) -> list[list[Any]]:
+        names = self.class_list
+        best, _ = self.inference.decode(data)
+        return [[names[j] for j in row] for row in data.split(best)]
+
+    def tag_columns(
+        self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False
+    ) -> Iterator[bytes]:
+        """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
+
+        marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
+        With labels_only, the label (and its probabilities) are all there is of a line.
+        """
+        return chain_tagging.tag_columns(self, source, marginals, labels_only)
+
+    def tag_labelled(self, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
+        """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""
+        return chain_tagging.tag_labelled(self, source)
+
+    # --- the file
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """(metadata, tensors)."""
+        v, f = self.vocabulary, self.field
+        metadata = {
+            "labels": [to_json(label) for label in self.class_list],
+            "inputs": v.kind,
+            "template": v.template.text if v.template else None,
+            "n_features": v.n_features,
+            "n_transition": f.n_transition,
+            "order": f.order,
+            "n_triple": f.n_triple,
+            "class_names": list(self.class_names),
+            "training": dict(self.training),
+        }
+        tensors: dict[str, Any] = {"weights": self.w}
+        for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
+            for part in ("offsets", "bytes", "slots"):
+                tensors[f"{name}.{part}"] = getattr(table, part)
+        for name in FIELD_ARRAYS:
+            array = getattr(f, name)
+            if array is not None:
+                tensors[f"field.{name}"] = array.astype(np.uint8).ravel() if array.dtype == bool else array
+        return metadata, tensors
+
+    @classmethod
+    def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> ChainModel:
+        """Puts a model together again, checking that its parts belong together."""
+        if contents.kind != "chain":
+            raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
+        labels = labels_from_json(contents.entry("labels", list))
+        n_features = contents.entry("n_features", int, type(None))
+        if n_features is not None and n_features < 0:
+            raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
+        text = contents.entry("template", str, type(None))
+        kind = contents.entry("inputs", str)
+        if kind not in ("template", "items", "matrix") or (kind == "template") != (text is not None):
+            raise ModelFileError(f"inputs of kind '{kind}' contradict the template")
+        try:
+            tables = [_table(contents, name) for name in ("attributes", "pair_attributes")]
+            vocabulary = Vocabulary(
+                kind,
+                Template(text) if text is not None else None,
+                tables[0],
+                tables[1],
+                n_features,
+            )
+            arrays = {
+                name: contents.tensor(f"field.{name}", kind, optional=True) for name, kind in FIELD_ARRAYS.items()
+            }
+            if arrays["allowed"] is not None:
+                arrays["allowed"] = arrays["allowed"].reshape(len(labels), len(labels))
+            field = ChainField(
+                len(labels),
+                len(tables[0]),
+                len(tables[1]),
+                n_transition=contents.entry("n_transition", int),
+                order=contents.entry("order", int),
+                n_triple=contents.entry("n_triple", int),
+                **arrays,
+            )
+        except (DataError, ValueError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(f"inconsistent model: {error}") from None
+        w = contents.tensor("weights", np.float64)
+        if len(w) != field.size:
+            raise ModelFileError(f"the model has {len(w)} weights, but its field needs {field.size}")
+        if not np.isfinite(w).all():
+            raise ModelFileError("a weight is not a finite number")
+        training = contents.metadata.get("training")
+        names = contents.entry("class_names", list)
+        if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
+            raise ModelFileError("the names of the label classes do not fit the field")
+        training = training if isinstance(training, dict) else {}
+        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names))
+
+    def save(self, path: str | Path) -> None:
+        modelfile.write(path, "chain", *self.parts())
+
+    @classmethod
+    def load(cls, path: str | Path, n_threads: int | None = None) -> ChainModel:
+        return modelfile.load(path, cls.from_parts, n_threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        metadata, tensors = self.parts()
+        arrays = {name: np.array(array) for name, array in tensors.items()}
+        return _unpickle, (metadata, arrays, self.n_threads)
+
+
+def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:
+    return ChainModel.from_parts(modelfile.Contents("chain", metadata, tensors), n_threads)
+
+
+def _table(contents: modelfile.Contents, name: str) -> _core.StringTable:
+    return _core.StringTable(
+        contents.tensor(f"{name}.offsets", np.uint64),
+        contents.tensor(f"{name}.bytes", np.uint8),
+        contents.tensor(f"{name}.slots", np.uint64),
+    )

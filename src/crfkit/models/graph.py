@@ -1,0 +1,269 @@
+"""A trained pairwise field: encoder, weights, how to infer and decode; predicts, is saved and loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import modelfile
+from crfkit._types import Floats, Ids
+from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
+from crfkit.encoders.calibrated import CalibratedEncoder
+from crfkit.encoders.graphs import SampleEncoder
+from crfkit.encoders.grids import GridEncoder
+from crfkit.encoders.tables import TableEncoder
+from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
+from crfkit.fields.graph import GraphField
+from crfkit.fields.potentials import Potentials
+from crfkit.inference.decoding import METHODS, Decoding, decode
+from crfkit.inference.engines import ENGINES, choose_engine, make_engine
+from crfkit.inference.junction import TABLES, Junction
+from crfkit.inference.marginals import Engine, Marginals
+
+Encoder = TableEncoder | SampleEncoder
+ENCODERS: Mapping[str, type[Encoder]] = {
+    e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder, CalibratedEncoder)
+}
+DECODERS = ("auto", *METHODS)
+CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
+ITERATIVE = ("bp", "trw", "mean-field")  # engines that sweep until nothing changes
+
+
+@dataclass(frozen=True, eq=False)
+class GraphModel:
+    """What prediction needs, and nothing of scikit-learn.
+
+    >>> from crfkit import GraphCRF
+    >>> model = GraphCRF().fit([[0.0], [1.0]], [["a", "c"], ["b", "d"]]).model_
+    >>> data = model.encoder.encode([[1.0]])
+    >>> model.encoder.labels(model.best(data).labels, data, None).tolist()
+    [['b', 'd']]
+    """
+
+    encoder: Encoder
+    field: GraphField
+    w: Floats
+    inference: str | Engine = "auto"
+    decode: str = "auto"
+    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # how it was made
+    n_threads: int | None = None
+    seed: int = 0
+    sweeps: int | None = None  # of iterative inference in prediction; None: the engine's own limit
+
+    # --- inference
+
+    def potentials(self, data: GraphData, observed: Ids | None = None) -> Potentials:
+        """The field of these graphs, given the states that are known."""
+        potentials = self.field.potentials(data, self.w)
+        potentials.check()
+        return potentials if observed is None else potentials.clamp(observed)
+
+    def engine(self, graph: Graph) -> Engine:
+        inference = self.inference
+        if inference == "auto" and self.training.get("inference") in ENGINES:
+            inference = self.training["inference"]  # what "auto" was in training, where that was decided by cost
+        inference = cheap_engine(inference, self.encoder, graph, self.field.max_states)
+        return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed, self.sweeps)
+
+    def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
+        """log Z and marginals of these graphs, given the states that are known."""
+        some, times = self._different(data, observed)
+        found = self._run(self.potentials(some, observed))
+        if times == 1:
+            return found
+        nodes = np.tile(found.nodes, (times, 1))
+        return replace(found, log_z=np.tile(found.log_z, times), nodes=nodes, make_edges=lambda: _repeat(found, times))
+
+    def best(self, data: GraphData, observed: Ids | None = None) -> Decoding:
+        """The labelling that `decode` finds."""
+        some, times = self._different(data, observed)
+        potentials = self.potentials(some, observed)
+        options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
+        with naming(self.encoder):
+            found = decode(potentials, self.decode, self.n_threads, **options)
+        return found if times == 1 else found.repeat(times)
+
+    def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
+        """([G] log p(known labels), the marginals that it can be trusted least for: with or without labels)."""
+        free = self.infer(data)
+        if (states < 0).any():
+            clamped = self.infer(data, states)
+            return clamped.log_z - free.log_z, clamped if free.status.settled else free
+        return self.potentials(data).score(states) - free.log_z, free
+
+    def sample(self, data: GraphData, n_samples: int, seed: int, observed: Ids | None = None) -> Ids:
+        """[n_samples, n] labellings: independent where the graph allows exact inference, else by Gibbs sampling."""
+        potentials = self.potentials(data, observed)
+        engine: Any = self.engine(potentials.graph)
+        if not hasattr(engine, "sample"):
+            name = choose_engine(potentials.graph, self.field.max_states)
+            exact = name in ("tree", "junction")
+            engine = ready_engine(name if exact else "gibbs", potentials.graph, 0, self.n_threads, seed)
+        states: Ids = engine.sample(potentials, n_samples, seed)
+        return states
+
+    def _run(self, potentials: Potentials) -> Marginals:
+        with naming(self.encoder):
+            return self.engine(potentials.graph).run(potentials)
+
+    def _different(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
+        """(graphs, times): rows without inputs are all alike, so one will do."""
+        alike = isinstance(self.encoder, TableEncoder) and self.encoder.features is None
+        return (data.take([0]), len(data)) if alike and observed is None and len(data) > 1 else (data, 1)
+
+    # --- weights by name
+
+    def node_weights(self) -> dict[tuple[Any, ...], float]:
+        """(variable, feature, label) → weight; without the variable where all nodes share their weights."""
+        nodes, _ = self.field.unpack(self.w)
+        out = {}
+        for t, b in np.argwhere(self.field.node_active).tolist():
+            classes = self.encoder.node_classes(t).tolist()
+            state = classes[1] if self.field.node_form == "ising" else classes[b]
+            for f, value in enumerate(nodes[t, b].tolist()):
+                out[(*self.encoder.node_name(t, f), state)] = value
+        return out
+
+    def edge_weights(self) -> dict[tuple[Any, ...], float]:
+        """((variable, variable), feature, (label, label)) → weight; in place of the labels "equal" for Potts and Ising,
+        "scores" for ordinal edges."""
+        _, edges = self.field.unpack(self.w)
+        basis = self.field.edge_basis
+        out = {}
+        for s, b in np.argwhere(self.field.edge_active).tolist():
+            first, second = (classes.tolist() for classes in self.encoder.edge_classes(s))
+            k, m = np.argwhere(basis[b])[0].tolist()
+            named = {"potts": "equal", "ising": "equal", "ordinal": "scores"}
+            pair = named.get(self.field.edge_form, (first[k], second[m]))
+            for f, value in enumerate(edges[s, b].tolist()):
+                out[(*self.encoder.edge_name(s, f), pair)] = value
+        return out
+
+    # --- the file
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """(metadata, tensors)."""
+        metadata, tensors = self.encoder.parts()
+        metadata = {
+            **metadata,
+            "inputs": self.encoder.kind,
+            "node_form": self.field.node_form,
+            "edge_form": self.field.edge_form,
+            "inference": describe_engine(self.inference),
+            "decode": self.decode,
+            "training": dict(self.training),
+        }
+        return metadata, {**tensors, "weights": self.w}
+
+    @classmethod
+    def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> GraphModel:
+        """Puts a model together again, checking that its parts belong together."""
+        if contents.kind != "graph":
+            raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'graph'")
+        kind = contents.entry("inputs", str)
+        if kind not in ENCODERS:
+            raise ModelFileError(f"inputs of kind '{kind}'; this version knows {', '.join(ENCODERS)}")
+        try:
+            encoder = ENCODERS[kind].from_parts(contents)
+            field = encoder.field(contents.entry("node_form", str), contents.entry("edge_form", str))
+            inference = _read_engine(contents.entry("inference", dict))
+        except CrfkitError as error:
+            raise ModelFileError(f"inconsistent model: {error}") from None
+        w = contents.tensor("weights", np.float64)
+        if len(w) != field.size:
+            raise ModelFileError(f"the model has {len(w)} weights, but its field needs {field.size}")
+        if not np.isfinite(w).all():
+            raise ModelFileError("a weight is not a finite number")
+        decode = contents.entry("decode", str)
+        if decode not in DECODERS:
+            raise ModelFileError(f"unknown decoding '{decode}'")
+        training = contents.metadata.get("training")
+        training = training if isinstance(training, dict) else {}
+        return cls(encoder, field, w, inference, decode, training, n_threads)
+
+    def save(self, path: str | Path) -> None:
+        modelfile.write(path, "graph", *self.parts())
+
+    @classmethod
+    def load(cls, path: str | Path, n_threads: int | None = None) -> GraphModel:
+        return modelfile.load(path, cls.from_parts, n_threads)
+
+
+@contextmanager
+def naming(encoder: Encoder) -> Iterator[None]:
+    """Makes errors of inference speak of rows or images where these are the graphs."""
+    try:
+        yield
+    except (ParameterError, DataError) as error:
+        said = re.sub(r"\bgraph (?=\d)", f"{encoder.noun} ", str(error))
+        if said == str(error):
+            raise
+        raise ParameterError(said) from None
+
+
+def _repeat(found: Marginals, times: int) -> Floats:
+    return np.tile(found.edges, (times, 1, 1))
+
+
+def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int) -> str | Engine:
+    """What "auto" means for graphs that bring their own edges: exact where training does not have to wait for it.
+
+    A table keeps "auto", the most exact there is: its graphs are small and dense, where approximations are far off.
+    """
+    return inference if inference != "auto" or isinstance(encoder, TableEncoder) else cheap_choice(graph, n_states)
+
+
+def cheap_choice(graph: Graph, n_states: int) -> str:
+    """The engine that "auto" is for graphs that bring their own edges."""
+    if graph.is_forest:
+        return "tree"
+    entries = min(CHEAP[0], CHEAP[1] // max(1, graph.n_graphs))
+    return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "trw"
+
+
+def ready_engine(
+    inference: str | Engine,
+    graph: Graph,
+    n_states: int,
+    n_threads: int | None,
+    seed: int,
+    sweeps: int | None = None,
+) -> Engine:
+    """An engine by name, with the threads, the seed and the limit of sweeps of the estimator; an instance as it is."""
+    if not isinstance(inference, str):
+        return inference
+    engine: Any = make_engine(inference, graph, n_states)
+    known = {item.name for item in dataclasses.fields(engine)}
+    options = {name: value for name, value in (("n_threads", n_threads), ("seed", seed)) if name in known}
+    if sweeps is not None and engine.name in ITERATIVE:
+        options["max_iterations"] = int(sweeps)
+    ready: Engine = dataclasses.replace(engine, **options)
+    return ready
+
+
+def describe_engine(inference: str | Engine) -> dict[str, Any]:
+    """An engine for a model file: its name and its options."""
+    if isinstance(inference, str):
+        return {"name": inference, "options": {}}
+    engine: Any = inference
+    options = {item.name: getattr(engine, item.name) for item in dataclasses.fields(engine) if item.name != "n_threads"}
+    for name, value in options.items():
+        if inference.name not in ENGINES or not isinstance(value, (int, float, str, type(None))):
+            raise ParameterError(f"inference {inference.name!r} with {name}={value!r} cannot be saved; name an engine")
+    return {"name": inference.name, "options": options}
+
+
+def _read_engine(entry: Mapping[str, Any]) -> str | Engine:
+    name, options = entry.get("name"), entry.get("options")
+    if not isinstance(name, str) or not isinstance(options, dict) or name not in ("auto", *ENGINES):
+        raise ModelFileError(f"unknown inference {name!r}")
+    return make_engine(name, **options) if options else name

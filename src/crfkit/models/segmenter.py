@@ -1,0 +1,264 @@
+"""A trained segmenter: features of blocks, their scales and a field on the grid of blocks; saved and loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import modelfile
+from crfkit._types import Floats
+from crfkit.data.graph import Graph
+from crfkit.encoders.blocks import UPSAMPLING, full_size, interpolate
+from crfkit.encoders.grids import GridEncoder
+from crfkit.errors import CrfkitError, ModelFileError
+from crfkit.features.custom import CustomFeatures, Function, handed_in
+from crfkit.features.image import Image, ImageFeatures
+from crfkit.fields.potentials import Potentials
+from crfkit.inference.decoding import decode
+from crfkit.inference.marginals import Engine, Marginals
+from crfkit.models.graph import GraphModel, cheap_engine, ready_engine
+from crfkit.readers.masks import MaskRules
+
+KIND = "segmenter"
+# What is enough for pictures: messages of iterative engines settle to about a grey level in so many sweeps.
+QUICK = {"tolerance": 1e-3, "max_iterations": 50}
+_STRIP = 1 << 11  # blocks whose features are subtracted at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Segmentation:
+    """What a model says of one image."""
+
+    mask: NDArray[Any]  # [H, W] labels
+    probabilities: Floats | None  # [H, W, K], in the order of the classes
+
+
+@dataclass(frozen=True, eq=False)
+class SegmenterModel:
+    """What prediction needs, and nothing of scikit-learn."""
+
+    features: ImageFeatures
+    mean: Floats  # [F] of the features of the training set
+    scale: Floats  # [F] their standard deviations; 1 where constant
+    field: GraphModel  # of standardised features and their differences; edge weights count from equal features
+    masks: MaskRules = dataclasses.field(default_factory=MaskRules)
+    upsampling: str = "bilinear"  # of probabilities, from blocks to pixels; or "nearest"
+    edge_mean: Floats | None = None  # [F] of the differences |h_i − h_j| in training, where they were centred
+
+    @property
+    def multiclass(self) -> bool:
+        return self.masks.multiclass
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        encoder = self.field.encoder
+        assert isinstance(encoder, GridEncoder)
+        return encoder.classes
+
+    @property
+    def n_threads(self) -> int | None:
+        return self.field.n_threads
+
+    # --- prediction
+
+    def potentials(self, values: Image) -> Potentials:
+        """The field of one image, from the raw features [h, w, F] of its blocks.
+
+        As ``field.potentials`` of standardised features, but |h_i − h_j| is never kept for all edges: standardisation
+        moves into the weights, ``θᵀ(h − mean)/scale = (θ/scale)ᵀh − const``.
+        """
+        h, w, _ = values.shape
+        graph = grid(h, w)
+        field = self.field.field
+        nodes, edges = field.unpack(self.field.w)  # [1, B, 1 + F]
+        weights = nodes[0, :, 1:] / self.scale
+        unary = values.reshape(h * w, -1) @ weights.T.astype(np.float32) + (nodes[0, :, 0] - weights @ self.mean)
+        if field.node_form == "ising":
+            unary = unary @ field.node_basis
+        slopes = (edges[0, :, 1:] / self.scale).T.astype(np.float32)  # [F, B]
+        across = np.zeros((h, w, slopes.shape[1]))  # the edge from each block to the right
+        below = np.zeros((h, w, slopes.shape[1]))
+        step = max(1, _STRIP // w)
+        for r in range(0, h, step):
+            strip = values[r : r + step + 1]
+            across[r : r + step, :-1] = np.abs(strip[:step, 1:] - strip[:step, :-1]) @ slopes
+            below[r : r + len(strip) - 1] = np.abs(strip[1:] - strip[:-1]) @ slopes
+        i, j = graph.edges.T
+        same_row = (i // w == j // w)[:, None]
+        coefficients = np.where(same_row, across.reshape(h * w, -1)[i], below.reshape(h * w, -1)[i]) + edges[0, :, 0]
+        potentials = Potentials(graph, np.ascontiguousarray(unary, dtype=np.float64), coefficients, field.edge_basis)
+        potentials.check()
+        return potentials
+
+    def segment(self, image: Image, probabilities: bool = True, cache: str | Path | None = None) -> Segmentation:
+        """Return the mask and, if asked for, the probabilities of one image, at its size.
+
+        With `decode="marginal"` the mask is the most probable label of each pixel, from probabilities that were
+        upsampled. Labels of other decoders are those of blocks.
+        """
+        return self.segment_features(self.features.compute_cached(image, cache), image.shape, probabilities)
+
+    def segment_features(self, values: Image, shape: tuple[int, ...], probabilities: bool = True) -> Segmentation:
+        """As `segment`, from the raw features [h, w, F] of the blocks of an image of this shape."""
+        potentials = self.potentials(values)
+        blocks = values.shape[:2]
+        by_marginal = self.field.decode == "marginal"
+        maps = None
+        if probabilities or by_marginal:
+            marginals = self.marginals(potentials).nodes.reshape(*blocks, -1)
+            drawn = interpolate if self.upsampling == "bilinear" else full_size
+            maps = drawn(marginals, shape, self.features)
+        if by_marginal:
+            assert maps is not None
+            mask = self.classes[maps.argmax(axis=-1)]
+        else:
+            mask = full_size(self.classes[self._decode(potentials).reshape(blocks)], shape, self.features)
+        return Segmentation(mask, maps if probabilities else None)
+
+    def _decode(self, potentials: Potentials) -> Any:
+        return decode(potentials, self.field.decode, self.n_threads).labels
+
+    def marginals(self, potentials: Potentials) -> Marginals:
+        """By the engine of the model; iterative ones named without options stop early (QUICK)."""
+        graph, K = potentials.graph, self.field.field.max_states
+        inference = cheap_engine(self.field.inference, self.field.encoder, graph, K)
+        engine: Engine = ready_engine(inference, graph, K, self.n_threads, self.field.seed)
+        return (with_options(engine, **QUICK) if isinstance(inference, str) else engine).run(potentials)
+
+    # --- what was learned
+
+    def weights(self) -> tuple[Floats, Floats]:
+        """(node weights [B, 1 + F], edge weights [B, 1 + F]); the first of a row is the intercept."""
+        nodes, edges = self.field.field.unpack(self.field.w)
+        return nodes[0], edges[0]
+
+    def selected(self) -> dict[str, tuple[str, ...]]:
+        """The names of the features whose weights are not all zero: "unary" and "pairwise"; intercepts aside."""
+        names = self.features.names
+        chosen = [np.flatnonzero((w[:, 1:] != 0).any(axis=0)).tolist() for w in self.weights()]
+        return {part: tuple(names[k] for k in ids) for part, ids in zip(("unary", "pairwise"), chosen, strict=True)}
+
+    # --- the file
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """(metadata, tensors)."""
+        metadata, tensors = self.field.parts()
+        blocks = self.features.options()
+        if self.features.custom:
+            blocks["functions"] = [[part.name, part.names] for part in self.features.custom]
+        metadata = {
+            **metadata,
+            "image_features": blocks,
+            "multiclass": self.multiclass,
+            "masks": self.masks.entry(),
+            "upsampling": self.upsampling,
+        }
+        tensors = {**tensors, "feature_mean": self.mean, "feature_scale": self.scale}
+        return metadata, tensors if self.edge_mean is None else {**tensors, "edge_mean": self.edge_mean}
+
+    @classmethod
+    def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> SegmenterModel:
+        """Puts a model together again, checking that its parts belong together; without the functions of features."""
+        if contents.kind != KIND:
+            raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected '{KIND}'")
+        field = GraphModel.from_parts(replace(contents, kind="graph"), n_threads)
+        features = _read_features(contents.entry("image_features", dict))
+        width = len(features.names)
+        encoder = field.encoder
+        if (
+            not isinstance(encoder, GridEncoder)
+            or (encoder.neighbours, encoder.edges, encoder.intercept) != (4, "difference", True)
+            or (encoder.n_features, encoder.n_edge_features) != (width, width)
+        ):
+            raise ModelFileError(f"inconsistent model: its field is not one on blocks of {width} features")
+        if encoder.classes.dtype.kind not in "iu":
+            raise ModelFileError("inconsistent model: its classes are not integers")
+        mean, scale = (contents.tensor(f"feature_{name}", np.float64) for name in ("mean", "scale"))
+        if len(mean) != width or len(scale) != width:
+            raise ModelFileError(f"inconsistent model: {len(mean)} means and {len(scale)} scales of {width} features")
+        if not (np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all()):
+            raise ModelFileError("a mean or a scale of the features is not a finite number, or not positive")
+        edge_mean = contents.tensor("edge_mean", np.float64, optional=True)
+        if edge_mean is not None and (len(edge_mean) != width or not np.isfinite(edge_mean).all()):
+            raise ModelFileError(f"inconsistent model: the means of differences are not {width} finite numbers")
+        upsampling = contents.metadata.get("upsampling", "nearest")  # files that do not say are older than the choice
+        if upsampling not in UPSAMPLING:
+            raise ModelFileError(f"the metadata entry 'upsampling' is {upsampling!r}")
+        try:
+            masks = MaskRules.from_entry(contents.entry("multiclass", bool), contents.metadata.get("masks"))
+        except (CrfkitError, TypeError, ValueError, KeyError) as error:
+            raise ModelFileError(f"inconsistent model: the metadata entry 'masks' is unusable: {error}") from None
+        return cls(features, mean, scale, field, masks, upsampling, edge_mean)
+
+    def save(self, path: str | Path) -> None:
+        modelfile.write(path, KIND, *self.parts())
+
+    @classmethod
+    def load(
+        cls, path: str | Path, n_threads: int | None = None, features: Mapping[str, Function] | None = None
+    ) -> SegmenterModel:
+        """Open a model file; `features` are the functions that it was trained with, by name."""
+
+        def ready(contents: modelfile.Contents, n_threads: int | None) -> SegmenterModel:
+            model = cls.from_parts(contents, n_threads)
+            return replace(model, features=replace(model.features, custom=handed_in(model.features.custom, features)))
+
+        return modelfile.load(path, ready, n_threads)
+
+    @classmethod
+    def load_weights(cls, path: str | Path) -> SegmenterModel:
+        """Open a model file to look at its weights: functions among its features are not needed, as for prediction."""
+        return modelfile.load(path, cls.from_parts, None)
+
+
+def with_options(engine: Any, **options: Any) -> Engine:
+    """The engine with those of the options that it has."""
+    known = {item.name for item in dataclasses.fields(engine)}
+    made: Engine = replace(engine, **{name: value for name, value in options.items() if name in known})
+    return made
+
+
+@lru_cache(maxsize=16)
+def grid(h: int, w: int) -> Graph:
+    """Kept: images of a folder mostly have one size, and engines prepare for a graph once."""
+    return Graph.grid((h, w), 4)
+
+
+def _read_features(entry: Mapping[str, Any]) -> ImageFeatures:
+    known = {item.name for item in dataclasses.fields(ImageFeatures)} - {"custom"}
+    entry = dict(entry)
+    functions = entry.pop("functions", [])
+    if not known - {"sift_cell"} <= set(entry) <= known or not isinstance(entry["kinds"], list):
+        raise ModelFileError(f"the metadata entry 'image_features' is {entry!r}")
+    size = entry["size"]
+    if size is not None and not isinstance(size, list):
+        raise ModelFileError(f"the metadata entry 'image_features' has the size {size!r}")
+    entry |= {"kinds": tuple(entry["kinds"]), "size": None if size is None else tuple(size)}
+    try:
+        return ImageFeatures(**entry, custom=tuple(_read_function(function) for function in functions))
+    except (CrfkitError, TypeError) as error:
+        raise ModelFileError(f"inconsistent model: {error}") from None
+
+
+def _read_function(entry: Any) -> CustomFeatures:
+    match entry:
+        case [str(name), [_, *_] as names] if all(isinstance(of, str) for of in names):
+            return CustomFeatures(name, tuple(names))
+    raise ModelFileError(f"the metadata entry 'image_features' has the function {entry!r}")
+
+
+def learn_scales(values: list[Image]) -> tuple[Floats, Floats]:
+    """(mean [F], standard deviation [F]) over all blocks of all images; 1 in place of 0."""
+    n = sum(v.shape[0] * v.shape[1] for v in values)
+    mean = sum(v.sum(axis=(0, 1), dtype=np.float64) for v in values) / n
+    square = sum(((v - mean) ** 2).sum(axis=(0, 1)) for v in values) / n
+    scale = np.sqrt(square)
+    constant = scale <= 1e-7 * np.maximum(1, np.abs(mean))
+    return np.asarray(mean), np.where(constant, 1.0, scale)

@@ -1,0 +1,92 @@
+"""How probable rows are under a model of learnt structure, by the inference that was asked for or the best there is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crfkit._types import Floats, Ids
+from crfkit.data.graphs import GraphData
+from crfkit.inference.annealed import Annealed
+from crfkit.inference.engines import choose_engine
+from crfkit.inference.gibbs import Gibbs
+from crfkit.inference.marginals import Engine, InferenceStatus
+from crfkit.models.graph import GraphModel
+
+ERROR = 0.02  # standard error of a mean log-likelihood to reach
+MOST = 5  # times that annealed runs are doubled
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """log p(y) of rows."""
+
+    rows: Floats
+    status: InferenceStatus
+    error: float | None = None  # standard error of the mean, of sampled ones
+    kind: str = "exact"  # what the numbers are, in words
+
+
+KINDS = {
+    "exact": "exact",
+    "upper": "a lower bound: {} bounds log Z from above",
+    "lower": "an upper bound: {} bounds log Z from below",
+    "approximation": "an approximation by {}, neither an upper nor a lower bound",
+    "estimate": "an estimate from samples",
+}
+
+
+def best_inference(model: GraphModel) -> str | Engine:
+    """What "auto" is for a table: exact where the graph allows it, else by particles (without inputs) or by Gibbs
+    sampling (with inputs); what was named is kept."""
+    if model.inference != "auto":
+        return model.inference
+    encoder = model.encoder
+    name = choose_engine(encoder.structure, model.field.max_states)  # type: ignore[union-attr]
+    if name in ("tree", "junction"):
+        return name
+    if encoder.features is None:  # type: ignore[union-attr]
+        return Annealed(ERROR, seed=model.seed, n_threads=model.n_threads)
+    return "gibbs"
+
+
+def score_rows(model: GraphModel, data: GraphData, states: Ids) -> Scored:
+    """Return log p(y) of fully labelled rows."""
+    inference = best_inference(model)
+    if inference == "gibbs" or isinstance(inference, Gibbs):
+        return _sampled(model, data, states, inference if isinstance(inference, Gibbs) else None)
+    ready = replace(model, inference=inference)
+    rows, found = ready.log_likelihood(data, states)
+    engine = ready.engine(data.graph)
+    error = None if found.errors is None else float(found.errors.max())
+    bound = "exact" if found.status is InferenceStatus.EXACT else engine.bound
+    if bound == "estimate" and error is None:
+        bound = "approximation"
+    kind = KINDS[bound].format(engine.name)
+    return Scored(rows, found.status, error, kind)
+
+
+def _sampled(model: GraphModel, data: GraphData, states: Ids, given: Gibbs | None) -> Scored:
+    """By annealed importance sampling, with twice the temperatures and runs until the mean is known well enough."""
+    some, times = model._different(data, None)
+    potentials = model.potentials(some)
+    engine = given or Gibbs(seed=model.seed, n_threads=model.n_threads)
+    engine = replace(engine, n_sweeps=engine.thin, burn_in=0, n_chains=1)  # of which only log Z is wanted
+    found = engine.run(potentials)
+    for _ in range(MOST if given is None else 0):
+        assert found.errors is not None
+        if _mean_error(found.errors) <= ERROR:
+            break
+        engine = replace(engine, ais_steps=2 * engine.ais_steps, ais_runs=2 * engine.ais_runs)
+        found = engine.run(potentials)
+    assert found.errors is not None
+    log_z = np.tile(found.log_z, times)
+    rows = model.potentials(data).score(states) - log_z
+    return Scored(rows, found.status, _mean_error(found.errors), KINDS["estimate"])
+
+
+def _mean_error(errors: Floats) -> float:
+    """Of the mean over graphs, whose errors are independent."""
+    return float(math.sqrt(np.square(errors).sum()) / len(errors))

@@ -1,0 +1,1 @@
+"""From options and data to a model: field, loss, penalty, solver."""

@@ -1,0 +1,200 @@
+"""Learning from batches that arrive one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit import _core
+from crfkit._threads import count_threads, using_threads
+from crfkit._types import Floats, Ids, Ints
+from crfkit.encoders.labels import label_array, sort_labels
+from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, sorted_data
+from crfkit.errors import DataError, ParameterError
+from crfkit.fields.chain import ChainField
+from crfkit.models.chain import ChainModel
+from crfkit.result import Result
+from crfkit.training.chain import ChainTraining
+from crfkit.training.transfer import transfer, weight_codes
+
+
+@dataclass(frozen=True)
+class PartialFit:
+    """Between two batches: the weights that learning goes on from, and how far it has come."""
+
+    current: ChainModel
+    mean: ChainModel  # of the weights after each sequence, for solvers that average
+    batches: int = 0
+    sequences: int = 0
+    step_size: float | None = None
+    variances: Floats | None = None  # AROW's, of the current weights
+
+    @classmethod
+    def after(cls, model: ChainModel) -> PartialFit:
+        """Goes on from a model that was made otherwise."""
+        return cls(model, model)
+
+
+def partial_fit(
+    training: ChainTraining,
+    corpus: TaggedCorpus,
+    before: PartialFit | None,
+    classes: Sequence[Any],
+    sample_weight: ArrayLike | None,
+) -> tuple[ChainModel, Result, PartialFit]:
+    """One epoch over the batch: the model, how it went, and what the next batch needs."""
+    if training.constraints == "observed":
+        raise ParameterError("a batch does not show all transitions that occur; name the constraints, or use fit")
+    old = before.current if before is not None else None
+    corpus = _in_company(corpus, old, classes)
+    if len(corpus.classes) < 2:
+        raise DataError("only one label so far; name the others in `classes`")
+    data, vocabulary = corpus.data.with_weights(sample_weight), corpus.vocabulary
+    field, names = training.make_field(data, vocabulary, corpus.classes.tolist())
+    if old is not None:
+        field = _united(field, old, corpus.classes.tolist(), names)
+    loss = training.make_loss(data, field)
+    solver = replace(training.make_solver(), max_iterations=1)
+    labels = corpus.classes.tolist()
+
+    def carried(model: ChainModel, values: Floats | None = None, default: float = 0.0) -> Floats:
+        return transfer(model, vocabulary, labels, field, names, values, default)
+
+    before = before if before is not None else PartialFit.after(_empty(corpus, field, names))
+    seen = before.sequences + len(data)
+    variances = None
+    if before.variances is not None:
+        variances = carried(before.current, before.variances, solver.variance)
+    resume = {
+        "solver": solver.name,
+        "epoch": before.batches,
+        "step_size": before.step_size,
+        "updates": before.sequences,
+        "variances": variances,
+    }
+    # The penalty belongs to all sequences seen so far; the batch takes its share of it.
+    penalty = training.options.make_penalty(solver)
+    with using_threads(count_threads(training.n_threads)):
+        result = solver.minimize(loss, _share(penalty, len(data) / seen), carried(before.current), (), resume)
+    record = {
+        "objective": result.objective,
+        "value": result.value,
+        "status": result.status.name,
+        "iterations": before.batches + 1,
+        "solver": solver.name,
+    }
+    current = ChainModel(vocabulary, corpus.classes, field, result.state["w"], record, training.n_threads, names)
+    w = result.w
+    if solver.averaged and before.sequences:
+        w = (before.sequences * carried(before.mean) + len(data) * w) / seen
+    model = replace(current, w=w)
+    kept = result.state.get("variances_by_weight")
+    return model, result, PartialFit(current, model, before.batches + 1, seen, result.state.get("step_size"), kept)
+
+
+def _empty(corpus: TaggedCorpus, field: ChainField, names: tuple[str, ...]) -> ChainModel:
+    return ChainModel(corpus.vocabulary, corpus.classes, field, np.zeros(field.size), {}, None, names)
+
+
+def _share(penalty: Any, part: float) -> Any:
+    """The penalty multiplied by a number."""
+    from crfkit.penalties import L2, ElasticNet
+
+    smooth, rest = penalty.split()
+    if smooth is None and rest is None:
+        return penalty
+    if not all(hasattr(other, "strength") for other in (smooth, rest) if other is not None):
+        return penalty  # the solver will refuse it
+    l2 = smooth.strength * part if smooth is not None else 0.0
+    return L2(l2) if rest is None else ElasticNet(rest.strength * part, l2)
+
+
+def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[Any]) -> TaggedCorpus:
+    """The batch in the vocabulary of all batches so far: the old attributes first, then the new ones."""
+    names = [*(old.class_list if old is not None else ()), *corpus.classes.tolist(), *classes]
+    try:
+        united = label_array(sort_labels(names))
+    except DataError as error:
+        raise ParameterError(f"the labels of all batches must be of one type: {error}") from None
+    place = {label: i for i, label in enumerate(united.tolist())}
+    data, v = corpus.data, corpus.vocabulary
+    assert data.labels is not None
+    labels = np.array([place[label] for label in corpus.classes.tolist()], dtype=np.int32)[data.labels]
+    if old is None:
+        return TaggedCorpus(v, data.with_labels(labels), united)
+    widths = {width for width in (v.n_features, old.vocabulary.n_features) if width is not None}
+    if v.kind != old.vocabulary.kind or len(widths) > 1:
+        raise DataError(
+            f"the batch has inputs of kind {v.kind!r} ({v.n_features} columns), but earlier ones had "
+            f"{old.vocabulary.kind!r} ({old.vocabulary.n_features} columns)"
+        )
+    attributes, rank = _merged(old.vocabulary.attributes, v.attributes)
+    pair_attributes, pair_rank = _merged(old.vocabulary.pair_attributes, v.pair_attributes)
+    arrays = (
+        data.starts,
+        data.offsets.copy(),
+        data.attributes.copy(),
+        None if data.values is None else data.values.copy(),
+        None if data.pair_offsets is None else data.pair_offsets.copy(),
+        None if data.pair_attributes is None else pair_rank[data.pair_attributes],
+        labels,
+    )
+    merged = Vocabulary(v.kind, v.template, attributes, pair_attributes, v.n_features)
+    return TaggedCorpus(merged, sorted_data(arrays, rank), united)
+
+
+def _merged(old: _core.StringTable, new: _core.StringTable) -> tuple[_core.StringTable, Ids]:
+    """(old strings, then those that only `new` has; the id of each string of `new` in that table)."""
+    strings = old.to_list()
+    rank = np.empty(len(new), dtype=np.int32)
+    for k, text in enumerate(new.to_list()):
+        rank[k] = old.find(text)
+        if rank[k] < 0:
+            rank[k] = len(strings)
+            strings.append(text)
+    return _core.StringTable.from_strings(strings), rank
+
+
+def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: Sequence[str]) -> ChainField:
+    """The field with the weights that the old model has besides; attributes keep their ids, labels their names."""
+    L = field.n_labels
+    label = np.array([classes.index(name) for name in old.class_list], dtype=np.int64)
+
+    def union(base: int, new: Sequence[Ids], earlier: Sequence[Ids], first_is_label: bool) -> Ints:
+        parts = [part.astype(np.int64) for part in earlier]
+        parts = [label[p] if k or first_is_label else p for k, p in enumerate(parts)]
+        bases = (base,) * (len(parts) - 1)
+        return np.union1d(weight_codes(new, bases), weight_codes(parts, bases))
+
+    changes: dict[str, Any] = {}
+    if field.state_offsets is not None:
+        codes = union(L, field.state_names(), old.field.state_names(), False)
+        changes |= _listed("state_offsets", "state_labels", codes, L, field.n_attributes)
+    if field.transition_codes is not None:
+        codes = union(L, field.transition_names(), old.field.transition_names(), True).astype(np.int32)
+        changes |= {"transition_codes": codes, "n_transition": len(codes)}
+    if field.triple_codes is not None:
+        codes = union(L, field.triple_names(), old.field.triple_names(), True).astype(np.int32)
+        changes |= {"triple_codes": codes, "n_triple": len(codes)}
+    if field.pair_offsets is not None:
+        codes = union(L, field.pair_names(), old.field.pair_names(), False)
+        changes |= _listed("pair_offsets", "pair_codes", codes, L * L, field.n_pair_attributes)
+    if field.class_offsets is not None and old.field.n_class:
+        place = np.array([names.index(name) if name in names else -1 for name in old.class_names], dtype=np.int64)
+        a, c = old.field.class_names()
+        known = place[c] >= 0
+        earlier = a[known].astype(np.int64) * field.n_classes + place[c[known]]
+        now = weight_codes(field.class_names(), (field.n_classes,))
+        codes = np.union1d(now, earlier)
+        changes |= _listed("class_offsets", "class_codes", codes, field.n_classes, field.n_attributes)
+    return replace(field, **changes)
+
+
+def _listed(offsets: str, listed: str, codes: Ints, base: int, n: int) -> dict[str, Any]:
+    ids, inner = np.divmod(codes, base)
+    counts = np.bincount(ids, minlength=n)
+    return {offsets: np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), listed: inner.astype(np.int32)}

@@ -1,0 +1,105 @@
+"""Early stopping: the score on a development set after each iteration, and the weights that scored best."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crfkit._types import Floats
+from crfkit.data.sequences import SequenceData
+from crfkit.errors import DataError, DataWarning, ParameterError, StopTraining
+from crfkit.fields.chain import ChainField
+from crfkit.inference.chain import ChainInference
+from crfkit.metrics import evaluate
+from crfkit.result import TraceRow
+from crfkit.schemes import are_phrases
+from crfkit.wording import counted
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers.loop import Iteration
+
+
+class Development:
+    """Callback: adds `dev_f1` (where all labels write phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a
+    callback to be called after all others, ends training when it has not improved for `patience` iterations."""
+
+    def __init__(
+        self,
+        data: SequenceData,
+        gold: Iterable[Sequence[Any]],
+        classes: Sequence[Any],
+        field: ChainField,
+        patience: int,
+        n_threads: int | None,
+        path: str | None = None,
+    ) -> None:
+        if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
+            raise ParameterError(f"patience must be an integer >= 1, not {patience!r}")
+        if len(data) == 0 or data.n_positions == 0:
+            raise DataError("the development set has no sequences" if len(data) == 0 else "all its sequences are empty")
+        self.best_w: Floats | None = None
+        self.best_row: TraceRow | None = None  # the iteration that had it
+        self.best_loss: Any = None  # that best_w belongs to
+        self.stopped = False
+        self._data, self._field, self._threads = data, field, n_threads
+        self._gold = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in gold]
+        self._names = list(classes)
+        self._check_labels(path)
+        self._patience = patience
+        self._best, self._since = -1.0, 0
+        labels = {*self._names, *(label for row in self._gold for label in row)}
+        self.name = "dev_f1" if are_phrases(labels) else "dev_accuracy"
+
+    def _check_labels(self, path: str | None) -> None:
+        counts = Counter(label for row in self._gold for label in row)
+        unseen = sorted(set(counts).difference(self._names), key=str)
+        if not unseen:
+            return
+        named = ", ".join(map(repr, unseen[:5])) + (" …" if len(unseen) > 5 else "")
+        if len(unseen) == len(counts):
+            known = ", ".join(map(repr, sorted(self._names, key=str)[:5])) + (" …" if len(self._names) > 5 else "")
+            raise DataError(
+                f"no label of the development set occurs in the training set: it has {named}, the training set has "
+                f"{known}; check that the label is in the same column and of the same scheme in both",
+                path,
+            )
+        share = sum(counts[label] for label in unseen) / sum(counts.values())
+        where = f"{path}: " if path else ""
+        warnings.warn(
+            f"{where}{counted(len(unseen), 'label')} of the development set ({named}; {share:.1%} of its positions) "
+            f"{'does' if len(unseen) == 1 else 'do'} not occur in the training set and can never be predicted",
+            DataWarning,
+            stacklevel=2,
+        )
+
+    def score(self, w: Floats) -> float:
+        """F1 of phrases, or the share of positions that are right."""
+        best, _ = ChainInference(self._field, w, self._threads).decode(self._data)
+        predicted = [[self._names[j] for j in row] for row in self._data.split(best)]
+        found = evaluate(self._gold, predicted)
+        return found.overall.f1 if self.name == "dev_f1" else found.accuracy
+
+    def __call__(self, iteration: Iteration) -> Mapping[str, float]:
+        score = self.score(all_weights(iteration))
+        # While nothing at all is right there is nothing to lose: the last weights are kept, and patience has not begun.
+        if score > self._best or score == self._best == 0.0:
+            self._best, self._since, self.best_w, self.best_row = score, 0, iteration.w.copy(), iteration.row
+            self.best_loss = iteration.loss
+        else:
+            self._since += 1
+        return {self.name: score}
+
+    def stop(self, iteration: Iteration) -> None:
+        if self._since >= self._patience:
+            self.stopped = True
+            raise StopTraining
+
+
+def all_weights(iteration: Iteration) -> Floats:
+    """The weights of the whole field, where the loss has those of selected attributes."""
+    w: Floats = iteration.loss.in_full(iteration.w) if hasattr(iteration.loss, "in_full") else iteration.w
+    return w

@@ -1,0 +1,66 @@
+"""Inputs of structure learning, standardised for training; the weights go back to the scale that was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit._types import Floats
+from crfkit.fields.graph import GraphField
+
+
+@dataclass(frozen=True, eq=False)
+class InputScaling:
+    """Means and standard deviations of the features of rows, and of those of variables (over all variables).
+
+    All weights of an edge share one penalty, which is fair only to features of one scale.
+
+    >>> scaling = InputScaling.of(np.array([[1.0], [3.0]]), None)
+    >>> scaling.apply(np.array([[1.0], [3.0]]), None)[0].tolist()
+    [[-1.0], [1.0]]
+    """
+
+    means: Floats  # [F]
+    scales: Floats  # [F] 1 for constant features
+    own_means: Floats  # [d]
+    own_scales: Floats  # [d]
+
+    @classmethod
+    def of(cls, shared: Floats | None, own: Floats | None) -> InputScaling:
+        """From features [rows, F] without an intercept, and features of variables [rows, p, d]."""
+        rows = np.zeros((1, 0)) if shared is None else shared
+        return cls(*_moments(rows), *_moments(np.zeros((1, 0)) if own is None else own.reshape(-1, own.shape[2])))
+
+    def apply(self, shared: Floats | None, own: Floats | None) -> tuple[Floats | None, Floats | None]:
+        """The features, standardised."""
+        return (
+            None if shared is None else (shared - self.means) / self.scales,
+            None if own is None else (own - self.own_means) / self.own_scales,
+        )
+
+    def original(self, w: Floats, field: GraphField, edge_inputs: bool) -> Floats:
+        """The weights for the features as they were given: the same field."""
+        nodes, edges = field.unpack(w)
+        _rescale(nodes, self.means, self.scales, [(self.own_means, self.own_scales)])
+        if edge_inputs:
+            _rescale(edges, self.means, self.scales, [(self.own_means, self.own_scales)] * 2)
+        return field.pack(nodes, edges)
+
+    def record(self) -> dict[str, list[float]]:
+        """For the model file: standard deviations, so that inputs can be compared."""
+        return {"shared": self.scales.tolist(), "own": self.own_scales.tolist()}
+
+
+def _moments(values: Floats) -> tuple[Floats, Floats]:
+    scales = values.std(axis=0)
+    return values.mean(axis=0), np.where(scales > 1e-12 * (1.0 + np.abs(values).max(axis=0, initial=0.0)), scales, 1.0)
+
+
+def _rescale(weights: Floats, means: Floats, scales: Floats, own: list[Any]) -> None:
+    """Weights [..., 1 + F + d …] in place; the first is the intercept."""
+    every = [(means, scales), *own]
+    m, s = (np.concatenate([part[k] for part in every]) for k in (0, 1))
+    weights[..., 1:] /= s
+    weights[..., 0] -= weights[..., 1:] @ m

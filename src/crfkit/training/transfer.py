@@ -1,0 +1,125 @@
+"""Weights from one chain model to the field of another, by name; and models without the weights that are zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit import _core
+from crfkit._types import Floats, Ids, Ints
+from crfkit.encoders.sequences import Vocabulary
+from crfkit.fields.chain import ChainField
+from crfkit.models.chain import ChainModel
+
+
+def transfer(
+    old: ChainModel,
+    vocabulary: Vocabulary,
+    classes: Sequence[Any],
+    field: ChainField,
+    class_names: Sequence[str] = (),
+    values: Floats | None = None,
+    default: float = 0.0,
+) -> Floats:
+    """A vector for `field`: the old model's weights where it has them, `default` elsewhere.
+
+    `values` takes the place of the old weights: a number for each.
+    """
+    source = old.w if values is None else values
+    known = {label: i for i, label in enumerate(old.class_list)}
+    labels = np.array([known.get(label, -1) for label in classes], dtype=np.int64)
+    states = _found(vocabulary.attributes, old.vocabulary.attributes)
+    pairs = _found(vocabulary.pair_attributes, old.vocabulary.pair_attributes)
+    w = np.full(field.size, default)
+
+    def copy(block: str, new: Sequence[Ids], before: Sequence[Ids], maps: Sequence[Ints], bases: Sequence[int]) -> None:
+        """The weight named (a, b, …) in the new field is named (maps[0][a], maps[1][b], …) in the old one."""
+        names = [m[part] for m, part in zip(maps, new, strict=True)]
+        codes = weight_codes(names, bases)
+        codes[np.any([part < 0 for part in names], axis=0)] = -1
+        have = weight_codes([part.astype(np.int64) for part in before], bases)
+        order = np.argsort(have, kind="stable")
+        at = np.searchsorted(have[order], codes)
+        at[at == len(order)] = 0
+        if len(order) == 0:
+            return
+        hit = have[order[at]] == codes
+        w[field.layout[block]] = np.where(hit, source[old.field.layout[block]][order[at]], default)
+
+    L = len(known)
+    copy("state", field.state_names(), old.field.state_names(), (states, labels), (L,))
+    copy("transition", field.transition_names(), old.field.transition_names(), (labels, labels), (L,))
+    copy("pair", field.pair_names(), old.field.pair_names(), (pairs, labels, labels), (L, L))
+    copy("triple", field.triple_names(), old.field.triple_names(), (labels, labels, labels), (L, L))
+    if field.n_classes and old.field.n_classes:
+        named = {name: i for i, name in enumerate(old.class_names)}
+        same = np.array([named.get(name, -1) for name in class_names or old.class_names], dtype=np.int64)
+        copy("class", field.class_names(), old.field.class_names(), (states, same), (old.field.n_classes,))
+    return w
+
+
+def _found(names: _core.StringTable, old: _core.StringTable) -> Ints:
+    return np.array([old.find(name) for name in names.to_list()], dtype=np.int64)
+
+
+def weight_codes(parts: Sequence[NDArray[Any]], bases: Sequence[int]) -> Ints:
+    """One number for each weight named by several: (a, b, c) is (a·base + b)·base + c."""
+    codes = parts[0].astype(np.int64)
+    for part, base in zip(parts[1:], bases, strict=True):
+        codes = codes * base + part
+    return codes
+
+
+def pruned(model: ChainModel) -> ChainModel:
+    """The same model without weights that are zero and without attributes that have no other."""
+    field, w, v = model.field, model.w, model.vocabulary
+    keep = {name: w[block] != 0 for name, block in field.layout.items()}
+    state, classes, pair = field.state_names(), field.class_names(), field.pair_names()
+    used = np.zeros(field.n_attributes, dtype=bool)
+    used[state[0][keep["state"]]] = True
+    used[classes[0][keep["class"]]] = True
+    used_pairs = np.zeros(field.n_pair_attributes, dtype=bool)
+    used_pairs[pair[0][keep["pair"]]] = True
+
+    def lists(ids: Ids, codes: Ids, kept: NDArray[np.bool_], which: NDArray[np.bool_]) -> tuple[Ints, Ids]:
+        counts = np.bincount(ids[kept], minlength=len(which))[which]
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), codes[kept].astype(np.int32)
+
+    state_offsets, state_labels = lists(state[0], state[1], keep["state"], used)
+    pair_codes = pair[1].astype(np.int64) * field.n_labels + pair[2]
+    pair_offsets, pair_listed = lists(pair[0], pair_codes.astype(np.int32), keep["pair"], used_pairs)
+    class_lists: tuple[Ints | None, Ids | None] = (None, None)
+    if field.label_classes is not None:
+        class_lists = lists(classes[0], classes[1], keep["class"], used)
+    i, j = field.transition_names()
+    transitions = (i.astype(np.int64) * field.n_labels + j)[keep["transition"]].astype(np.int32)
+    a, b, c = (part.astype(np.int64) for part in field.triple_names())
+    triples = ((a * field.n_labels + b) * field.n_labels + c)[keep["triple"]].astype(np.int32)
+    attributes = v.attributes.take(np.flatnonzero(used).astype(np.int64))
+    pair_attributes = v.pair_attributes.take(np.flatnonzero(used_pairs).astype(np.int64))
+    smaller = replace(
+        field,
+        n_attributes=len(attributes),
+        n_pair_attributes=len(pair_attributes),
+        state_offsets=state_offsets,
+        state_labels=state_labels,
+        transition_codes=transitions,
+        n_transition=len(transitions),
+        pair_offsets=pair_offsets,
+        pair_codes=pair_listed,
+        triple_codes=triples if field.order == 2 else None,
+        n_triple=len(triples),
+        class_offsets=class_lists[0],
+        class_codes=class_lists[1],
+    )
+    weights = np.concatenate([w[block][keep[name]] for name, block in field.layout.items()])
+    return replace(
+        model,
+        vocabulary=replace(v, attributes=attributes, pair_attributes=pair_attributes),
+        field=smaller,
+        w=weights,
+    )
