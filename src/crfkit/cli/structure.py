@@ -111,7 +111,7 @@ def learn(
         typer.Option(
             "--gamma", metavar="G", help="Of the extended BIC: larger for fewer edges.", rich_help_panel=MODEL
         ),
-    ] = 0.65,
+    ] = 0.35,
     group_norm: Annotated[
         str,
         typer.Option(
