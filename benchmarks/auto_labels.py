@@ -16,8 +16,8 @@ import numpy as np
 
 from crfkit.encoders.sequences import learn
 from crfkit.penalties import L2
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.stochastic_start import epochs_that_pay
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.stochastic_start import epochs_that_pay
 from crfkit.synthetic import labelled_words
 from crfkit.training.chain import ChainTraining
 from crfkit.training.options import SolverOptions

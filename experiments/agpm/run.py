@@ -34,7 +34,7 @@ from crfkit.inference.junction import Junction
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L2, Blockwise, GroupLinf
 from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, GradientNorm, Zhou
-from crfkit.solvers.step_rules import STEP_RULES
+from crfkit.solvers.parts.step_rules import STEP_RULES
 from crfkit.synthetic import PairwiseTable, random_pairwise
 
 HERE = Path(__file__).resolve().parent

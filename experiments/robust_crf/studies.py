@@ -9,7 +9,7 @@ from protocol import FEATURES, Trial, train, wrong
 
 from crfkit.penalties import L1, L2
 from crfkit.solvers import SuccessiveChanges, make_solver
-from crfkit.solvers.restricted import Restricted
+from crfkit.solvers.parts.restricted import Restricted
 
 REAL = len(FEATURES.names)
 STRENGTHS = (300.0, 200.0, 150.0, 100.0)

@@ -193,7 +193,7 @@ class EpigraphPenalty(RestPenalty, Protocol):
 
 
 class Solver(Protocol):
-    """`init` and `step`; the loop owns the rest (see :mod:`crfkit.solvers.loop`)."""
+    """`init` and `step`; the loop owns the rest (see :mod:`crfkit.solvers.parts.loop`)."""
 
     @property
     def name(self) -> str: ...

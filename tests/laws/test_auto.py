@@ -17,8 +17,8 @@ from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
 from crfkit.solvers import LBFGS, OWLQN, Auto, GradientNorm, PeriodDecrease, SuccessiveChanges, make_solver
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.stochastic_start import StartState
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.stochastic_start import StartState
 from crfkit.synthetic import labelled_words
 from crfkit.training.chain import ChainTraining
 
@@ -403,7 +403,7 @@ def test_an_interrupt_while_the_step_size_is_chosen_leaves_the_start():
 
 
 def test_epochs_that_lead_uphill_are_not_taken(monkeypatch):
-    monkeypatch.setattr("crfkit.solvers.stochastic_start.calibrate", lambda *_: 20.0)
+    monkeypatch.setattr("crfkit.solvers.parts.stochastic_start.calibrate", lambda *_: 20.0)
     loss = likelihood()
     found = solve(loss, L2(0.5), **WARM)
     assert found.status is Status.CONVERGED

@@ -19,7 +19,7 @@ from crfkit.penalties import L1, ElasticNet
 from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
 from crfkit.solvers import GaussSeidel, GradientNorm, Grafting, GraftingLight, make_solver
-from crfkit.solvers.objective import extended
+from crfkit.solvers.parts.objective import extended
 from crfkit.training.path import regularisation_path
 
 LENGTHS = (4, 0, 6, 1, 5, 3)

@@ -13,8 +13,8 @@ from crfkit.penalties import L1, L2, ByBlock, ElasticNet, GroupL2, GroupLinf, No
 from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
 from crfkit.solvers import GaussSeidel, GradientNorm, Grafting, GraftingLight, make_solver
-from crfkit.solvers.objective import Objective, extended
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.parts.objective import Objective, extended
 from crfkit.training.path import regularisation_path
 
 FAMILY = {

@@ -15,7 +15,7 @@ from crfkit.inference.enumerate import Enumerate
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.penalties import L2
 from crfkit.solvers import make_solver
-from crfkit.solvers.stopping import GradientNorm
+from crfkit.solvers.parts.stopping import GradientNorm
 
 ENGINES = {
     "enumerate": {},

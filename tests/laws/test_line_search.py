@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from crfkit.errors import ParameterError
 from crfkit.solvers import Armijo, ExactLineSearch, Goldstein, MoreThuente, StrongWolfe, UnitStep
-from crfkit.solvers.line_search import Reason, Trial
-from crfkit.solvers.line_searches import interpolation, strong_wolfe
+from crfkit.solvers.parts.line_searches import interpolation, strong_wolfe
+from crfkit.solvers.parts.line_searches.trial import Reason, Trial
 
 EPS = 2.0**-52
 RULES = {

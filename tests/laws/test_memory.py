@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from crfkit.solvers.memory import CurvaturePairs
+from crfkit.solvers.parts.memory import CurvaturePairs
 
 
 def two_loop(g, pairs):

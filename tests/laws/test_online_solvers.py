@@ -269,10 +269,10 @@ def test_a_seed_decides_the_bits(name):
 
 @every_solver
 def test_epochs_differ_in_their_order(name, monkeypatch):
-    import crfkit.solvers.online
+    import crfkit.solvers.parts.online
 
     module = __import__(make(name).__module__, fromlist=["shuffled"])
-    module = module if hasattr(module, "shuffled") else crfkit.solvers.online
+    module = module if hasattr(module, "shuffled") else crfkit.solvers.parts.online
     orders, inner = [], module.shuffled
 
     def watched(seed, epoch, n):

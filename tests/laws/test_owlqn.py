@@ -17,9 +17,9 @@ from crfkit.losses import ChainLikelihood
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
 from crfkit.solvers import GradientNorm, PeriodDecrease
-from crfkit.solvers.free_curvature import FreeCurvature
-from crfkit.solvers.objective import Objective
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.parts.free_curvature import FreeCurvature
+from crfkit.solvers.parts.objective import Objective
 
 TIGHT = GradientNorm(1e-7)
 NEVER = PeriodDecrease(0.0, 10**6)

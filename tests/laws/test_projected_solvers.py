@@ -32,12 +32,12 @@ from crfkit.solvers import (
     Zhou,
     make_solver,
 )
-from crfkit.solvers.epigraph import EpigraphForm
-from crfkit.solvers.nonmonotone import SEARCHES, Reference
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.secant_pairs import SecantPairs
-from crfkit.solvers.step_rules import STEP_RULES, Secant
-from crfkit.solvers.stopping import for_values_that_rise
+from crfkit.solvers.parts.epigraph import EpigraphForm
+from crfkit.solvers.parts.nonmonotone import SEARCHES, Reference
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.secant_pairs import SecantPairs
+from crfkit.solvers.parts.step_rules import STEP_RULES, Secant
+from crfkit.solvers.parts.stopping import for_values_that_rise
 from crfkit.synthetic import random_pairwise
 
 TIGHT = {"stopping": GradientNorm(1e-7), "max_iterations": 5000}

@@ -35,9 +35,9 @@ from crfkit.solvers import (
     SuccessiveChanges,
     make_solver,
 )
-from crfkit.solvers.envelope import Envelope
-from crfkit.solvers.lipschitz import SHRINK, bound_holds
-from crfkit.solvers.objective import Objective
+from crfkit.solvers.parts.envelope import Envelope
+from crfkit.solvers.parts.lipschitz import SHRINK, bound_holds
+from crfkit.solvers.parts.objective import Objective
 from crfkit.synthetic import entity_corpus, gaussian_chains, labelled_words
 from crfkit.training.chain import ChainTraining
 

@@ -29,9 +29,9 @@ from crfkit.solvers import (
     UnitStep,
     tron,
 )
-from crfkit.solvers.cg_steihaug import Exit, steihaug
-from crfkit.solvers.dense import newton_direction
-from crfkit.solvers.preconditioner import jacobi_scale
+from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
+from crfkit.solvers.parts.dense import newton_direction
+from crfkit.solvers.parts.preconditioner import jacobi_scale
 
 EXACT = ExactLineSearch()
 NEVER = GradientNorm(0.0)

@@ -46,9 +46,9 @@ from crfkit.solvers import (
     StrongWolfe,
     SuccessiveChanges,
     Tron,
-    loop,
     make_solver,
 )
+from crfkit.solvers.parts import loop
 
 TIGHT = GradientNorm(1e-9)
 VALLEY = np.array([-1.2, 1.0, -1.2, 1.0])  # the usual start for rosenbrock()

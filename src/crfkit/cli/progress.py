@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from crfkit.errors import DataError
-from crfkit.solvers.loop import Callback, Iteration
+from crfkit.solvers.parts.loop import Callback, Iteration
 
 
 def describe(iteration: Iteration) -> str:

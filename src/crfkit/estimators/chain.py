@@ -30,7 +30,7 @@ from crfkit.training.chain import ChainTraining, Dev, TrainingError
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
-    from crfkit.solvers.loop import Callback, Iteration
+    from crfkit.solvers.parts.loop import Callback, Iteration
 
 
 class ChainCRF(StructuredInputs, Estimator):
@@ -52,7 +52,7 @@ class ChainCRF(StructuredInputs, Estimator):
         as CRF++ does, or (default, as in ``crfkit train``) to those that occur in the training set, as CRFsuite does:
         about as accurate with a fraction of the time and memory (docs/math.md has figures)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
-        ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
+        ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.parts.stopping`
     max_iterations : stop after so many; None for the solver's own limit. An online solver's iteration is an epoch
     n_threads : None for all cores
     random_state : the seed of solvers that shuffle the sequences; None is 0, so that runs can be repeated

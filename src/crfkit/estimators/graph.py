@@ -19,7 +19,7 @@ from crfkit.estimators.tags import TableInputs
 from crfkit.models.graph import Encoder, GraphModel
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback
+from crfkit.solvers.parts.loop import Callback
 from crfkit.warn import warn_caller
 
 
@@ -72,7 +72,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     decode : how to predict: "auto" (optimal where that is cheap), "tree", "junction", "max-product", "icm",
         "graph-cut", "qpbo", "alpha-expansion", "enumerate", or "marginal" (the most probable label of every node)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
-        ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.stopping`
+        ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.parts.stopping`
     max_iterations : stop after so many; None for the solver's own limit
     n_threads : None for all cores
     random_state : the seed of solvers, losses and engines that draw; None is 0

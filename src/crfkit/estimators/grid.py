@@ -20,7 +20,7 @@ from crfkit.estimators.tags import StructuredInputs
 from crfkit.models.graph import GraphModel
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback
+from crfkit.solvers.parts.loop import Callback
 
 
 class GridCRF(StructuredInputs, PairwiseEstimator):

@@ -22,7 +22,7 @@ from crfkit.parameters import NestedParameters
 from crfkit.protocols import Penalty
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback, Iteration
+from crfkit.solvers.parts.loop import Callback, Iteration
 from crfkit.training.graph import GraphTraining, concerns
 from crfkit.training.options import SolverOptions, make_seed
 from crfkit.warn import warn_caller

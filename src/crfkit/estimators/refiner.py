@@ -31,7 +31,7 @@ from crfkit.protocols import Penalty
 from crfkit.readers.images import as_list, read_image
 from crfkit.result import Status
 from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback
+from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining, concerns
 from crfkit.training.options import SolverOptions, make_seed
 

@@ -28,7 +28,7 @@ from crfkit.penalties import L1
 from crfkit.pool import in_threads
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
-from crfkit.solvers.loop import Callback
+from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import make_seed
 from crfkit.training.segmenter_blocks import (
     SUMS_OVER_UNKNOWN,

@@ -19,7 +19,7 @@ from crfkit.models.segmenter import SegmenterModel
 from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Penalty
 from crfkit.result import Status
-from crfkit.solvers.loop import Callback, Iteration
+from crfkit.solvers.parts.loop import Callback, Iteration
 from crfkit.training.segmenter_blocks import BlockEncoder
 
 CHECKPOINT_SECONDS = 60.0

@@ -25,7 +25,7 @@ from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
 from crfkit.models.graph import GraphModel
 from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
-from crfkit.solvers.loop import Callback
+from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions, make_seed
 from crfkit.training.structure import StructureTraining
 from crfkit.training.structure_empty import best_edge, concern_of_engine

@@ -18,18 +18,25 @@ from crfkit.solvers.grafting import Grafting, GraftingLight
 from crfkit.solvers.iis import IIS
 from crfkit.solvers.ista import ISTA
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.line_searches import Armijo, ExactLineSearch, Goldstein, MoreThuente, StrongWolfe, UnitStep
-from crfkit.solvers.loop import Iteration
 from crfkit.solvers.mistake_driven import AROW, MIRA, AveragedPerceptron, PassiveAggressive
 from crfkit.solvers.newton import Newton
 from crfkit.solvers.ogm import OGM
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.parts.line_searches import Armijo, ExactLineSearch, Goldstein, MoreThuente, StrongWolfe, UnitStep
+from crfkit.solvers.parts.loop import Iteration
+from crfkit.solvers.parts.stopping import (
+    AnyOf,
+    GradientNorm,
+    PeriodDecrease,
+    PeriodSpread,
+    StoppingRule,
+    SuccessiveChanges,
+)
 from crfkit.solvers.pqn import PQN
 from crfkit.solvers.projected import AGPM, SPG, Zhou
 from crfkit.solvers.rda import RDA
 from crfkit.solvers.sgd import ASGD, SGD
 from crfkit.solvers.smd import SMD
-from crfkit.solvers.stopping import AnyOf, GradientNorm, PeriodDecrease, PeriodSpread, StoppingRule, SuccessiveChanges
 from crfkit.solvers.tron import Tron
 
 SOLVERS: dict[str, Any] = {

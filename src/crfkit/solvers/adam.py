@@ -21,10 +21,10 @@ from crfkit._checks import check_count, check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
-from crfkit.solvers.descent import check_iterations, saved_vector
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.stopping import GradientNorm, StoppingRule
+from crfkit.solvers.parts.descent import check_iterations, saved_vector
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.stopping import GradientNorm, StoppingRule
 
 EPSILON = 1e-8
 ETA = 3.0

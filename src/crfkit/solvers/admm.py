@@ -24,15 +24,15 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import check_iterations, saved_vector
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.line_search import ROUNDING
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.proximal import Patience
-from crfkit.solvers.quasi_newton import QuasiNewtonState
-from crfkit.solvers.secant_pairs import SecantPairs
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import check_iterations, saved_vector
+from crfkit.solvers.parts.line_searches.trial import ROUNDING
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.quasi_newton import QuasiNewtonState
+from crfkit.solvers.parts.secant_pairs import SecantPairs
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 UNBALANCED, MOST = 1.5, 10.0  # ρ changes by at least and at most these factors
 PERIOD = 10

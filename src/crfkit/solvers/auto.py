@@ -18,11 +18,11 @@ from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective
 from crfkit.solvers.owlqn import OWLQN
-from crfkit.solvers.stochastic_start import StartState, epochs_that_pay
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.stochastic_start import StartState, epochs_that_pay
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 POWER = 0.6  # of the diagonal
 

@@ -14,13 +14,13 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import Moved, Progress, check_iterations, move, saved_vector
-from crfkit.solvers.line_search import LineSearch
-from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import Moved, Progress, check_iterations, move, saved_vector
+from crfkit.solvers.parts.line_searches import StrongWolfe
+from crfkit.solvers.parts.line_searches.trial import LineSearch
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class ConjugateGradient(IterativeSolver):
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
     max_iterations : at most so many.
-    line_search : one of :mod:`crfkit.solvers.line_searches`.
+    line_search : one of :mod:`crfkit.solvers.parts.line_searches`.
     restart_every : steps after which the direction is −z again; as many as there are weights by default.
     preconditioned : M is the Hessian's diagonal at the start, not the identity.
     """

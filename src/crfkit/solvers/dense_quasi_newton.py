@@ -20,14 +20,14 @@ from crfkit.arrays import add_rank_two, combine, dot, matvec
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.dense import Matrix, check_memory
-from crfkit.solvers.descent import Progress, check_iterations
-from crfkit.solvers.line_search import LineSearch
-from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.quasi_newton import QuasiNewtonState, quasi_newton_step
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.dense import Matrix, check_memory
+from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.line_searches import StrongWolfe
+from crfkit.solvers.parts.line_searches.trial import LineSearch
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 class InverseHessian(ABC):
@@ -105,9 +105,9 @@ class BFGS(IterativeSolver):
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
     max_iterations : at most so many.
-    line_search : one of :mod:`crfkit.solvers.line_searches`; curvature is learned from Wolfe steps.
+    line_search : one of :mod:`crfkit.solvers.parts.line_searches`; curvature is learned from Wolfe steps.
     initial_scaling : before the first update H is scaled by sᵀy/yᵀy.
     max_memory : bytes that the matrix may take; more is refused before the first evaluation.
     """

@@ -19,12 +19,12 @@ from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import saved_vector
-from crfkit.solvers.lipschitz import EPSILON, MAX_TRIALS, StepLength, bound_holds
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.proximal import Patience, check_proximal, forward_backward, start
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import saved_vector
+from crfkit.solvers.parts.lipschitz import EPSILON, MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.proximal import Patience, check_proximal, forward_backward, start
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 RESTARTS = ("none", "function", "gradient")
 

@@ -12,12 +12,12 @@ import numpy as np
 from crfkit._checks import check_count
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.descent import Progress, check_iterations
-from crfkit.solvers.loop import IterativeSolver, bound
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.restricted import Restricted
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
-from crfkit.solvers.working_set import (
+from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.loop import IterativeSolver, bound
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.restricted import Restricted
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.working_set import (
     HANDLES,
     NEEDS,
     Batches,

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from crfkit.arrays import combine, dot
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import Progress, check_iterations, move
-from crfkit.solvers.line_search import LineSearch
-from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import Progress, check_iterations, move
+from crfkit.solvers.parts.line_searches import StrongWolfe
+from crfkit.solvers.parts.line_searches.trial import LineSearch
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 EXPANSION = 4.0  # of the first trial after a step along which the slope did not rise
 
@@ -37,9 +37,9 @@ class GradientDescent(IterativeSolver):
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
     max_iterations : at most so many.
-    line_search : one of :mod:`crfkit.solvers.line_searches`.
+    line_search : one of :mod:`crfkit.solvers.parts.line_searches`.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)

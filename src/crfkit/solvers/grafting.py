@@ -20,11 +20,11 @@ from crfkit._checks import check_count
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.descent import check_iterations
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
-from crfkit.solvers.working_set import HANDLES, NEEDS, Grown, begin, ends, inner_solver, select, solve
+from crfkit.solvers.parts.descent import check_iterations
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.working_set import HANDLES, NEEDS, Grown, begin, ends, inner_solver, select, solve
 
 RESTARTS = ("last", "origin")
 FAILURES = (Status.DIVERGED, Status.NON_FINITE)

@@ -23,10 +23,10 @@ from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import MAX_STALLS, Progress, check_iterations
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import MAX_STALLS, Progress, check_iterations
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 Floats = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.lipschitz import MAX_TRIALS, StepLength, bound_holds
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.proximal import Patience, check_proximal, forward_backward, start
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.proximal import Patience, check_proximal, forward_backward, start
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)

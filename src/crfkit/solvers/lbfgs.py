@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import Progress, check_iterations, saved_vector
-from crfkit.solvers.line_search import LineSearch
-from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.memory import CurvaturePairs
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
-from crfkit.solvers.quasi_newton import QuasiNewtonState, quasi_newton_step
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import Progress, check_iterations, saved_vector
+from crfkit.solvers.parts.line_searches import StrongWolfe
+from crfkit.solvers.parts.line_searches.trial import LineSearch
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.memory import CurvaturePairs
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class LBFGS(IterativeSolver):
     Parameters
     ----------
     memory : how many curvature pairs to keep; two vectors each.
-    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
     max_iterations : at most so many.
-    line_search : one of :mod:`crfkit.solvers.line_searches`; curvature is learned from Wolfe steps.
+    line_search : one of :mod:`crfkit.solvers.parts.line_searches`; curvature is learned from Wolfe steps.
     initial_scaling : H₀ = γ·I with γ = sᵀy/yᵀy of the newest pair, or the identity.
     preconditioned : H₀ = γ·diag(h)^(−power), where h is the Hessian's diagonal at the start.
     power : see `preconditioned`; 1 is Jacobi's, less is safer where the diagonal changes on the way.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
-from crfkit.solvers.online import MistakeDriven
+from crfkit.solvers.parts.online import MistakeDriven
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.cg_steihaug import Exit, steihaug
-from crfkit.solvers.dense import check_memory, hessian, newton_direction
-from crfkit.solvers.descent import Progress, check_iterations, move
-from crfkit.solvers.line_search import LineSearch
-from crfkit.solvers.line_searches import StrongWolfe
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.sparse_hessian import sparse_direction
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
+from crfkit.solvers.parts.dense import check_memory, hessian, newton_direction
+from crfkit.solvers.parts.descent import Progress, check_iterations, move
+from crfkit.solvers.parts.line_searches import StrongWolfe
+from crfkit.solvers.parts.line_searches.trial import LineSearch
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.sparse_hessian import sparse_direction
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Newton(IterativeSolver):
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
     max_iterations : at most so many.
     direction : "cg": Hd = −g up to a residual of ξ‖g‖, ξ = min(½, (‖g‖/‖g₀‖)^(order − 1)), less where H is not positive
         definite; "dense": exactly, from as many products as there are weights, with H + τI where H is not;
         "sparse": exactly, by conjugate gradients on the matrix that evaluations have as `sparse_hessian`.
     order : of convergence, with "cg"; between 1 and 2.
-    line_search : one of :mod:`crfkit.solvers.line_searches`; `UnitStep()` for pure Newton steps.
+    line_search : one of :mod:`crfkit.solvers.parts.line_searches`; `UnitStep()` for pure Newton steps.
     max_products : of the conjugate gradients of one iteration, at most.
     max_memory : bytes that the dense matrices may take; more is refused before the first evaluation.
     """

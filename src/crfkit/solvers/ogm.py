@@ -1,6 +1,6 @@
 """The optimal gradient method: Nesterov's smoothing (2005) with all gradients of the past, then a proximal finish.
 
-With J_μ, the objective whose penalty is smoothed (crfkit.solvers.envelope), L = L_f + strength/μ and g_k = ∇J_μ(θ_k):
+With J_μ, the objective whose penalty is smoothed (see parts/envelope.py), L = L_f + strength/μ and g_k = ∇J_μ(θ_k):
 
     s_k = θ_k − g_k/L,   t_k = centre − (1/L)·Σ_{m≤k} (m+1)/2·g_m,   θ_{k+1} = 2/(k+3)·t_k + (k+1)/(k+3)·s_k
 
@@ -21,14 +21,14 @@ from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
-from crfkit.solvers.descent import saved_vector
-from crfkit.solvers.envelope import Envelope
 from crfkit.solvers.fista import FISTA, FISTAState
-from crfkit.solvers.lipschitz import MAX_TRIALS, StepLength, bound_holds
-from crfkit.solvers.loop import Callback, IterativeSolver, run
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.proximal import Patience, check_proximal, start
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import saved_vector
+from crfkit.solvers.parts.envelope import Envelope
+from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.parts.loop import Callback, IterativeSolver, run
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.proximal import Patience, check_proximal, start
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)

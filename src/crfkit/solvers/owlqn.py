@@ -21,11 +21,11 @@ from crfkit.arrays import dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import Progress, check_iterations
-from crfkit.solvers.free_curvature import FreeCurvature
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.free_curvature import FreeCurvature
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 MAX_TRIALS = 40
 EXPANSION = 4.0

@@ -20,18 +20,18 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import check_iterations
-from crfkit.solvers.epigraph import EpigraphForm, Lifted
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.nonmonotone import Reference
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.descent import check_iterations
+from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.nonmonotone import Reference
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.quasi_newton import QuasiNewtonState
+from crfkit.solvers.parts.secant_pairs import SecantPairs
+from crfkit.solvers.parts.step_rules import Secant
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.projected import projected_step, search_along
-from crfkit.solvers.proximal import Patience
-from crfkit.solvers.quasi_newton import QuasiNewtonState
-from crfkit.solvers.secant_pairs import SecantPairs
-from crfkit.solvers.step_rules import Secant
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
 
 ARMIJO, INNER = Reference("armijo"), Reference("gll")
 

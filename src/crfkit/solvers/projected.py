@@ -3,7 +3,8 @@
     d = P(x − β·∇f(x)) − x,    x⁺ = x + t·d,    x = (w, α)
 
 SPG = Barzilai–Borwein step + GLL line search (Schmidt et al. 2008); AGPM = adaptive conic step + Zhang–Hager line
-search (Xue & Zhang 2016). Step lengths β: :mod:`crfkit.solvers.step_rules`; t: :mod:`crfkit.solvers.nonmonotone`.
+search (Xue & Zhang 2016). The step lengths β are in parts/step_rules.py,
+t in parts/nonmonotone.py.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import check_iterations
-from crfkit.solvers.epigraph import EpigraphForm, Lifted
-from crfkit.solvers.line_search import Trial
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.nonmonotone import Reference, saved_reference
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.proximal import Patience
-from crfkit.solvers.step_rules import KAPPA, STEP_RULES, Secant
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import check_iterations
+from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
+from crfkit.solvers.parts.line_searches.trial import Trial
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.nonmonotone import Reference, saved_reference
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.step_rules import KAPPA, STEP_RULES, Secant
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 BETA_MIN, BETA_MAX = 1e-10, 1e10
 GROWTH = 10.0  # of a step that saw no curvature

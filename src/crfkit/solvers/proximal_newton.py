@@ -22,11 +22,11 @@ from scipy.sparse.linalg import splu
 
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.sparse_hessian import conjugate_gradients, sparse_hessian
-from crfkit.solvers.stopping import GradientNorm, StoppingRule
-from crfkit.solvers.working_set import Batches, Violations, WholePoint, select, strength
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.sparse_hessian import conjugate_gradients, sparse_hessian
+from crfkit.solvers.parts.stopping import GradientNorm, StoppingRule
+from crfkit.solvers.parts.working_set import Batches, Violations, WholePoint, select, strength
 
 DECREASE = 1e-4  # c₁
 MAX_TRIALS = 30

@@ -24,12 +24,12 @@ from crfkit.arrays import add_scaled, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Vector
 from crfkit.result import TraceRow
-from crfkit.solvers.descent import saved_vector
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import shuffled
-from crfkit.solvers.proximal import start
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule, for_values_that_rise
+from crfkit.solvers.parts.descent import saved_vector
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.online import shuffled
+from crfkit.solvers.parts.proximal import start
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule, for_values_that_rise
 
 MOST_IN_BATCH = 32
 LEAST_BATCHES = 10

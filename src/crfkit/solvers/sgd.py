@@ -17,10 +17,10 @@ from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import dot
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.online import OnlineState, opened, shuffled
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.online import OnlineState, opened, shuffled
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Loss, Vector
-from crfkit.solvers.descent import saved_vector
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.online import shuffled
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.descent import saved_vector
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.online import shuffled
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.cg_steihaug import Exit, steihaug
-from crfkit.solvers.descent import Progress, check_iterations
-from crfkit.solvers.line_search import ROUNDING
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective, Point
-from crfkit.solvers.preconditioner import NeedsDiagonal, jacobi_scale
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
+from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.line_searches.trial import ROUNDING
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 ETA0, ETA1, ETA2 = 1e-4, 0.25, 0.75  # thresholds of ρ: to take the step; to shrink, to keep or to extend the region
 SIGMA1, SIGMA2, SIGMA3 = 0.25, 0.5, 4.0  # factors of the radius
@@ -75,7 +75,7 @@ class Tron(IterativeSolver):
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.stopping`.
+    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
     max_iterations : at most so many.
     preconditioned : the region and the inner iteration are in the variables w·√h, h the Hessian's diagonal at w.
     max_products : of the inner iteration, at most.

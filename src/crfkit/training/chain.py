@@ -32,7 +32,7 @@ from crfkit.training.transfer import pruned, transfer
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
-    from crfkit.solvers.loop import Callback, Iteration
+    from crfkit.solvers.parts.loop import Callback, Iteration
 
 LOSSES: Mapping[str, type[ChainLoss]] = {
     "likelihood": ChainLikelihood,
@@ -130,7 +130,7 @@ class ChainTraining:
             loss, w0 = _selected(loss, w0, resume)
         if resume is not None:
             w0 = self._resumed(resume, loss.size)
-        from crfkit.solvers.loop import bound
+        from crfkit.solvers.parts.loop import bound
 
         penalty = bound(self.options.make_penalty(solver), loss)
         with using_threads(count_threads(self.n_threads)):

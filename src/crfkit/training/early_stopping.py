@@ -20,7 +20,7 @@ from crfkit.schemes import are_phrases
 from crfkit.wording import counted
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
-    from crfkit.solvers.loop import Iteration
+    from crfkit.solvers.parts.loop import Iteration
 
 
 class Development:

@@ -30,7 +30,7 @@ from crfkit.models.graph import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_
 from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Loss, Penalty
 from crfkit.result import Result, Status
-from crfkit.solvers.loop import Callback
+from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
 from crfkit.training.scaling import FieldScales
 from crfkit.training.smoothing import over_smoothed

@@ -13,7 +13,7 @@ from crfkit.errors import ParameterError, StopTraining
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status
 from crfkit.solvers import make_solver
-from crfkit.solvers.loop import bound
+from crfkit.solvers.parts.loop import bound
 
 
 @dataclass(frozen=True)

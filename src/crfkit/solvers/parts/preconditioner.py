@@ -8,7 +8,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from crfkit.protocols import Vector
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.objective import Objective, Point
 
 
 class NeedsDiagonal:

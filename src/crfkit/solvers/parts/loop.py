@@ -16,13 +16,13 @@ from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTrai
 from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.precision import Precision
-from crfkit.solvers.stopping import StoppingRule, for_values_that_rise
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.precision import Precision
+from crfkit.solvers.parts.stopping import StoppingRule, for_values_that_rise
 
 
 class Iterate(Protocol):
-    """Where a solver stands: a :class:`~crfkit.solvers.objective.Point`, or what an online solver has in its place."""
+    """Where a solver stands: a :class:`~.objective.Point`, or what an online solver has in its place."""
 
     @property
     def w(self) -> Vector: ...

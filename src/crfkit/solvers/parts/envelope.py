@@ -13,7 +13,7 @@ from typing import Any
 
 from crfkit.arrays import combine, dot
 from crfkit.protocols import Vector
-from crfkit.solvers.objective import Point
+from crfkit.solvers.parts.objective import Point
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from array_api_compat import array_namespace, device
 
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.objective import Objective, Point
 
 Matrix = Any
 

@@ -14,9 +14,9 @@ from crfkit._checks import check_online
 from crfkit.arrays import norm
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.loop import IterativeSolver
-from crfkit.solvers.objective import Objective
-from crfkit.solvers.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.loop import IterativeSolver
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 class Online(Protocol):

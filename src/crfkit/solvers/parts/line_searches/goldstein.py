@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crfkit.solvers.line_search import (
+from crfkit.solvers.parts.line_searches.interpolation import bisection, quadratic
+from crfkit.solvers.parts.line_searches.trial import (
     Decrease,
     LineSearchResult,
     Phi,
@@ -16,7 +17,6 @@ from crfkit.solvers.line_search import (
     check_limits,
     check_range,
 )
-from crfkit.solvers.line_searches.interpolation import bisection, quadratic
 
 EXPANSION = 4.0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from crfkit.arrays import norm
-from crfkit.solvers.objective import Objective
+from crfkit.solvers.parts.objective import Objective
 
 ERROR = 0.05  # of the gradient, relative to that of the objective
 STEP = 0.1  # from one tolerance to the next

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crfkit.errors import ParameterError
-from crfkit.solvers.line_search import (
+from crfkit.solvers.parts.line_searches.interpolation import INTERPOLATIONS
+from crfkit.solvers.parts.line_searches.trial import (
     Decrease,
     LineSearchResult,
     Phi,
@@ -20,7 +21,6 @@ from crfkit.solvers.line_search import (
     check_range,
     check_slack,
 )
-from crfkit.solvers.line_searches.interpolation import INTERPOLATIONS
 
 
 @dataclass(frozen=True)

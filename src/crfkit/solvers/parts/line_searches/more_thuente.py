@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crfkit.solvers.line_search import (
+from crfkit.solvers.parts.line_searches.interpolation import cubic_minimiser, parabola_minimiser
+from crfkit.solvers.parts.line_searches.trial import (
     Decrease,
     LineSearchResult,
     Phi,
@@ -19,7 +20,6 @@ from crfkit.solvers.line_search import (
     check_range,
     check_slack,
 )
-from crfkit.solvers.line_searches.interpolation import cubic_minimiser, parabola_minimiser
 
 SHRINKAGE = 0.66  # an interval that is not as short as this after two trials is halved; also limits case 3
 NEAREST, FURTHEST = 1.1, 4.0  # how far the next trial is beyond t, in units of t − lo, while there is no up

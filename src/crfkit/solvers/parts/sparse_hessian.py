@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.protocols import Vector
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.objective import Objective, Point
 
 SHARE = 1e-9  # of the gradient: the residual of a direction
 MOST = 2000  # products with the matrix

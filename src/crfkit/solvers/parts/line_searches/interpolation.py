@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from crfkit.solvers.line_search import Trial
+from crfkit.solvers.parts.line_searches.trial import Trial
 
 
 def cubic_minimiser(a: Trial, b: Trial) -> float:

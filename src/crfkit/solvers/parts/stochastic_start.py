@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crfkit.protocols import Vector
-from crfkit.solvers.loop import InterruptedStepError
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.loop import InterruptedStepError
+from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.sgd import calibrate, run_epoch, strengths
 
 SHARE = 0.15  # of √κ: evaluations that all epochs together may cost; 0.1 to 0.25 are alike

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crfkit.solvers.line_search import (
+from crfkit.solvers.parts.line_searches.interpolation import inside
+from crfkit.solvers.parts.line_searches.trial import (
     Decrease,
     LineSearchResult,
     Phi,
@@ -14,7 +15,6 @@ from crfkit.solvers.line_search import (
     check_limits,
     check_range,
 )
-from crfkit.solvers.line_searches.interpolation import inside
 
 EXPANSION = 4.0
 SAME = 1e-8  # part of the decrease so far

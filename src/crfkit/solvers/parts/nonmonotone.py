@@ -17,8 +17,8 @@ import numpy as np
 
 from crfkit._checks import check_count
 from crfkit.errors import ParameterError
-from crfkit.solvers.line_search import ROUNDING, Trial, check_range
-from crfkit.solvers.line_searches.interpolation import cubic_minimiser, inside
+from crfkit.solvers.parts.line_searches.interpolation import cubic_minimiser, inside
+from crfkit.solvers.parts.line_searches.trial import ROUNDING, Trial, check_range
 
 SEARCHES = ("armijo", "gll", "zhang-hager")
 MAX_TRIALS = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crfkit.solvers.line_search import LineSearchResult, Phi, Reason, Trial
+from crfkit.solvers.parts.line_searches.trial import LineSearchResult, Phi, Reason, Trial
 
 
 @dataclass(frozen=True)

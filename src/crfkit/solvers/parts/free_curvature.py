@@ -22,7 +22,7 @@ from array_api_compat import array_namespace, device
 from crfkit.arrays import dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
-from crfkit.solvers.objective import Point, extended
+from crfkit.solvers.parts.objective import Point, extended
 
 POWER = 0.6  # 1 would be Jacobi's: features overlap, so that the Hessian is far from its diagonal
 DELTA = 1e-3

@@ -17,12 +17,12 @@ import numpy as np
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.protocols import Evaluation, Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.descent import Progress
 from crfkit.solvers.fista import FISTA, FISTAState
-from crfkit.solvers.objective import Objective, Point, extended
 from crfkit.solvers.owlqn import OWLQN, OWLQNState
-from crfkit.solvers.proximal import Patience
-from crfkit.solvers.stopping import StoppingRule
+from crfkit.solvers.parts.descent import Progress
+from crfkit.solvers.parts.objective import Objective, Point, extended
+from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.stopping import StoppingRule
 
 SLACK = 1e-6  # of the strength: candidates that exceed it by less do not keep a run from ending
 

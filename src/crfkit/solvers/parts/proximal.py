@@ -15,8 +15,8 @@ from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.lipschitz import MAX_STEP, check_constant
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.lipschitz import MAX_STEP, check_constant
+from crfkit.solvers.parts.objective import Objective, Point
 
 MAX_STALLS = 30
 FLATTER = 0.99  # first-order methods are slow where the objective is flat to rounding

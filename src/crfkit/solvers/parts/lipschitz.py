@@ -17,7 +17,7 @@ from typing import Any
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.result import Status
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.objective import Objective, Point
 
 GROW = 2.0
 SHRINK = 0.9  # of L after every step that was taken; about one trial in seven is then too long

@@ -10,8 +10,8 @@ from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.line_search import LineSearch, Reason, Trial
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.line_searches.trial import LineSearch, Reason, Trial
+from crfkit.solvers.parts.objective import Objective, Point
 
 MAX_STALLS = 10
 

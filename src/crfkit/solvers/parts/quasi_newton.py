@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from crfkit.arrays import norm
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.descent import Progress, move
-from crfkit.solvers.line_search import LineSearch
-from crfkit.solvers.objective import Objective, Point
+from crfkit.solvers.parts.descent import Progress, move
+from crfkit.solvers.parts.line_searches.trial import LineSearch
+from crfkit.solvers.parts.objective import Objective, Point
 
 
 class Curvature(Protocol):

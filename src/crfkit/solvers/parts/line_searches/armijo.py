@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crfkit.solvers.line_search import (
+from crfkit.solvers.parts.line_searches.interpolation import inside, parabola_minimiser
+from crfkit.solvers.parts.line_searches.trial import (
     Decrease,
     LineSearchResult,
     Phi,
@@ -14,7 +15,6 @@ from crfkit.solvers.line_search import (
     check_range,
     check_slack,
 )
-from crfkit.solvers.line_searches.interpolation import inside, parabola_minimiser
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Protocol
 
 from crfkit.errors import ParameterError
-from crfkit.solvers.objective import Point
+from crfkit.solvers.parts.objective import Point
 
 ROUNDING = 4 * 2.0**-52  # differences of φ that are smaller, relative to φ, count as none
 
