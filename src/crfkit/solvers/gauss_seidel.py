@@ -71,6 +71,7 @@ class GaussSeidel(IterativeSolver):
     name: ClassVar[str] = "gauss-seidel"
     needs: ClassVar[frozenset[str]] = NEEDS
     handles_rest: ClassVar[frozenset[str]] = HANDLES
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)

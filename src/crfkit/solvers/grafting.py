@@ -61,6 +61,7 @@ class GraftingLight(IterativeSolver):
     name: ClassVar[str] = "grafting-light"
     needs: ClassVar[frozenset[str]] = NEEDS
     handles_rest: ClassVar[frozenset[str]] = HANDLES
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, inner_steps=self.inner_steps, memory=self.memory)
@@ -113,6 +114,7 @@ class Grafting(IterativeSolver):
     name: ClassVar[str] = "grafting"
     needs: ClassVar[frozenset[str]] = NEEDS
     handles_rest: ClassVar[frozenset[str]] = HANDLES
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)

@@ -92,6 +92,7 @@ class IIS(IterativeSolver):
     needs: ClassVar[frozenset[str]] = frozenset({"expectations"})
     handles_smooth: ClassVar[frozenset[str]] = frozenset({"l2"})
     handles_rest: ClassVar[frozenset[str]] = frozenset()
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

@@ -86,6 +86,7 @@ class ProximalNewton(IterativeSolver):
     name: ClassVar[str] = "proximal-newton"
     needs: ClassVar[frozenset[str]] = frozenset({"smooth", "candidates"})
     handles_rest: ClassVar[frozenset[str]] = frozenset({"by block"})
+    numpy_only: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> NewtonSetState:
         start = objective.at(w0)

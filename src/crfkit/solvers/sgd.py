@@ -44,6 +44,7 @@ class SGD(IterativeSolver):
     needs: ClassVar[frozenset[str]] = frozenset({"online"})
     handles_smooth: ClassVar[frozenset[str]] = frozenset({"l2"})
     handles_rest: ClassVar[frozenset[str]] = frozenset({"l1"})
+    numpy_only: ClassVar[bool] = True
     averaged: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

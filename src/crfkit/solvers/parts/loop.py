@@ -9,9 +9,11 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from crfkit.arrays import norm
+import numpy as np
+
+from crfkit.arrays import count_nonzero, norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Vector
@@ -74,6 +76,8 @@ class Stepper(Protocol[S]):
     @property
     def handles_rest(self) -> frozenset[str]: ...
     @property
+    def numpy_only(self) -> bool: ...
+    @property
     def max_iterations(self) -> int: ...
     @property
     def stopping(self) -> StoppingRule: ...
@@ -96,6 +100,11 @@ def run(
     resume: Mapping[str, Any] | None = None,
 ) -> Result:
     """Minimise loss + penalty from w0."""
+    if solver.numpy_only and not isinstance(w0, np.ndarray):
+        raise CapabilityError(
+            f"the solver {solver.name} works on NumPy vectors only, but the start vector is a "
+            f"{type(w0).__module__}.{type(w0).__qualname__}"
+        )
     penalty = bound(penalty, loss)
     check_compatible(solver, loss, penalty)
     if w0.shape != (loss.size,):
@@ -151,7 +160,7 @@ def run(
                 point.optimality,
                 objective.evaluations,
                 clock.seconds(),
-                objective.loss.size if objective.rest is None else int((point.w != 0).sum()),
+                objective.loss.size if objective.rest is None else count_nonzero(point.w),
                 objective.products,
                 getattr(state, "columns", {}),
             )
@@ -191,6 +200,10 @@ def run(
 
 class IterativeSolver(Parameters):
     """Base of solvers that are `init` and `step`."""
+
+    # Solvers work on the vectors of any array library, except for those that hand them to the compiled core or to
+    # SciPy, or whose losses do.
+    numpy_only: ClassVar[bool] = False
 
     def minimize(
         self: Stepper[Any],

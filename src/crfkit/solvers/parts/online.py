@@ -87,6 +87,7 @@ class MistakeDriven(IterativeSolver, ABC):
     needs: ClassVar[frozenset[str]] = frozenset({"online", "mistakes"})
     handles_smooth: ClassVar[frozenset[str]] = frozenset()
     handles_rest: ClassVar[frozenset[str]] = frozenset()
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
