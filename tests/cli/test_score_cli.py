@@ -137,7 +137,7 @@ def test_labels_that_follow_no_scheme_are_told_of(call):
             b"a O\nb O\n\na O\nb I-ORG\n",
             "<stdin>:5: I-ORG cannot begin a phrase in iob2; these labels look like IOB1",
         ),
-        ("--to nosuch", b"a O\n", "unknown tagging scheme 'nosuch'; there are bilou, iob1"),
+        ("--to nosuch", b"a O\n", "unknown tagging scheme 'nosuch'; expected one of bilou, iob1"),
         ("--to iob2 --from nosuch", b"a O\n", "unknown tagging scheme 'nosuch'"),
         ("--to iob2 --column 0", b"a O\n", "there is no column 0"),
         ("--to iob2 --column 3", b"a O\n", "<stdin>:1: 2 columns, but column 3 is asked for"),

@@ -288,12 +288,13 @@ def predict(
     from crfkit.encoders.tables import TableEncoder
     from crfkit.inference.engines import ENGINES
     from crfkit.models.graph import DECODERS, GraphModel
+    from crfkit.names import check_name
     from crfkit.readers.tables import read_table
     from crfkit.training.graph import check_sweeps
 
     for option, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
-        if given is not None and given not in choices:
-            raise ParameterError(f"unknown {option} {given!r}; one of {', '.join(choices)}")
+        if given is not None:
+            check_name(option, given, choices)
     trained = GraphModel.load(model, threads)
     encoder = trained.encoder
     if not isinstance(encoder, TableEncoder):
