@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from crfkit.data.observations import Observations
 from crfkit._types import Floats, Ints
+from crfkit.data.observations import Observations
 
 LARGEST = 12  # signs of a pattern
 KEPT = 4  # neighbourhoods of a variable whose counts are remembered
