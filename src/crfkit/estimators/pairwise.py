@@ -15,6 +15,7 @@ from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.estimators.base import Estimator, warn_convergence
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.models.graph import DECODERS, Encoder, GraphModel
+from crfkit.names import check_name
 from crfkit.protocols import Penalty
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining, concerns
@@ -165,8 +166,7 @@ class PairwiseEstimator(Estimator):
     def _given(self, X: Any, labels: Any) -> _Given:
         """Encode the inputs of a prediction."""
         model: GraphModel = replace(self._model_to_save(), n_threads=self.n_threads)
-        if self.decode not in DECODERS:
-            raise ParameterError(f"unknown decode {self.decode!r}; one of {', '.join(DECODERS)}")
+        check_name("decoder", self.decode, DECODERS)
         X, labels, one = model.encoder.listed(X, labels)
         data = model.encoder.encode(X, labels)
         states = None if labels is None else model.encoder.encode_labels(labels, data, X)

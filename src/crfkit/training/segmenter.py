@@ -22,6 +22,7 @@ from crfkit.features.image import Image, ImageFeatures
 from crfkit.models.graph import GraphModel
 from crfkit.models.image_inference import limited_engine
 from crfkit.models.segmenter import SegmenterModel, learn_scales
+from crfkit.names import full_name
 from crfkit.penalties import L1
 from crfkit.pool import in_threads
 from crfkit.readers.masks import MaskRules
@@ -137,7 +138,7 @@ class SegmenterTraining:
             n_features=len(features.names),
             n_edge_features=len(features.names),
             edge_mean=edge_mean,
-            known_only=self.loss not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states),
+            known_only=full_name(self.loss) not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states),
         )
         forms = self._forms(len(classes))
         begun = None
@@ -175,7 +176,7 @@ class SegmenterTraining:
             penalty: Any = L1() if self.options.penalty is None else self.options.penalty
             penalties = [(strength, penalty.at(strength)) for strength in self._strengths()]
             found = try_penalties(run, penalties, test, self._compute(features, test.images, None), begun)
-        elif self.loss == "pseudo-likelihood" and self.options.penalty is None:
+        elif full_name(self.loss) == "pseudo-likelihood" and self.options.penalty is None:
             found = choose_edge_penalty(run, given, lambda x: x * scale + mean, self.validation_fraction, seed, begun)
         else:
             found = train_once(run, begun)
