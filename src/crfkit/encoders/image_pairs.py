@@ -109,7 +109,7 @@ class Pairs:
         strange = np.setdiff1d(known_values(pair.masks[0]), classes)
         if strange.size:
             known = ", ".join(map(str, classes.tolist()))
-            problems.append(f"{mask}: the value {strange[0]} is no class of the model ({known})")
+            problems.append(f"{mask}: the value {strange[0]} is not a class of the model ({known})")
             return None
         return pair
 
@@ -121,7 +121,7 @@ class Pairs:
         for note in self.notes:
             warnings.warn(note, UserWarning, stacklevel=3)
         if self.skipped:
-            warnings.warn("\n  ".join(["left out:", *self.skipped]), UserWarning, stacklevel=3)
+            warnings.warn("\n  ".join(["skipped:", *self.skipped]), UserWarning, stacklevel=3)
 
     def draw(self, fraction: float, seed: int) -> tuple[Pairs, Pairs]:
         """Return (the others, a random share)."""
@@ -165,7 +165,10 @@ class Pairs:
         for mask, name in zip(self.masks, self.names, strict=True):
             seen |= set(known_values(mask).tolist())
             if len(seen) > 2 and not multiclass:
-                raise DataError(f"{name} makes it {len(seen)} values in all masks {sorted(seen)}; expected two")
+                raise DataError(
+                    f"the masks up to {name} contain {len(seen)} distinct values {sorted(seen)}, expected 2; pass "
+                    "multiclass=True (--multi-class) to keep them all"
+                )
         if len(seen) < 2:
             which = f"every pixel of the masks is {seen.pop()}" if seen else "no pixel of the masks has a known class"
             raise DataError(f"{which}; expected two classes or more")
