@@ -245,3 +245,14 @@ def test_errors_of_arff_headers(write, text, message):
     with pytest.raises(DataError) as error:
         read_table(write(text, "t.arff"))
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(("text", "column"), [(",a,b\n0,1,2\n1,3,4\n", 1), ("a,b,\n1,2,\n3,4,\n", 3)])
+def test_a_header_with_a_gap_is_not_data(tmp_path, text, column):
+    """What pandas writes with its index, and lines that end in a comma."""
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=rf"t\.csv:1: column {column} has no name; .*pandas.*index=False"):
+        read_table(path)
+    path.write_text("?,red,1\n2,blue,3\n")
+    assert len(read_table(path)) == 2

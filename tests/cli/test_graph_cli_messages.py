@@ -1,4 +1,4 @@
-"""`crfkit graph` in the hands of a stranger: what is counted, what is said, what the columns are called."""
+"""Messages of `crfkit graph`: which errors are counted, which columns are missing, what cannot be written."""
 
 from __future__ import annotations
 
