@@ -60,7 +60,7 @@ class Loss(Protocol):
         nothing may compare values. And four methods that a loss may have: "subset" (`subset(ids)`: the loss of some
         sequences only, for mini-batches), "online" (`online()`: updates sequence by sequence, see crfkit.losses.online;
         such a loss has `epoch_cost()`, the time of an epoch in evaluations, and `n_terms`, the number of its positions;
-        with "mistakes" those that look at the best labelling alone, which would ignore the cost of a margin),
+        with "mistakes" those that look only at the best labelling, which are wrong for a loss with a cost),
         "expectations" (`expectations()`: what improved iterative scaling needs), "lipschitz" (`lipschitz()`: a bound of
         the Hessian's eigenvalues at every w). "warm": an evaluation is quicker when it starts from the last one.
         "precision": it has a `tolerance` that solvers lower as they get near the optimum, down to `finest`; the loss at
