@@ -422,6 +422,8 @@ def test_options_out_of_range_are_refused():
             make(**options)
     with pytest.raises(ParameterError, match=r"unknown solver 'no such'; there are .*lbfgs"):
         make_solver("no such")
+    with pytest.raises(ParameterError, match=r"there are .*owlqn.*; did you mean 'lbfgs'\?"):
+        make_solver("LBGFS")
     solver = LBFGS(memory=3)
     assert make_solver(solver) is solver
     assert isinstance(quadratic()[0], Loss)

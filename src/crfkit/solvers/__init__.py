@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from crfkit._checks import unknown_name
 from crfkit.errors import ParameterError
 from crfkit.solvers.adam import Adam
 from crfkit.solvers.admm import ADMM
@@ -86,7 +87,7 @@ def make_solver(solver: Any, **options: Any) -> Any:
             raise ParameterError(f"a solver is a name ({', '.join(sorted(SOLVERS))}) or an instance, not {solver!r}")
         return solver
     if solver not in SOLVERS:
-        raise ParameterError(f"unknown solver {solver!r}; there are {', '.join(sorted(SOLVERS))}")
+        raise unknown_name("solver", solver, SOLVERS)
     known = {item.name for item in fields(SOLVERS[solver])}
     for name in ("stopping", "max_iterations", "seed"):
         if name not in known:
