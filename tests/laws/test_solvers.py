@@ -27,7 +27,7 @@ from numpy.testing import assert_allclose
 
 from crfkit.errors import CapabilityError, ParameterError, StopTraining
 from crfkit.penalties import L2, NoPenalty
-from crfkit.protocols import Loss
+from crfkit.protocols import Loss, RestPenalty
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers import (
     BFGS,
@@ -344,7 +344,7 @@ def test_the_clock_stops_inside_callbacks(name, monkeypatch):
 # --- combinations that cannot work
 
 
-class Corner:
+class Corner(RestPenalty):
     """A penalty with a part that is not smooth."""
 
     name = "corner"
@@ -352,9 +352,6 @@ class Corner:
 
     def value(self, w):
         return float(np.abs(w).sum())
-
-    def split(self):
-        return None, self
 
 
 @every_solver

@@ -39,4 +39,5 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'crfkit.losses' has no attribute {name!r}")
+    # getattr: the name of a class, in a module that is imported only now.
     return getattr(import_module(f"crfkit.losses.{_HOME[name]}"), name)

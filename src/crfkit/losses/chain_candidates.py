@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._checks import unknown_name
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ints
 from crfkit.data.attribute_index import AttributeIndex, block_norms
@@ -23,13 +24,13 @@ from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.losses.chain import ChainEvaluation, ChainLikelihood
 from crfkit.losses.chain_pool import KINDS, Pool
-from crfkit.protocols import Evaluation
+from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
 
 MEMORY_LIMIT = 1 << 30
 CHUNK = 1 << 16  # weights whose gradients are computed at once, unless the limit allows less: they stay in the cache
 
 
-class CandidateChain(ChainLikelihood):
+class CandidateChain(ChainLikelihood, GrowingLoss):
     """The chain likelihood of selected attributes, from none to all of those of a training set.
 
     Parameters
@@ -57,7 +58,7 @@ class CandidateChain(ChainLikelihood):
     (4, 4, [2, 3])
     """
 
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "candidates"})
+    capabilities = frozenset({Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.CANDIDATES})
 
     def __init__(
         self,
@@ -89,6 +90,8 @@ class CandidateChain(ChainLikelihood):
         return max(int(self.memory_limit) // 16, 1)
 
     # --- what is on
+
+    growing: ClassVar[tuple[str, ...]] = KINDS
 
     @property
     def n_candidates(self) -> int:
@@ -137,9 +140,9 @@ class CandidateChain(ChainLikelihood):
     def at(self, w: Floats, warm: Evaluation | None = None) -> CandidateEvaluation:
         return CandidateEvaluation(self, w)
 
-    def candidates(self, evaluation: Any, norm: str = "max", above: float = 0.0) -> tuple[Ints, Floats]:
-        if norm not in ("max", "l1", "l2"):
-            raise ParameterError(f"the norm must be 'max', 'l1' or 'l2', not {norm!r}")
+    def candidates(self, evaluation: Any, norm: str = BlockNorm.MAX, above: float = 0.0) -> tuple[Ints, Floats]:
+        if norm not in list(BlockNorm):
+            raise unknown_name("norm", norm, BlockNorm)
         ids, scores = [], []
         for kind in KINDS:
             found = self._norms(evaluation, kind, norm)

@@ -8,19 +8,19 @@ from crfkit.arrays import namespace
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.penalties.none import NoPenalty
-from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import EpigraphPenalty, Kind, Loss, Penalty, RestPenalty, SmoothPenalty, Vector
 
 Part = tuple[str, slice, Any]  # name of the block, its weights, its penalty
 
 
 @dataclass(frozen=True)
-class Blockwise(Parameters):
+class Blockwise(Parameters, Penalty):
     """A penalty of its own for each named block of the weights, e.g. another strength for edges than for nodes.
 
     Parameters
     ----------
     penalties : penalties by names of `layout`; blocks that are not named are not penalised.
-    layout : the blocks, as `loss.layout`; None: those of the loss that it is minimised with (`bound`).
+    layout : the blocks, as `loss.layout`; None: those of the loss that it is minimised with (`bind`).
 
     >>> from crfkit.penalties import L1, L2
     >>> Blockwise({"node": L1(0.1), "edge": L1(1.0)}).name
@@ -49,13 +49,13 @@ class Blockwise(Parameters):
     def name(self) -> str:
         return ", ".join(f"{name} {penalty.name}" for name, penalty in self.penalties) or NoPenalty().name
 
-    def bound(self, layout: Mapping[str, slice]) -> Blockwise:
+    def bind(self, loss: Loss) -> Blockwise:
         """The same with the blocks of a loss, unless it has its own."""
-        return self if self.layout is not None else Blockwise(dict(self.penalties), layout)
+        return self if self.layout is not None else Blockwise(dict(self.penalties), loss.layout)
 
     def _parts(self) -> Iterator[Part]:
         if self.layout is None:
-            raise ParameterError(f"{self.name} does not know its blocks yet: use bound(loss.layout)")
+            raise ParameterError(f"{self.name} does not know its blocks yet: use bind(loss)")
         places = {name: slice(start, stop) for name, start, stop in self.layout}
         return ((name, places[name], penalty) for name, penalty in self.penalties)
 
@@ -74,30 +74,28 @@ class Blockwise(Parameters):
     @property
     def strength(self) -> float:
         """The largest of the parts that have one; `at` keeps their proportions."""
-        return max((getattr(penalty, "strength", 0.0) for _, penalty in self.penalties), default=0.0)
+        return max((penalty.strength or 0.0 for _, penalty in self.penalties), default=0.0)
 
     def at(self, strength: float) -> Blockwise:
         """The same proportions with another largest strength."""
         if self.strength == 0:
             raise ParameterError(f"{self.name} has no strength that could be scaled")
         factor = strength / self.strength
-        scaled = {name: p.at(factor * p.strength) if hasattr(p, "at") else p for name, p in self.penalties}
+        scaled = {name: p if p.strength is None else p.at(factor * p.strength) for name, p in self.penalties}
         return Blockwise(scaled, self.layout)
 
     def critical_strength(self, gradient: Vector) -> float:
         """The least strength at which zero is optimal for all blocks whose penalty has such a strength."""
-        return max(
-            (
-                penalty.critical_strength(gradient[place]) * self.strength / penalty.strength
-                for _, place, penalty in self._parts()
-                if hasattr(penalty, "critical_strength") and penalty.strength > 0 and place.stop > place.start
-            ),
-            default=0.0,
-        )
+        least = 0.0
+        for _, place, penalty in self._parts():
+            if penalty.strength:
+                found = penalty.critical_strength(gradient[place])
+                least = max(least, (found or 0.0) * self.strength / penalty.strength)
+        return least
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class _Blocks(Penalty):
     parts: tuple[Part, ...]
 
     @property
@@ -108,11 +106,8 @@ class _Blocks:
         return float(sum(part.value(w[place]) for _, place, part in self.parts))
 
 
-class _SmoothBlocks(_Blocks):
-    kinds = frozenset({"blocks"})
-
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return self, None
+class _SmoothBlocks(_Blocks, SmoothPenalty):
+    kinds = frozenset({Kind.PARTS})
 
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
         for _, place, part in self.parts:
@@ -127,19 +122,16 @@ class _SmoothBlocks(_Blocks):
             part.add_hess_diag(w[place], diagonal[place])
 
 
-class _RestBlocks(_Blocks):
+class _RestBlocks(_Blocks, EpigraphPenalty):
     @property
-    def kinds(self) -> frozenset[str]:
+    def kinds(self) -> frozenset[Kind]:
         """What all parts can do; not "l1", which has one strength for all weights."""
-        return frozenset.intersection(*(part.kinds for _, _, part in self.parts)) - {"l1"}
+        return frozenset.intersection(*(part.kinds for _, _, part in self.parts)) - {Kind.L1}
 
     @property
     def strength(self) -> float:
         """The largest."""
-        return max(float(getattr(part, "strength", 1.0)) for _, _, part in self.parts)
-
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return None, self
+        return max(1.0 if part.strength is None else part.strength for _, _, part in self.parts)
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
         least = 1.0 * gradient

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.errors import ParameterError
+from crfkit.errors import CapabilityError, ParameterError
 from crfkit.parameters import Parameters
 from crfkit.penalties.group import GroupL2, GroupLinf
 from crfkit.penalties.l1 import L1
 from crfkit.penalties.none import NoPenalty
-from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import BlockNorm, Capability, Kind, Penalty, RestPenalty, Selection, SmoothPenalty, Vector
 
-DUAL_NORMS: dict[Any, str] = {L1: "max", GroupL2: "l2", GroupLinf: "l1"}  # of a block's gradient, against strength
+DUAL_NORMS: dict[Any, BlockNorm] = {
+    L1: BlockNorm.MAX,
+    GroupL2: BlockNorm.L2,
+    GroupLinf: BlockNorm.L1,
+}  # of a block's gradient, against strength
 
 
 @dataclass(frozen=True)
-class ByBlock(Parameters):
+class ByBlock(Parameters, Penalty):
     """One penalty for the blocks that a loss may switch on (edges, attributes), another for the weights always on.
 
     Parameters
@@ -28,7 +32,7 @@ class ByBlock(Parameters):
     strength : of that.
     rest : the penalty of weights that belong to no block (biases, transitions); None: none.
 
-    It is bound to a loss with the capability "candidates" by `over`, which solvers call whenever the loss grows.
+    It is bound to a loss with the capability "candidates" by `bind`, which solvers call whenever the loss grows.
 
     >>> from crfkit.penalties import L2, GroupLinf
     >>> ByBlock(GroupLinf, 2.0, rest=L2(0.1)).name
@@ -52,8 +56,12 @@ class ByBlock(Parameters):
         blocks = f"{self.kind.__name__}({self.strength:g}) of blocks"
         return blocks if self.rest is None else f"{blocks}, {self.rest.name} of the rest"
 
-    def over(self, loss: Any) -> BoundByBlock:
+    def bind(self, loss: Any) -> BoundByBlock:
         """The same on the weights of this loss."""
+        if Capability.CANDIDATES not in loss.capabilities:
+            raise CapabilityError(
+                f"{self.name} is of blocks that can be switched on, which the {loss.name} does not have"
+            )
         return BoundByBlock(self, np.asarray(loss.block_index))
 
     def at(self, strength: float) -> ByBlock:
@@ -61,13 +69,13 @@ class ByBlock(Parameters):
         return ByBlock(self.kind, strength, self.rest)
 
     def value(self, w: Vector) -> float:
-        raise ParameterError(f"{self.name} does not know its blocks yet: use over(loss)")
+        raise ParameterError(f"{self.name} does not know its blocks yet: use bind(loss)")
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        raise ParameterError(f"{self.name} does not know its blocks yet: use over(loss)")
+        raise ParameterError(f"{self.name} does not know its blocks yet: use bind(loss)")
 
 
-class BoundByBlock:
+class BoundByBlock(Penalty):
     """A :class:`ByBlock` on the weights of one loss."""
 
     def __init__(self, penalty: ByBlock, index: Any) -> None:
@@ -86,8 +94,8 @@ class BoundByBlock:
     def strength(self) -> float:
         return self.penalty.strength
 
-    def over(self, loss: Any) -> BoundByBlock:
-        return self.penalty.over(loss)
+    def bind(self, loss: Any) -> BoundByBlock:
+        return self.penalty.bind(loss)
 
     def at(self, strength: float) -> BoundByBlock:
         return BoundByBlock(self.penalty.at(strength), self.index)
@@ -108,13 +116,13 @@ class BoundByBlock:
 
 
 @dataclass(frozen=True)
-class _Smooth:
+class _Smooth(SmoothPenalty):
     """The smooth part of the penalty of the rest."""
 
     place: Any
     part: Any
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"blocks"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.PARTS})
 
     @property
     def name(self) -> str:
@@ -122,9 +130,6 @@ class _Smooth:
 
     def value(self, w: Vector) -> float:
         return float(self.part.value(w[self.place]))
-
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return self, None
 
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
         some = gradient[self.place]
@@ -143,35 +148,31 @@ class _Smooth:
 
 
 @dataclass(frozen=True)
-class _Rest:
+class _Rest(RestPenalty):
     """What has corners: that of the blocks and, where there is one, that of the rest."""
 
     parts: tuple[tuple[Any, Any], ...]
-    strength: float  # of the blocks
+    strength: float = field()  # of the blocks
 
     @property
-    def kinds(self) -> frozenset[str]:
-        return frozenset({"prox", "by block", *(("orthants",) if self.orthants else ())})
+    def kinds(self) -> frozenset[Kind]:
+        single = all(isinstance(part, L1) for _, part in self.parts)
+        return frozenset({Kind.PROX, Kind.BY_BLOCK, *((Kind.ORTHANTS,) if single else ())})
 
     @property
     def name(self) -> str:
         return ", ".join(part.name for _, part in self.parts)
 
     @property
-    def block_norm(self) -> str:
-        """The dual norm that candidates are chosen by."""
-        return DUAL_NORMS[type(self.parts[0][1])]
+    def selection(self) -> Selection:
+        return Selection(DUAL_NORMS[type(self.parts[0][1])], self.strength)
 
-    @property
-    def orthants(self) -> bool:
-        """Whether corners are those of single weights."""
-        return all(isinstance(part, L1) for _, part in self.parts)
+    def restricted(self, places: Any) -> RestPenalty:
+        part: RestPenalty = self.parts[0][1]
+        return part
 
     def value(self, w: Vector) -> float:
         return float(sum(part.value(w[place]) for place, part in self.parts))
-
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return None, self
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
         least = 1.0 * gradient

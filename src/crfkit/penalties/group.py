@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
@@ -16,15 +16,15 @@ from crfkit.parameters import Parameters
 from crfkit.penalties.groups import Groups
 from crfkit.penalties.l1 import L1
 from crfkit.penalties.rows import l1_cone, l2_cone, lengths, linf_cone, project_ball, project_simplex, shrink, threshold
-from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import EpigraphPenalty, Kind, Vector
 
 
 @dataclass(frozen=True)
-class _Group(Parameters, ABC):
-    strength: float
+class _Group(Parameters, EpigraphPenalty, ABC):
+    strength: float = field()  # no default, though the base has one
     groups: Any  # a Groups, or what it is made from
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"group", "prox", "epigraph"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.GROUP, Kind.PROX, Kind.EPIGRAPH})
 
     def __post_init__(self) -> None:
         what = type(self).__name__
@@ -36,9 +36,6 @@ class _Group(Parameters, ABC):
     @property
     def name(self) -> str:
         return f"{type(self).__name__}({self.strength:g}, {len(self.groups)} groups)"
-
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return None, self  # type: ignore[return-value]
 
     @abstractmethod
     def _norms(self, w: Vector) -> Vector:

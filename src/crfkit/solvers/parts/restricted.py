@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from crfkit.errors import CapabilityError
-from crfkit.protocols import Evaluation, Vector
+from crfkit.protocols import Capability, Evaluation, GrowingLoss, Vector
 
 
-class Restricted:
+class Restricted(GrowingLoss):
     """``v ↦ loss(w with v at index)``"""
 
-    capabilities = frozenset({"smooth", "candidates"})
+    capabilities = frozenset({Capability.SMOOTH, Capability.CANDIDATES})
 
     def __init__(self, loss: Any, w: Vector, index: Any) -> None:
         self.loss = loss
         self.w = w
         self.index = index
-        self.name = f"{loss.name} of some weights"
+
+    @property
+    def name(self) -> str:
+        return f"{self.loss.name} of some weights"
 
     @property
     def size(self) -> int:
