@@ -97,6 +97,12 @@ def check_positive(**options: float) -> None:
             raise ParameterError(f"{name} must be a finite number > 0, not {value!r}")
 
 
+def check_strength(what: str, strength: float) -> None:
+    """Raise ParameterError unless the strength of a penalty is a finite number >= 0."""
+    if not (math.isfinite(strength) and strength >= 0):
+        raise ParameterError(f"the strength of {what} must be a finite number >= 0, not {strength!r}")
+
+
 def unknown_name(kind: str, name: Any, registry: Iterable[str]) -> ParameterError:
     """Return the error of a name that a registry does not have: it lists all names, and the nearest one.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -91,7 +91,9 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
 
     # --- what is on
 
-    growing: ClassVar[tuple[str, ...]] = KINDS
+    @property
+    def growing(self) -> tuple[str, ...]:
+        return tuple(kind for kind in KINDS if len(self.pool.indices[kind]))
 
     @property
     def n_candidates(self) -> int:

@@ -11,9 +11,9 @@ from array_api_compat import array_namespace
 
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
-from crfkit.penalties.group import GroupL2
-from crfkit.penalties.groups import Groups
-from crfkit.penalties.rows import lengths, threshold
+from crfkit.penalties.group_index import Groups
+from crfkit.penalties.group_norms import GroupL2
+from crfkit.penalties.group_rows import lengths, threshold
 from crfkit.protocols import EpigraphPenalty, Kind, Vector
 
 TOLERANCE = 1e-9  # of the radius: rounding does not take a point out of the ball or off its surface

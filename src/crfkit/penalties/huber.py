@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_strength
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.protocols import Kind, SmoothPenalty, Vector
@@ -28,8 +29,7 @@ class HuberL1(Parameters, SmoothPenalty):
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.HUBER})
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ParameterError(f"the strength of HuberL1 must be a finite number >= 0, not {self.strength!r}")
+        check_strength("HuberL1", self.strength)
         if not (math.isfinite(self.mu) and self.mu > 0):
             raise ParameterError(f"mu must be a finite number > 0, not {self.mu!r}")
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_strength
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.protocols import BlockNorm, EpigraphPenalty, Kind, Selection, Vector
@@ -24,8 +24,7 @@ class L1(Parameters, EpigraphPenalty):
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.L1, Kind.PROX, Kind.EPIGRAPH})
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ParameterError(f"the strength of L1 must be a finite number >= 0, not {self.strength!r}")
+        check_strength("L1", self.strength)
 
     @classmethod
     def from_crfpp(cls, C: float) -> L1:

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from crfkit._checks import check_strength
 from crfkit.arrays import add_scaled, dot
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
@@ -27,8 +27,7 @@ class L2(Parameters, SmoothPenalty):
     kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ParameterError(f"the strength of L2 must be a finite number >= 0, not {self.strength!r}")
+        check_strength("L2", self.strength)
 
     @classmethod
     def from_crfpp(cls, C: float) -> L2:

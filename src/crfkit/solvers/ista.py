@@ -37,8 +37,8 @@ class ISTA(IterativeSolver):
     random_start : scale of normal noise that is added to the start.
     seed : of that noise.
 
-    >>> sorted(ISTA(lipschitz=10.0).handles_rest)
-    ['prox']
+    >>> ", ".join(ISTA(lipschitz=10.0).handles_rest)
+    'prox'
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)

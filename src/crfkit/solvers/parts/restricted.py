@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from crfkit.errors import CapabilityError
 from crfkit.protocols import Capability, Evaluation, GrowingLoss, Vector
 
@@ -29,7 +31,14 @@ class Restricted(GrowingLoss):
 
     @property
     def layout(self) -> Mapping[str, slice]:
-        return {"some": slice(0, self.size)}
+        """The parts of the whole, as far as they are among the weights; the index ascends."""
+        ends = {name: np.searchsorted(self.index, [part.start, part.stop]) for name, part in self.loss.layout.items()}
+        return {name: slice(int(first), int(last)) for name, (first, last) in ends.items()}
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        names: tuple[str, ...] = self.loss.growing
+        return names
 
     @property
     def block_index(self) -> Any:

@@ -169,7 +169,7 @@ def inner_solver(objective: Objective, memory: int) -> Any:
     if rest is None:
         raise CapabilityError(
             f"{objective.penalty.name} makes no weight zero, so that all candidates would be selected; "
-            "penalties that select: L1, ElasticNet, ByBlock"
+            "penalties that select: L1, ElasticNet, GroupL2, GroupLinf, ByBlock"
         )
     return OWLQN(memory=memory) if OWLQN.handles_rest & rest.kinds else FISTA(backtracking=True)
 
