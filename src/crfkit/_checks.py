@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -101,18 +100,3 @@ def check_strength(what: str, strength: float) -> None:
     """Raise ParameterError unless the strength of a penalty is a finite number >= 0."""
     if not (math.isfinite(strength) and strength >= 0):
         raise ParameterError(f"the strength of {what} must be a finite number >= 0, not {strength!r}")
-
-
-def unknown_name(kind: str, name: Any, registry: Iterable[str]) -> ParameterError:
-    """Return the error of a name that a registry does not have: it lists all names, and the nearest one.
-
-    >>> print(unknown_name("solver", "lbgfs", ["owlqn", "lbfgs"]))
-    unknown solver 'lbgfs'; there are lbfgs, owlqn; did you mean 'lbfgs'?
-    """
-    from difflib import get_close_matches  # only when there is an error to report
-
-    names = sorted(registry)
-    by_text = {known.lower(): known for known in names}
-    near = get_close_matches(str(name).lower().replace("_", "-"), list(by_text), n=1)
-    hint = f"; did you mean {by_text[near[0]]!r}?" if near else ""
-    return ParameterError(f"unknown {kind} {name!r}; there are {', '.join(names)}{hint}")

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._checks import unknown_name
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ints
 from crfkit.data.attribute_index import AttributeIndex, block_norms
@@ -24,6 +23,7 @@ from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.losses.chain import ChainEvaluation, ChainLikelihood
 from crfkit.losses.chain_pool import KINDS, Pool
+from crfkit.names import check_name
 from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
 
 MEMORY_LIMIT = 1 << 30
@@ -143,8 +143,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
         return CandidateEvaluation(self, w)
 
     def candidates(self, evaluation: Any, norm: str = BlockNorm.MAX, above: float = 0.0) -> tuple[Ints, Floats]:
-        if norm not in list(BlockNorm):
-            raise unknown_name("norm", norm, BlockNorm)
+        check_name("norm", norm, BlockNorm)
         ids, scores = [], []
         for kind in KINDS:
             found = self._norms(evaluation, kind, norm)

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._checks import unknown_name
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.graph import Graph
 from crfkit.data.observations import Observations
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.losses.base import FieldLoss
+from crfkit.names import check_name
 from crfkit.protocols import BlockNorm, Evaluation, GrowingLoss
 
 Self = TypeVar("Self", bound="EdgeLoss")
@@ -87,8 +87,7 @@ class EdgeLoss(FieldLoss, GrowingLoss):
 
         With `scales` [p] the norm is divided by those of both variables.
         """
-        if norm not in list(BlockNorm):
-            raise unknown_name("norm", norm, BlockNorm)
+        check_name("norm", norm, BlockNorm)
         scores = self._norms(self._pair_gradient(evaluation), norm)
         if scales is not None:
             scores = scores / np.outer(scales, scales)

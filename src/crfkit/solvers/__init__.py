@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from crfkit._checks import unknown_name
 from crfkit.errors import ParameterError
+from crfkit.names import check_name
 from crfkit.protocols import Solver
 from crfkit.solvers.adam import Adam
 from crfkit.solvers.admm import ADMM
@@ -88,8 +88,7 @@ def make_solver(solver: Any, **options: Any) -> Any:
         if not isinstance(solver, Solver):
             raise ParameterError(f"a solver is a name ({', '.join(sorted(SOLVERS))}) or an instance, not {solver!r}")
         return solver
-    if solver not in SOLVERS:
-        raise unknown_name("solver", solver, SOLVERS)
+    check_name("solver", solver, SOLVERS)
     known = {item.name for item in fields(SOLVERS[solver])}
     for name in ("stopping", "max_iterations", "seed"):
         if name not in known:
