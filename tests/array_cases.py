@@ -6,12 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
+from crfkit.protocols import Capability, Loss
 
-class ArrayLogistic:
+
+class ArrayLogistic(Loss):
     """``Σ_n log(1 + exp(−y_n·x_nᵀw))`` on arrays of the namespace `xp`; no array of another library comes near it."""
 
     name = "logistic"
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "lipschitz", "subset"})
+    capabilities = frozenset(
+        {Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.LIPSCHITZ, Capability.SUBSET}
+    )
 
     def __init__(self, xp, X, y):
         self.xp, self.X, self.y = xp, xp.asarray(X), xp.asarray(y)
@@ -74,4 +78,4 @@ class ArrayEvaluation:
 class NoisyLogistic(ArrayLogistic):
     """The same for solvers of losses that have an estimate of a gradient and no value."""
 
-    capabilities = frozenset({"gradient"})
+    capabilities = frozenset({Capability.GRADIENT})
