@@ -49,7 +49,7 @@ def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
     _warn(f"{len(gaps) - len(kept)} of {len(gaps)} rows have missing labels and were dropped; {where}")
     for part in X if isinstance(X, tuple) else (X,):
         if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != len(gaps):
-            raise DataError(f"X has {rows} rows, Y has {len(gaps)}")
+            raise DataError(f"X has {rows} rows, Y has {len(gaps)}; expected as many rows")
     if isinstance(X, tuple):
         return take_rows(Y, kept), tuple(None if part is None else take_rows(part, kept) for part in X)
     return take_rows(Y, kept), None if X is None else take_rows(X, kept)
@@ -102,7 +102,7 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
             raise DataError("X has no columns; give X=None for a field without inputs")
         for part in (shared, own):
             if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != n:
-                raise DataError(f"X has {rows} rows, Y has {n}")
+                raise DataError(f"X has {rows} rows, Y has {n}; expected as many rows")
         if own is not None:
             n_own = check_own(own, len(names)).shape[2]
     constant = [i for i, classes in enumerate(found) if len(classes) < 2]

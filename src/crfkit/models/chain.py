@@ -98,7 +98,7 @@ class ChainModel:
     # --- the file
 
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """(metadata, tensors)."""
+        """Return the metadata and the tensors of the model file."""
         v, f = self.vocabulary, self.field
         metadata = {
             "labels": [to_json(label) for label in self.class_list],
@@ -123,7 +123,7 @@ class ChainModel:
 
     @classmethod
     def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> ChainModel:
-        """Puts a model together again, checking that its parts belong together."""
+        """Build a model from the contents of a file; raise ModelFileError if its parts do not fit together."""
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
         labels = labels_from_json(contents.entry("labels", list))

@@ -124,10 +124,10 @@ class GraphTraining:
         rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
         data = encoder.training_data(X, states, sample_weight, rows)
         if not data.graph_weights.any():
-            raise ParameterError("every sample has weight 0")
+            raise ParameterError("every sample has weight 0; at least one needs a positive weight")
         graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
         if graph_field.size == 0:
-            raise DataError("the field has no weights: there are no features")
+            raise DataError("the field has no weights, because there are no features and no intercept")
         scales = FieldScales.of(data, encoder.intercept) if self.standardize and data.node_counts is None else None
         inputs = data
         if scales is not None:
