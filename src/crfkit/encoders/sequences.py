@@ -79,7 +79,14 @@ def learn(
         names = _core.StringTable.from_strings([column_name(j) for j in range(matrix.shape[1])])
         labels = _labels(y, starts)
         return _finish(
-            "matrix", None, arrays, *labels, min_frequency, (names, None), matrix.shape[1], least_labels=least_labels
+            arrays,
+            *labels,
+            kind="matrix",
+            template=None,
+            min_frequency=min_frequency,
+            names=(names, None),
+            n_features=matrix.shape[1],
+            least_labels=least_labels,
         )
     if template is not None:
         template.warn_of_clashes()
@@ -88,7 +95,15 @@ def learn(
     _add_sequences(encoder, X, kind)
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
-    return _finish(kind, template, arrays, *labels, min_frequency, encoder, least_labels=least_labels)
+    return _finish(
+        arrays,
+        *labels,
+        kind=kind,
+        template=template,
+        min_frequency=min_frequency,
+        names=encoder,
+        least_labels=least_labels,
+    )
 
 
 def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int) -> TaggedCorpus:
@@ -130,7 +145,14 @@ def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Templat
     try:
         check_label_count(encoder.label_names, len(labels))
         corpus = _finish(
-            "template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features
+            (*arrays, None),
+            classes,
+            rank[labels],
+            kind="template",
+            template=template,
+            min_frequency=min_frequency,
+            names=encoder,
+            n_features=n_features,
         )
     except DataError as error:
         raise DataError(str(error), name) from None
@@ -259,11 +281,12 @@ def _renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[I
 
 
 def _finish(
-    kind: str,
-    template: Template | None,
     arrays: Sequence[Any],
     classes: NDArray[Any],
     labels: Ids,
+    *,
+    kind: str,
+    template: Template | None,
     min_frequency: int,
     names: _core.Encoder | tuple[_core.StringTable, None],
     n_features: int | None = None,

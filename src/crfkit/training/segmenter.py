@@ -104,12 +104,12 @@ class SegmenterTraining:
         masks: Any,
         validation: tuple[Any, Any] | None = None,
         *,
-        callbacks: Sequence[Callback] = (),
-        progress: Progress | None = None,
         skip_bad: bool = False,
         start: SegmenterModel | str | Path | None = None,
-        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+        callbacks: Sequence[Callback] = (),
         checkpoint_every: float = CHECKPOINT_SECONDS,
+        checkpoint: str | Path | None = None,
     ) -> SegmenterFit:
         """Learn from images and their masks; the arguments are those of :meth:`crfkit.ImageSegmenter.fit`."""
         begin = time.monotonic()
