@@ -201,7 +201,7 @@ def test_a_mask_without_a_known_pixel(discs):
     with pytest.raises(DataError, match="no pixel of the masks has a known class"):
         fitted.score(images[:1], [nothing])
     with (
-        pytest.warns(UserWarning, match="left out"),
+        pytest.warns(UserWarning, match="skipped"),
         pytest.raises(DataError, match="no pixel of the masks has a known class"),
     ):
         ImageSegmenter(**OPTIONS).fit(images[:1], [nothing])

@@ -97,7 +97,7 @@ class Pairs:
         strange = np.setdiff1d(known_values(pair.masks[0]), classes)
         if strange.size:
             known = ", ".join(map(str, classes.tolist()))
-            problems.append(f"{mask}: the value {strange[0]} is no class of the model ({known})")
+            problems.append(f"{mask}: the value {strange[0]} is not a class of the model ({known})")
             return None
         return pair
 
@@ -109,7 +109,7 @@ class Pairs:
         for note in self.notes:
             warn_caller(note, UserWarning)
         if self.skipped:
-            warn_caller("\n  ".join(["left out:", *self.skipped]), UserWarning)
+            warn_caller("\n  ".join(["skipped:", *self.skipped]), UserWarning)
 
     def draw(self, fraction: float, seed: int) -> tuple[Pairs, Pairs]:
         """Divide the pairs: return the others, and a random share."""
