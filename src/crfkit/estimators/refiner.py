@@ -22,8 +22,9 @@ from crfkit.encoders.probability_maps import LAYOUTS, choose_classes, read_proba
 from crfkit.errors import DataError, ParameterError
 from crfkit.estimators.pairwise import print_row
 from crfkit.features.image import Image
+from crfkit.inference.defaults import default_engine
 from crfkit.inference.engines import make_engine
-from crfkit.models.graph import DECODERS, cheap_choice
+from crfkit.models.graph import DECODERS
 from crfkit.models.refiner import NodeOptions, RefinerModel, choose_detail
 from crfkit.models.segmenter import with_options
 from crfkit.pool import in_threads
@@ -227,7 +228,7 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
         """With at most `sweeps` sweeps, if the engine is an iterative one and named."""
         if self.sweeps is None or not isinstance(self.inference, str):
             return self.inference
-        name = cheap_choice(graph, n_classes) if self.inference == "auto" else self.inference
+        name = default_engine(graph, n_classes, "samples") if self.inference == "auto" else self.inference
         if name not in ITERATIVE:
             return name
         limits = {"max_iterations": int(self.sweeps), "tolerance": 1e-4, "n_threads": self.n_threads}

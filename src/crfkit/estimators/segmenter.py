@@ -21,8 +21,9 @@ from crfkit.estimators.segmenter_fit import CHECKPOINT_SECONDS, BlockTraining, c
 from crfkit.estimators.segmenter_search import PenaltySearch
 from crfkit.features.custom import Function
 from crfkit.features.image import Image, ImageFeatures
+from crfkit.inference.defaults import default_engine
 from crfkit.inference.engines import make_engine
-from crfkit.models.graph import GraphModel, cheap_choice
+from crfkit.models.graph import GraphModel
 from crfkit.models.segmenter import SegmenterModel, grid, learn_scales, with_options
 from crfkit.penalties import L1
 from crfkit.pool import in_threads
@@ -289,7 +290,9 @@ class ImageSegmenter(PenaltySearch):
         """With at most `sweeps` sweeps, if the engine is an iterative one and named."""
         if self.sweeps is None or not isinstance(self.inference, str):
             return self.inference
-        name = cheap_choice(grid(*largest).repeat(n_images), n_classes) if self.inference == "auto" else self.inference
+        name = self.inference
+        if name == "auto":
+            name = default_engine(grid(*largest).repeat(n_images), n_classes, "samples")
         if name not in ITERATIVE:
             return self.inference
         return with_options(

@@ -13,7 +13,7 @@ from crfkit.data.observations import Observations
 from crfkit.encoders.bins import apply_cuts
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError
-from crfkit.inference.engines import choose_engine
+from crfkit.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.models.graph import GraphModel
@@ -132,8 +132,8 @@ class PredictionMixin:
         states = encoder.encode_labels(Y, data, X)
         if (states < 0).any():
             raise DataError("a label is missing: complete() fills it in")
-        name = choose_engine(encoder.structure, max(encoder.n_states))
-        both = [name] if name in ("tree", "junction") else ["trw", "mean-field"]
+        name = default_engine(encoder.structure, max(encoder.n_states))
+        both = [name] if name in EXACT_ENGINES else ["trw", "mean-field"]
         found = [replace(model, inference=engine).log_likelihood(data, states) for engine in both]
         self.inference_status_ = found[0][1].status
         return found[0][0], found[-1][0]

@@ -131,6 +131,7 @@ class ChainTraining:
         if resume is not None:
             w0 = self._resumed(resume, loss.size)
         from crfkit.solvers.parts.loop import bound
+        from crfkit.training.defaults import chosen_solver
 
         penalty = bound(self.options.make_penalty(solver), loss)
         with using_threads(count_threads(self.n_threads)):
@@ -144,6 +145,7 @@ class ChainTraining:
             "iterations": result.iterations,
             "min_frequency": int(self.min_frequency),
             "solver": solver.name,
+            "auto": dict(chosen_solver(solver, loss, penalty, result)),
             **corpus.record,
         }
         if isinstance(loss, CandidateChain):

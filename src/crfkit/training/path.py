@@ -14,6 +14,7 @@ from crfkit.protocols import Loss, Penalty, Vector
 from crfkit.result import Result, Status
 from crfkit.solvers import make_solver
 from crfkit.solvers.parts.loop import bound
+from crfkit.training.defaults import default_solver
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def regularisation_path(
         raise ParameterError(f"a path needs a penalty that has a strength (L1, L2, ElasticNet), not {penalty.name}")
     w = np.zeros(loss.size)
     grid = _grid(loss, penalty, w, n, ratio) if strengths is None else _descending(strengths)
-    solver = make_solver(_usual(loss, penalty) if solver is None else solver)
+    solver = make_solver(default_solver(loss, penalty) if solver is None else solver)
     if hasattr(solver, "batches"):
         solver = replace(solver, batches=iter(solver.batches))  # a batch that a run has taken stays in the loss
     points: list[PathPoint] = []
@@ -97,15 +98,6 @@ def regularisation_path(
         if result.status is Status.INTERRUPTED:
             break
     return tuple(points)
-
-
-def _usual(loss: Loss, penalty: Any) -> str:
-    rest = bound(penalty, loss).split()[1]
-    if rest is None:
-        return "lbfgs"
-    if getattr(loss, "n_candidates", 0):
-        return "grafting-light"
-    return "owlqn" if "l1" in rest.kinds else "fista"
 
 
 def _grid(loss: Loss, penalty: Any, zeros: Vector, n: int, ratio: float) -> list[float]:

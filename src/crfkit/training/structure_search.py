@@ -15,12 +15,12 @@ from crfkit.data.observations import Observations
 from crfkit.errors import ParameterError
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.standardised import column_scales, standardised
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
 from crfkit.solvers import GradientNorm
 from crfkit.solvers.parts.loop import Callback
 from crfkit.solvers.proximal_newton import ProximalNewton
+from crfkit.training.defaults import default_method, newton_suits
 from crfkit.training.options import SolverOptions
 from crfkit.training.structure_refit import Refits, Solution, checked
 
@@ -89,14 +89,12 @@ class Search:
         return Blockwise({"node": L2(self.node_strength), "edge": edges}, loss.layout)
 
     def method_for(self, loss: Any) -> str:
-        """The method, where it is "auto": Newton's where the Hessian is sparse."""
-        table = loss.table
-        able = loss.name == StructurePseudoLikelihood.name and table.ising and not table.has_inputs
-        if self.method == "newton" and not able:
+        """Return the method for a loss; "auto" is decided in :func:`default_method`."""
+        if self.method == "newton" and not newton_suits(loss):
             raise ParameterError(
                 "method='newton' is for the pseudo-likelihood of binary columns without inputs; use 'grafting-light'"
             )
-        return self.method if self.method != "auto" else "newton" if able else "grafting-light"
+        return self.method if self.method != "auto" else default_method(loss)
 
     def solve(self, start: Solution, strength: float, rough: bool = False) -> Solution:
         """The optimum at one strength, over all candidates; KeyboardInterrupt or StopTraining where it was ended."""
