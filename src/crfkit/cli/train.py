@@ -13,7 +13,7 @@ from crfkit.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from crfkit.encoders.sequences import TaggedCorpus
     from crfkit.readers.columns import ColumnFile
-    from crfkit.training.chain import Dev
+    from crfkit.training.early_stopping import Dev
 
 
 def train(
@@ -284,7 +284,7 @@ def train(
 
 def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:
     from crfkit.encoders.sequences import feed_columns, sorted_data
-    from crfkit.training.chain import Dev
+    from crfkit.training.early_stopping import Dev
 
     encoder = corpus.vocabulary.encoder(labelled=True)
     for _ in feed_columns(encoder, file, labelled=True):
