@@ -62,8 +62,7 @@ class ChainCRF(StructuredInputs, ChainEstimator):
     ----------
     classes_ : the labels, sorted
     result_ : how training went (:class:`crfkit.result.Result`)
-    n_attributes_ : number of attributes that have weights
-    state_features_, transition_features_ : weights by name
+    state_features_, transition_features_, n_attributes_ : weights by name; number of attributes that have weights
 
     Examples
     --------
@@ -133,8 +132,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         `training_error` adds the share of positions and of sequences that the current weights decode wrongly. On
         Ctrl-C the estimator keeps the model so far, and KeyboardInterrupt is raised.
         """
-        seen, start, dev = self._callbacks(callbacks), self._start(), (X_dev, y_dev, patience)
-        return self._keep(*self._training().fit(X, y, sample_weight, seen, training_error, *dev, start, resume))
+        seen, start, dev = self._with_progress(callbacks), self._start(), (X_dev, y_dev, patience)
+        return self._done(*self._training().fit(X, y, sample_weight, seen, training_error, *dev, start, resume))
 
     def fit_file(
         self,
@@ -151,7 +150,9 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         those of :class:`crfkit.readers.ColumnFile`. The model is that of ``crfkit train`` on the same files.
         """
         files = column_files(path, encoding, format, label_column)
-        return self._keep(*self._training().fit_file(files, self._callbacks(callbacks), training_error, self._start()))
+        return self._done(
+            *self._training().fit_file(files, self._with_progress(callbacks), training_error, self._start())
+        )
 
     def partial_fit(
         self,
@@ -162,8 +163,7 @@ class ChainCRF(StructuredInputs, ChainEstimator):
     ) -> ChainCRF:
         """Run one epoch of an online solver over these sequences, from the current weights.
 
-        New attributes and labels are added. `classes` names labels that may come later, so that constraints and
-        all-pairs parameter sets know them from the start.
+        New attributes and labels are added. `classes` names labels that may come later, for constraints to know them.
         """
         before = self._partial or (PartialFit.after(self.model_) if hasattr(self, "model_") else None)
         learnt = learn_batch(self._training(), X, y, before, list(classes or ()), sample_weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,19 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit._types import Floats
 from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ParameterError
-from crfkit.estimators.base import Estimator, not_fitted
+from crfkit.estimators.base import Estimator
 from crfkit.models.chain import ChainModel
 from crfkit.ragged import Ragged
 from crfkit.result import Result, Status
 from crfkit.training.batches import PartialFit
 from crfkit.training.chain import ChainTraining
 from crfkit.training.chain_problem import ChainOptions
-from crfkit.training.options import make_seed
-from crfkit.training.progress import print_row
-from crfkit.warn import warn_caller
-
-if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
-    from crfkit.solvers.parts.loop import Callback
 
 Fitted = TypeVar("Fitted", bound="ChainEstimator")
 
@@ -36,8 +30,6 @@ class ChainEstimator(Estimator):
     model_: ChainModel
     result_: Result
     _partial: PartialFit | None = None  # what partial_fit continues from
-    random_state: Any
-    verbose: int
     warm_start: bool
 
     def predict(self, X: Iterable[Any]) -> list[list[Any]]:
@@ -67,10 +59,6 @@ class ChainEstimator(Estimator):
         hits = np.array([sum(a == b for a, b in zip(p, g, strict=True)) for p, g in zip(predicted, gold, strict=True)])
         total = float(weights @ np.array([len(row) for row in gold], dtype=np.float64))
         return float(weights @ hits) / total if total else 0.0
-
-    def save(self, path: str | Path) -> None:
-        """Write a model file (.crf); an existing file is replaced only when the new one is complete."""
-        self._fitted().save(path)
 
     def checkpoint(self) -> Checkpoint:
         """Return the state of the solver after the last fit; `save` it, and pass it to `fit(resume=…)` to continue."""
@@ -127,35 +115,18 @@ class ChainEstimator(Estimator):
 
     def _training(self) -> ChainTraining:
         named = {item.name: getattr(self, item.name) for item in fields(ChainOptions) if item.name != "seed"}
-        return ChainTraining(**named, seed=make_seed(self.random_state))
+        return ChainTraining(**named, seed=self._seed())
 
-    def _callbacks(self, callbacks: Sequence[Callback]) -> Sequence[Callback]:
-        return [*callbacks, print_row] if self.verbose else callbacks
+    def _fitted(self) -> ChainModel:
+        model: ChainModel = super()._fitted()
+        return model
 
     def _start(self) -> ChainModel | None:
         return self.model_ if self.warm_start and hasattr(self, "model_") else None
 
-    def _keep(self: Fitted, model: ChainModel, result: Result) -> Fitted:
+    def _done(self: Fitted, model: ChainModel, result: Result) -> Fitted:
         """Keep the outcome of a fit; raise KeyboardInterrupt if Ctrl-C ended it, warn if it did not converge."""
         self._partial = None
-        self._set_model(model)
-        self.result_ = result
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(str(result.status))
-        if not (result.status.converged or result.status in (Status.STOPPED_BY_CALLBACK, Status.NO_IMPROVEMENT)):
-            from sklearn.exceptions import ConvergenceWarning
-
-            warn_caller(result.message, ConvergenceWarning)
+        ended = result.status.converged or result.status in (Status.STOPPED_BY_CALLBACK, Status.NO_IMPROVEMENT)
+        self._keep(model, result, [] if ended else [result.message])
         return self
-
-    def _set_model(self, model: ChainModel) -> None:
-        self.model_ = model
-        self.classes_ = model.classes
-
-    def _fitted(self) -> ChainModel:
-        if not hasattr(self, "model_"):
-            raise not_fitted(self)
-        return self.model_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")

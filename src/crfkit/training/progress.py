@@ -1,23 +1,11 @@
-"""Lines that estimators print during training when `verbose` is set."""
+"""The line that estimators print for each strength of a path when `verbose` is set."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
-    from crfkit.solvers.parts.loop import Iteration
+if TYPE_CHECKING:
     from crfkit.training.path import PathPoint
-
-
-def print_row(iteration: Iteration) -> None:
-    """Print one iteration of a solver."""
-    row = iteration.row
-    extra = "".join(f"  {name} {value:.5f}" for name, value in row.extra.items())
-    print(
-        f"iteration {row.iteration:4d}  objective {row.value:.4f}  gradient {row.optimality:.4g}  "
-        f"{row.seconds:.2f} s{extra}",
-        flush=True,
-    )
 
 
 def print_point(point: PathPoint[Any]) -> None:
