@@ -106,9 +106,11 @@ def test_inputs_are_refitted_too():
     X = rng.normal(size=(300, 1))
     Y = (X + rng.normal(size=(300, 3)) > 0).astype(int)
     Y[:, 2] = np.where(rng.random(300) < 0.8, Y[:, 1], Y[:, 2])
-    exact = StructureLearner(n_strengths=8, edge_features=False).fit(Y, X)
+    exact = StructureLearner(n_strengths=8, edge_features=False).fit(Y, inputs=X)
     assert exact.refit_ == {"by": "exact likelihood"}
-    assert exact.score(Y, X) >= StructureLearner(n_strengths=8, edge_features=False, refit="pl").fit(Y, X).score(Y, X)
+    assert exact.score(Y, inputs=X) >= StructureLearner(n_strengths=8, edge_features=False, refit="pl").fit(
+        Y, inputs=X
+    ).score(Y, inputs=X)
 
 
 # --- scores

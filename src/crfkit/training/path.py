@@ -21,7 +21,7 @@ S = TypeVar("S")  # what a point keeps besides numbers: a model, or the edges of
 T = TypeVar("T")  # what the next strength starts from
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PathPoint(Generic[S]):
     """The optimum at one strength of the penalty.
 
@@ -34,8 +34,8 @@ class PathPoint(Generic[S]):
     score: float | None = None  # how good the solution is: on held-out data, or by the rule that chooses a strength
     error: float | None = None  # standard error of the score
     n_edges: int | None = None  # edges that are not zero, of structure learning
-    result: Result | None = field(default=None, repr=False)  # how the minimisation went
-    solution: S | None = field(default=None, repr=False)  # paths of estimators: a model that predicts
+    result: Result | None = field(default=None, repr=False, compare=False)  # how the minimisation went
+    solution: S | None = field(default=None, repr=False, compare=False)  # paths of estimators: a model that predicts
 
     @property
     def w(self) -> Vector:
@@ -46,9 +46,9 @@ class PathPoint(Generic[S]):
 
     @property
     def model(self) -> S:
-        """The model at this strength, of the paths of estimators."""
+        """The solution, which in paths of estimators is a model that predicts."""
         if self.solution is None:
-            raise ParameterError("this point has no model: only those of the `path` method of an estimator have one")
+            raise ParameterError("this point has no model; the points of the `path` method of an estimator have one")
         return self.solution
 
     @property
@@ -115,8 +115,27 @@ class PathOptions:
         if not hasattr(penalty, "at"):
             raise ParameterError(f"a path needs a penalty that has a strength (L1, L2, ElasticNet), not {penalty.name}")
         if self.strengths is not None:
-            return _descending(self.strengths)
-        return _from_zero(loss, penalty, self.n, self.ratio)
+            return self.descending()
+        largest = _zeroing_strength(loss, penalty)
+        self.check_grid()
+        return [float(strength) for strength in np.geomspace(largest, self.ratio * largest, self.n)]
+
+    def check_grid(self) -> None:
+        """Raise ParameterError if there can be no geometric progression of strengths."""
+        if self.n < 1:
+            raise ParameterError(f"n must be >= 1, not {self.n!r}")
+        if not 0 < self.ratio < 1:
+            raise ParameterError(f"ratio must be between 0 and 1, not {self.ratio!r}")
+
+    def descending(self) -> list[float]:
+        """Return the strengths that were given, the largest first; raise ParameterError if one is impossible."""
+        grid = [float(strength) for strength in self.strengths or ()]
+        if not grid:
+            raise ParameterError("the list of strengths is empty")
+        for strength in grid:
+            if not (math.isfinite(strength) and strength >= 0):
+                raise ParameterError(f"strengths must be finite numbers >= 0, not {strength!r}")
+        return sorted(set(grid), reverse=True)
 
     def minimise(
         self,
@@ -208,8 +227,8 @@ def regularisation_path(
     return tuple(PathOptions(strengths, n, ratio, callback).minimise(loss, penalty, used, score=score))
 
 
-def _from_zero(loss: Loss, penalty: Any, n: int, ratio: float) -> list[float]:
-    """Return n strengths in geometric progression, from the smallest at which all weights are zero."""
+def _zeroing_strength(loss: Loss, penalty: Any) -> float:
+    """Return the smallest strength at which all weights are zero."""
     from crfkit.solvers.parts.loop import bound
 
     penalty = bound(penalty, loss)
@@ -217,10 +236,6 @@ def _from_zero(loss: Loss, penalty: Any, n: int, ratio: float) -> list[float]:
         raise ParameterError(
             f"no strength of {penalty.name} makes all weights zero: give the strengths of the path, or use L1"
         )
-    if n < 1:
-        raise ParameterError(f"n must be >= 1, not {n!r}")
-    if not 0 < ratio < 1:
-        raise ParameterError(f"ratio must be between 0 and 1, not {ratio!r}")
     start = loss.at(np.zeros(loss.size))
     largest = penalty.critical_strength(start.grad) if loss.size else 0.0
     if "candidates" in loss.capabilities:
@@ -232,14 +247,4 @@ def _from_zero(loss: Loss, penalty: Any, n: int, ratio: float) -> list[float]:
             f"the largest slope of the loss at zero weights is {largest}, so that no strength is the first at which "
             "all weights are zero: check the data, or give the strengths of the path"
         )
-    return [float(strength) for strength in np.geomspace(largest, ratio * largest, n)]
-
-
-def _descending(strengths: Iterable[float]) -> list[float]:
-    grid = [float(strength) for strength in strengths]
-    if not grid:
-        raise ParameterError("the list of strengths is empty")
-    for strength in grid:
-        if not (math.isfinite(strength) and strength >= 0):
-            raise ParameterError(f"strengths must be finite numbers >= 0, not {strength!r}")
-    return sorted(set(grid), reverse=True)
+    return float(largest)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.graphs import GraphData
+from crfkit.encoders.tables import TableEncoder
 from crfkit.inference.defaults import default_decoder
 from crfkit.models.graph import GraphModel
 from crfkit.protocols import Loss, Penalty
@@ -14,6 +15,7 @@ from crfkit.result import Result
 from crfkit.training.defaults import chosen_solver
 
 QUICK = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
+SMALL = 200  # the same for graphs of tables, which may be dense
 
 
 def graph_choices(
@@ -33,4 +35,15 @@ def graph_choices(
         chosen["inference"] = (model.engine(first.graph) if engine is None else engine).name
     if model.decode == "auto" and first.graph.n_nodes <= QUICK:
         chosen["decode"] = default_decoder(model.potentials(first))
+    return chosen
+
+
+def structure_choices(model: GraphModel) -> dict[str, str]:
+    """Return what "auto" is in predictions of a learnt graph; the method is part of the record of its structure."""
+    encoder = model.encoder
+    if not isinstance(encoder, TableEncoder) or encoder.structure.n_nodes > SMALL:
+        return {}
+    chosen = {"inference": model.engine(encoder.structure).name} if model.inference == "auto" else {}
+    if model.decode == "auto" and encoder.features is None and np.isfinite(model.w).all():
+        chosen["decode"] = default_decoder(model.potentials(encoder.encode(None)))
     return chosen
