@@ -34,7 +34,9 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=["nltcs", "plants"])
     parser.add_argument("--part", choices=("valid", "test"), default="test", help="the rows that are scored")
     options = parser.parse_args()
-    print(f"| table | weights | edges | {options.part} log-likelihood | standard error | largest marginal error | CPU s |")
+    print(
+        f"| table | weights | edges | {options.part} log-likelihood | standard error | largest marginal error | CPU s |"
+    )
     print("|---|---|---|---|---|---|---|")
     for name in options.tables:
         train, test = read(options.data, name, "train"), read(options.data, name, options.part)

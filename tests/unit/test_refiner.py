@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from crfkit import L2, GraphData, GridCRF, Refiner
 from crfkit.data.graph import Graph
+from crfkit.encoders.image_regions import Regions
 from crfkit.encoders.probability_maps import read_probabilities
-from crfkit.encoders.regions import Regions
 from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.features.image_edges import contrast_features
 from crfkit.fields.calibrated import CalibratedField
@@ -289,7 +289,7 @@ def test_wrong_inputs_are_named(change, message):
         ({"block_size": 2, "superpixels": 9}, "exclude each other"),
         ({"edge_features": "colour"}, "'contrast', None or a function"),
         ({"layout": "middle"}, "layout must be one of"),
-        ({"decode": "best"}, "unknown decode"),
+        ({"decode": "best"}, "unknown decoder"),
         ({"classes": [1, 1]}, "each once"),
         ({"edge_features": lambda a, b: np.zeros((7, 7))}, r"returned shape \(7, 7\)"),
     ],

@@ -98,14 +98,14 @@ class ChainEstimator(Estimator):
     def state_features_(self) -> Mapping[tuple[str, Any], float]:
         """(attribute, label) → weight."""
         model = self._fitted()
-        a, j = model.field.state_names()
+        a, j = model.field.state_ids()
         return self._named("state", a, j, model.vocabulary.attributes.to_list())
 
     @property
     def transition_features_(self) -> Mapping[tuple[Any, Any], float]:
         """(label, next label) → weight."""
         model = self._fitted()
-        i, j = model.field.transition_names()
+        i, j = model.field.transition_ids()
         return self._named("transition", i, j, model.class_list)
 
     def _named(self, block: str, first: Any, second: Any, names: Sequence[Any]) -> dict[tuple[Any, Any], float]:

@@ -13,6 +13,7 @@ from crfkit.estimators.base import Estimator, print_row, warn_convergence
 from crfkit.estimators.structure_prediction import PredictionMixin
 from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
 from crfkit.models.graph import GraphModel
+from crfkit.names import full_name
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
@@ -124,7 +125,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
             record = StructureRecord.read(model)
             learner = cls(
                 method=record.method,
-                loss=record.loss,
+                loss=full_name(record.loss),
                 inference=model.inference,
                 edge_strength=record.rule or record.strength,
                 form="ordinal" if model.field.edge_form == "ordinal" else "auto",

@@ -17,6 +17,7 @@ from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, learn, sorted_da
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
+from crfkit.protocols import Capability
 from crfkit.result import Result, Status
 from crfkit.training.chain import ChainTraining
 from crfkit.training.transfer import transfer, weight_codes
@@ -54,10 +55,10 @@ def learn_batch(
     """
     training.check()
     solver = training.make_solver(max_iterations=1)
-    if "online" not in solver.needs:
+    if Capability.ONLINE not in solver.needs:
         from crfkit.solvers import SOLVERS
 
-        online = sorted(name for name, other in SOLVERS.items() if "online" in other.needs)
+        online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
         raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
     corpus = learn(X, y, training.make_template(), training.min_frequency, least_labels=1)
     model, result, after = partial_fit(training, corpus, before, classes, sample_weight)
@@ -143,7 +144,7 @@ def _share(penalty: Any, part: float) -> Any:
     smooth, rest = penalty.split()
     if smooth is None and rest is None:
         return penalty
-    if not all(hasattr(other, "strength") for other in (smooth, rest) if other is not None):
+    if any(other.strength is None for other in (smooth, rest) if other is not None):
         return penalty  # the solver will refuse it
     l2 = smooth.strength * part if smooth is not None else 0.0
     return L2(l2) if rest is None else ElasticNet(rest.strength * part, l2)
@@ -208,23 +209,23 @@ def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: S
 
     changes: dict[str, Any] = {}
     if field.state_offsets is not None:
-        codes = union(L, field.state_names(), old.field.state_names(), False)
+        codes = union(L, field.state_ids(), old.field.state_ids(), False)
         changes |= _listed("state_offsets", "state_labels", codes, L, field.n_attributes)
     if field.transition_codes is not None:
-        codes = union(L, field.transition_names(), old.field.transition_names(), True).astype(np.int32)
+        codes = union(L, field.transition_ids(), old.field.transition_ids(), True).astype(np.int32)
         changes |= {"transition_codes": codes, "n_transition": len(codes)}
     if field.triple_codes is not None:
-        codes = union(L, field.triple_names(), old.field.triple_names(), True).astype(np.int32)
+        codes = union(L, field.triple_ids(), old.field.triple_ids(), True).astype(np.int32)
         changes |= {"triple_codes": codes, "n_triple": len(codes)}
     if field.pair_offsets is not None:
-        codes = union(L, field.pair_names(), old.field.pair_names(), False)
+        codes = union(L, field.pair_ids(), old.field.pair_ids(), False)
         changes |= _listed("pair_offsets", "pair_codes", codes, L * L, field.n_pair_attributes)
     if field.class_offsets is not None and old.field.n_class:
         place = np.array([names.index(name) if name in names else -1 for name in old.class_names], dtype=np.int64)
-        a, c = old.field.class_names()
+        a, c = old.field.class_ids()
         known = place[c] >= 0
         earlier = a[known].astype(np.int64) * field.n_classes + place[c[known]]
-        now = weight_codes(field.class_names(), (field.n_classes,))
+        now = weight_codes(field.class_ids(), (field.n_classes,))
         codes = np.union1d(now, earlier)
         changes |= _listed("class_offsets", "class_codes", codes, field.n_classes, field.n_attributes)
     return replace(field, **changes)

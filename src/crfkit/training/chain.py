@@ -21,7 +21,7 @@ from crfkit.encoders.sequences import TaggedCorpus, label_rows, learn, learn_fil
 from crfkit.errors import DataError, ParameterError
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.models.chain import ChainModel
-from crfkit.protocols import Penalty
+from crfkit.protocols import Loss, Penalty
 from crfkit.readers.columns import ColumnFile
 from crfkit.result import Result
 from crfkit.training.chain_problem import ChainOptions, Problem
@@ -86,8 +86,8 @@ class ChainTraining(ChainOptions):
         problem = self.make_problem(corpus, sample_weight)
         judge = None if dev is None else self._development(problem, dev).score
 
-        def make(loss: Any, penalty: Any, result: Result) -> ChainModel:
-            return self._model(problem, loss, _bound(penalty, loss), result)
+        def make(loss: Loss, penalty: Penalty, result: Result) -> ChainModel:
+            return self._model(problem, loss, penalty.bind(loss), result)
 
         with using_threads(count_threads(self.n_threads)):
             return tuple(options.minimise(problem.loss, problem.penalty, problem.solver, make, judge))
@@ -142,7 +142,7 @@ class ChainTraining(ChainOptions):
             loss, w0 = select_start(loss, w0, resume)
         if resume is not None:
             w0 = _resumed(resume, loss.size)
-        penalty = _bound(problem.penalty, loss)
+        penalty = problem.penalty.bind(loss)
         with using_threads(count_threads(self.n_threads)):
             result = problem.solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
         if development is not None:
@@ -173,12 +173,6 @@ class ChainTraining(ChainOptions):
             vocabulary, field = selected_vocabulary(loss, vocabulary), loss.field
         model = ChainModel(vocabulary, corpus.classes, field, result.w, record, self.n_threads, problem.class_names)
         return model if penalty.split()[1] is None else pruned(model)
-
-
-def _bound(penalty: Any, loss: Any) -> Any:
-    from crfkit.solvers.parts.loop import bound
-
-    return bound(penalty, loss)
 
 
 def _resumed(checkpoint: Checkpoint, size: int) -> Floats:

@@ -20,7 +20,8 @@ from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import ConstraintError, check_allowed, make_constraints, nearest
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
 from crfkit.losses.chain_candidates import CandidateChain
-from crfkit.protocols import Penalty
+from crfkit.names import check_name
+from crfkit.protocols import Capability, Penalty
 from crfkit.readers.tagged import find_line, source_name
 from crfkit.training.options import SolverOptions
 from crfkit.warn import warn_caller
@@ -73,8 +74,7 @@ class ChainOptions:
         if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
             raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
         self.options.check()
-        if self.loss not in LOSSES:
-            raise ParameterError(f"unknown loss {self.loss!r}; there are {', '.join(LOSSES)}")
+        check_name("loss", self.loss, LOSSES)
         if self.cost is not None and self.loss == "likelihood":
             raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
         if isinstance(self.order, bool) or not isinstance(self.order, (int, np.integer)) or self.order not in (1, 2):
@@ -111,7 +111,7 @@ class ChainOptions:
                 f"the model would have no names for the attributes of {solver.name}'s batches: give all attributes as "
                 "data, or minimise a CandidateChain with the solver itself"
             )
-        loss = self.make_loss(data, field, "candidates" in solver.needs)
+        loss = self.make_loss(data, field, Capability.CANDIDATES in solver.needs)
         return Problem(corpus, data, field, names, loss, self.options.make_penalty(solver), solver)
 
     def make_field(

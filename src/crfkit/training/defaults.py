@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crfkit.inference.defaults import default_decoder, default_engine
-from crfkit.protocols import Loss, Penalty
+from crfkit.protocols import Capability, GrowingLoss, Loss, Penalty
 from crfkit.result import Result
 
 
@@ -24,19 +24,17 @@ def default_solver(loss: Loss, penalty: Penalty) -> str:
     (:class:`crfkit.solvers.Auto`).
 
     >>> from crfkit.penalties import L1, L2
-    >>> class Smooth:
-    ...     capabilities, layout = frozenset({"smooth"}), {}
+    >>> class Smooth(Loss):
+    ...     capabilities, layout = frozenset({Capability.SMOOTH}), {}
     >>> default_solver(Smooth(), L2(1.0)), default_solver(Smooth(), L1(1.0))
     ('lbfgs', 'owlqn')
     """
     from crfkit.solvers.auto import finishing_solver
-    from crfkit.solvers.parts.loop import bound
 
-    if "smooth" not in loss.capabilities:
+    if Capability.SMOOTH not in loss.capabilities:
         return "adam"
-    rest = bound(penalty, loss).split()[1]
-    growing: Any = loss
-    if rest is not None and "candidates" in loss.capabilities and growing.n_candidates:
+    rest = penalty.bind(loss).split()[1]
+    if rest is not None and isinstance(loss, GrowingLoss) and loss.n_candidates:
         return "grafting-light"
     return finishing_solver(rest)
 
@@ -51,9 +49,9 @@ def default_penalty(solver: Any) -> Penalty:
     """
     from crfkit.penalties import L1, L2, NoPenalty
 
-    if "candidates" in getattr(solver, "needs", ()):
+    if Capability.CANDIDATES in solver.needs:
         return L1(1.0)
-    takes = getattr(solver, "handles_smooth", None)
+    takes = solver.handles_smooth
     return NoPenalty() if takes is not None and not takes else L2(1.0)
 
 

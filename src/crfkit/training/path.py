@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from crfkit.errors import ParameterError, StopTraining
-from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.protocols import BlockNorm, GrowingLoss, Loss, Penalty, Vector
 from crfkit.result import Result, Status
 
 S = TypeVar("S")  # what a point keeps besides numbers: a model, or the edges of a graph
@@ -112,12 +112,12 @@ class PathOptions:
 
     def grid(self, loss: Loss, penalty: Penalty) -> list[float]:
         """Return the strengths, the largest first; raise ParameterError where there can be no path."""
-        if not hasattr(penalty, "at"):
+        if penalty.strength is None:
             raise ParameterError(f"a path needs a penalty that has a strength (L1, L2, ElasticNet), not {penalty.name}")
         if self.strengths is not None:
             return self.descending()
-        largest = _zeroing_strength(loss, penalty)
         self.check_grid()
+        largest = _zeroing_strength(loss, penalty)
         return [float(strength) for strength in np.geomspace(largest, self.ratio * largest, self.n)]
 
     def check_grid(self) -> None:
@@ -150,17 +150,14 @@ class PathOptions:
         `make` returns the solution of a point, from the loss as it has grown, the penalty and the result. `score` is
         given the weights, those of all attributes where the loss has grown.
         """
-        grid: list[float] = self.grid(loss, penalty)
-        scalable: Any = penalty
-        if hasattr(solver, "batches"):
-            solver = replace(solver, batches=iter(solver.batches))  # a batch that a run has taken stays in the loss
+        grid, solver = self.grid(loss, penalty), solver.for_path()
 
         def solve(strength: float, before: tuple[Any, Vector]) -> tuple[PathPoint[S], tuple[Any, Vector]]:
             now, w = before
-            used = scalable.at(strength)
+            used = penalty.at(strength)
             result = solver.minimize(now, used, w)
             now, w = now if result.loss is None else result.loss, result.w
-            found = None if score is None else float(score(now.in_full(w) if hasattr(now, "in_full") else w))
+            found = None if score is None else float(score(now.in_full(w)))
             made = None if make is None else make(now, used, result)
             point = PathPoint(
                 strength, result.value, int((w != 0).sum()), found, result=result, solution=made
@@ -227,21 +224,20 @@ def regularisation_path(
     return tuple(PathOptions(strengths, n, ratio, callback).minimise(loss, penalty, used, score=score))
 
 
-def _zeroing_strength(loss: Loss, penalty: Any) -> float:
+def _zeroing_strength(loss: Loss, penalty: Penalty) -> float:
     """Return the smallest strength at which all weights are zero."""
-    from crfkit.solvers.parts.loop import bound
-
-    penalty = bound(penalty, loss)
-    if not hasattr(penalty, "critical_strength"):
+    penalty = penalty.bind(loss)
+    start = loss.at(np.zeros(loss.size))
+    largest = penalty.critical_strength(start.grad)
+    if largest is None:
         raise ParameterError(
             f"no strength of {penalty.name} makes all weights zero: give the strengths of the path, or use L1"
         )
-    start = loss.at(np.zeros(loss.size))
-    largest = penalty.critical_strength(start.grad) if loss.size else 0.0
-    if "candidates" in loss.capabilities:
+    if isinstance(loss, GrowingLoss):
         rest = penalty.split()[1]
-        growing: Any = loss
-        largest = max([largest, *growing.candidates(start, getattr(rest, "block_norm", "max"))[1][:1]])
+        rule = None if rest is None else rest.selection
+        norm = BlockNorm.MAX if rule is None else rule.norm
+        largest = max([largest, *loss.candidates(start, norm)[1][:1]])
     if not (math.isfinite(largest) and largest > 0):
         raise ParameterError(
             f"the largest slope of the loss at zero weights is {largest}, so that no strength is the first at which "

@@ -68,7 +68,7 @@ class StructureTraining(StructureOptions):
                 grid = options.descending()
             found, _ = _gathered(search.path(loss, grid))
         for point in found:
-            by = Refit(f"penalised {self._loss_name}")
+            by = Refit(f"penalised {self.loss}")
             learned = Learned(
                 point.model.penalised, point.strength, [], None, {}, critical, refit=by, scaling=data.scaling
             )
@@ -89,13 +89,9 @@ class StructureTraining(StructureOptions):
         with using_threads(count_threads(self.search.options.n_threads)), threadpool_limits(1, "blas"):
             yield
 
-    @property
-    def _loss_name(self) -> str:
-        return "pseudo-likelihood" if self.loss == "pl" else "likelihood"
-
     def make_loss(self, table: Observations, pairs: Ids | None) -> EdgeLoss:
         """Return the loss of a table whose edges are to be chosen among pairs."""
-        if self.loss == "pl":
+        if self.loss == "pseudo-likelihood":
             return pseudo_likelihood(table, pairs)
         options = self.search.options
         name = learning_engine(table, pairs) if self.inference == "auto" else self.inference
@@ -116,7 +112,7 @@ class StructureTraining(StructureOptions):
         rule, solution = self.edge_strength, learned.solution
         wanted = self.refit == "likelihood" or (self.refit == "auto" and rule in REFITTING)
         if not wanted or learned.interrupted:
-            by = self._loss_name
+            by = self.loss
             return replace(learned, refit=Refit(by if rule in REFITTING else f"penalised {by}"))
         engine = solution.loss.engine if isinstance(solution.loss, StructureLikelihood) else None
         own = engine if rule in REFITTING else None
@@ -139,8 +135,8 @@ class StructureTraining(StructureOptions):
             grows = self.search.method.startswith("grafting")
             why = "a larger edge_strength selects fewer edges" if grows else first
             raise ParameterError(
-                f"inference is refused on the graph of selected edges: {error}. Here, {why}; loss='pl' needs no "
-                "inference"
+                f"inference is refused on the graph of selected edges: {error}. Here, {why}; "
+                "loss='pseudo-likelihood' needs no inference"
             ) from None
 
     def _choose(self, loss: EdgeLoss, table_of: Callable[[Ints | None], Observations], n: int) -> Learned:

@@ -12,7 +12,8 @@ import numpy as np
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.observations import Observations
 from crfkit.encoders.bins import Cuts, bin_numbers, check_table_options
-from crfkit.encoders.structure_tables import candidate_pairs, complete_rows, learn_table, unordered_columns
+from crfkit.encoders.structure_tables import complete_rows, learn_table, unordered_columns
+from crfkit.encoders.table_columns import candidate_pairs
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ParameterError
 from crfkit.training.structure_inputs import InputScaling

@@ -10,12 +10,13 @@ from typing import Any
 from crfkit.errors import ParameterError
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
+from crfkit.names import check_name, full_name
 from crfkit.training.structure_data import FORMS, TableOptions
 from crfkit.training.structure_final import REFITS
 from crfkit.training.structure_search import Search
 from crfkit.training.structure_solve import METHODS, NORMS
 
-LOSSES = ("pl", "likelihood")
+LOSSES = ("pseudo-likelihood", "likelihood")
 RULES = ("path", "cv", "ebic", "stability")
 REFITTING = ("cv", "ebic", "stability")  # rules whose model has no shrinkage
 
@@ -25,12 +26,16 @@ class StructureOptions:
     """How to learn; the names are those of StructureLearner."""
 
     search: Search = field(default_factory=Search)
-    loss: str = "pl"
+    loss: str = "pseudo-likelihood"
     inference: str | Engine = "auto"
     edge_strength: Any = "ebic"
     threshold: float = 0.75
     refit: str = "auto"
     table: TableOptions = field(default_factory=TableOptions)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", full_name(self.loss))
+        object.__setattr__(self, "refit", full_name(self.refit))
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
@@ -44,8 +49,8 @@ class StructureOptions:
             ("refit", self.refit, REFITS),
             ("inference", self.inference, ("auto", *ENGINES)),
         ):
-            if (isinstance(value, str) or what != "inference") and value not in names:
-                raise ParameterError(f"unknown {what} {value!r}; one of {', '.join(names)}")
+            if isinstance(value, str) or what != "inference":
+                check_name(what, value, names)
         if not isinstance(self.inference, str) and (
             isinstance(self.inference, type) or not hasattr(self.inference, "run")
         ):

@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit.errors import ParameterError
 from crfkit.losses.edges import EdgeLoss
-from crfkit.losses.standardised import column_scales, standardised
+from crfkit.losses.standardised import StandardisedEdges, column_scales
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
 from crfkit.solvers import GradientNorm
@@ -80,7 +80,7 @@ class EdgeSolver:
         if not self.standardize:
             result = solver.minimize(start.loss, self.penalty(start.loss, strength), start.w, callbacks)
             return Solution(result.loss or start.loss, result.w, result)
-        loss = standardised(start.loss, column_scales(start.loss.table))
+        loss = StandardisedEdges(start.loss, column_scales(start.loss.table))
         result = solver.minimize(loss, self.penalty(loss, strength), start.w * loss.factors, callbacks)
         found: Any = result.loss or loss
         w = result.w / found.factors

@@ -26,7 +26,7 @@ def concerns(training: StructureTraining, learned: Learned, data: StructureData)
         yield learned.refit.concern, False
     result = learned.solution.result
     if result is not None and not _done(result, learned.critical):
-        advice = "; another `inference` or loss='pl' may help" if training.loss == "likelihood" else ""
+        advice = "; another `inference` or loss='pseudo-likelihood' may help" if training.loss == "likelihood" else ""
         yield f"{result.status}{advice}", True
 
 
@@ -78,5 +78,6 @@ def concern_of_engine(inference: Any) -> str | None:
     what = {"trw": "a bound", "mean-field": "a bound", "bp": "an approximation", "gibbs": "an estimate"}[name]
     return (
         f"loss='likelihood' by {name} is {what} that gets worse with every edge: the edges that it selects, and their "
-        "weights, are often worse than those of loss='pl'. Use loss='pl', or inference='junction' where it is exact"
+        "weights, are often worse than those of loss='pseudo-likelihood'. Use that, or "
+        "inference='junction' where it is exact"
     )
