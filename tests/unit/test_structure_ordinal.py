@@ -171,7 +171,7 @@ def test_groups_of_numbers_have_an_order():
 
 def test_a_copy_counts_only_if_it_keeps_the_order(ratings):
     mixed = np.array([3, 1, 5, 2, 4])[ratings[:, 0] - 1]
-    with pytest.warns(UserWarning, match="columns that tell the same"):
+    with pytest.warns(UserWarning, match="columns that are copies of each other"):
         learner = StructureLearner(form="ordinal").fit(np.column_stack([ratings[:, :3], 6 - ratings[:, 2], mixed]))
     found = {edge[:2]: edge[2] for edge in learner.edges_}
     assert found[2, 3] < -1

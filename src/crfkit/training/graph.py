@@ -63,7 +63,7 @@ LossMaker = Callable[[GraphData, GraphField], Loss]
 
 @dataclass(frozen=True, kw_only=True)
 class GraphTraining:
-    """How to train; the names are those of :class:`GraphCRF`."""
+    """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
 
     inference: str | Engine = "auto"
     loss: str | LossMaker = "likelihood"
@@ -75,7 +75,7 @@ class GraphTraining:
     edge_penalty: Penalty | None = None
     options: SolverOptions = field(default_factory=SolverOptions)
 
-    announce: Callable[[str], None] | None = None  # is told what "auto" has chosen where that is no matter of course
+    announce: Callable[[str], None] | None = None  # is called with notes about surprising choices
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", full_name(self.loss))
@@ -112,15 +112,17 @@ class GraphTraining:
         callbacks: Sequence[Callback] = (),
         start: GraphModel | None = None,
     ) -> tuple[GraphModel, Result, Marginals | None]:
-        """(the model, how training went, its last inference or None if it needs none). Begins at the weights of `start`
-        where that is a model of the same classes, features and forms."""
+        """Return the model, how training went, and its last inference (None if the loss needs none).
+
+        Training begins at the weights of `start` if that is a model of the same classes, features and forms.
+        """
         rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
         data = encoder.training_data(X, states, sample_weight, rows)
         if not data.graph_weights.any():
-            raise ParameterError("every sample has weight 0")
+            raise ParameterError("every sample has weight 0; at least one needs a positive weight")
         graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
         if graph_field.size == 0:
-            raise DataError("the field has no weights: there are no features")
+            raise DataError("the field has no weights, because there are no features and no intercept")
         scales = FieldScales.of(data, encoder.intercept) if self.standardize and data.node_counts is None else None
         inputs = data
         if scales is not None:
@@ -164,8 +166,10 @@ class GraphTraining:
             return model, replace(result, status=Status.INTERRUPTED), None
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
-        """That of the options, with one for the edges: the one given or, under L2 and for a table
-        with inputs, a stronger one."""
+        """Return the penalty of the options, with another one for edges if one was given.
+
+        Edges of a table with inputs get a stronger L2 by default.
+        """
         penalty, edges = self.options.make_penalty(solver), self.edge_penalty
         if edges is None:
             takes = solver.handles_smooth  # some solvers know L2 of all weights only
@@ -175,10 +179,13 @@ class GraphTraining:
                 return penalty
             edges = L2(EDGE_FACTOR * penalty.strength)
         if isinstance(penalty, Blockwise):
-            raise ParameterError("edge_penalty and a Blockwise penalty both say how edges are penalised; give one")
+            raise ParameterError(
+                "edge_penalty and a Blockwise penalty both say how edges are penalised; give only one of them"
+            )
         return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
 
     def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
+        """Return the loss that the options name."""
         n_threads, seed = self.options.n_threads, self.options.seed
         if not isinstance(self.loss, str):
             made = self.loss(data, graph_field)
@@ -210,13 +217,13 @@ class GraphTraining:
         return GraphLikelihood(data, graph_field, engine, start)
 
     def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
-        """What "auto" has become for a table, for prediction to do the same."""
+        """Return what "auto" was for a table, so that prediction does the same."""
         decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
         return {"inference": loss.engine.name} if decided and loss.engine.name in ITERATIVE else {}
 
 
 def concerns(result: Result, inference: InferenceStatus | None, unsettled: str | None = None) -> list[str]:
-    """What a user should know about how training ended; nothing where all is well.
+    """Return what a user should know about how training ended; nothing if all is well.
 
     `unsettled` explains an inference that had not converged.
     """
@@ -237,7 +244,7 @@ def concerns(result: Result, inference: InferenceStatus | None, unsettled: str |
 
 
 def last_inference(loss: Any, w: Floats) -> Marginals | None:
-    """The inference at w, the end of training, the less settled where there are two; None if the loss needs none."""
+    """Return the inference at the end of training, the less settled if there are two; None if the loss needs none."""
     if not isinstance(loss, GraphLikelihood):
         return None
     last = loss.last
@@ -249,7 +256,7 @@ def last_inference(loss: Any, w: Floats) -> Marginals | None:
 
 
 def check_sweeps(sweeps: Any, inference: Any) -> None:
-    """Raises unless `sweeps` is None or a limit that the engine has a use for."""
+    """Raise ParameterError unless `sweeps` is None or a limit that the engine can use."""
     if sweeps is None:
         return
     if isinstance(sweeps, bool) or not isinstance(sweeps, numbers.Integral) or sweeps < 1:
@@ -261,7 +268,7 @@ def check_sweeps(sweeps: Any, inference: Any) -> None:
 
 
 def _signature(encoder: Encoder, graph_field: GraphField) -> tuple[Any, ...]:
-    """What two models must share for the weights of one to mean the same in the other."""
+    """Return what two models must share for the weights of one to mean the same in the other."""
     metadata, tensors = encoder.parts()
     arrays = [(name, array.tolist()) for name, array in sorted(tensors.items())]
     return graph_field.node_form, graph_field.edge_form, sorted(metadata.items(), key=lambda item: item[0]), arrays

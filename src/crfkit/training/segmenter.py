@@ -94,7 +94,7 @@ class SegmenterTraining:
             return
         penalty = self.options.penalty
         if penalty is not None and penalty.strength is None:
-            raise ParameterError(f"strengths are for penalties that have one, not {penalty!r}")
+            raise ParameterError(f"strengths need a penalty that has a strength, such as L1(), not {penalty!r}")
         if not self.strengths or not all(np.isfinite(s) and s >= 0 for s in self._strengths()):
             raise ParameterError(f"strengths must be finite numbers >= 0, not {list(self.strengths)!r}")
 
@@ -104,12 +104,12 @@ class SegmenterTraining:
         masks: Any,
         validation: tuple[Any, Any] | None = None,
         *,
-        callbacks: Sequence[Callback] = (),
-        progress: Progress | None = None,
         skip_bad: bool = False,
         start: SegmenterModel | str | Path | None = None,
-        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+        callbacks: Sequence[Callback] = (),
         checkpoint_every: float = CHECKPOINT_SECONDS,
+        checkpoint: str | Path | None = None,
     ) -> SegmenterFit:
         """Learn from images and their masks; the arguments are those of :meth:`crfkit.ImageSegmenter.fit`."""
         begin = time.monotonic()
