@@ -81,7 +81,7 @@ def test_the_chosen_edges_cannot_be_bettered_one_by_one():
     search = Search()
     loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True))
     *_, last = search.by_ebic(loss)
-    best = search.refits.completed(last.refitted)
+    best = search.refits.completed(last.model.refitted)
     score = search.ebic(best)
     slack = 0.1 * search.refits.prices(best.loss, 0.0)[0]  # edges are judged to second order
     for edge in best.loss.candidate_ids.tolist():

@@ -25,8 +25,8 @@ from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import METHODS, Decoding, decode
-from crfkit.inference.engines import ENGINES, choose_engine, make_engine
-from crfkit.inference.junction import TABLES, Junction
+from crfkit.inference.defaults import default_engine
+from crfkit.inference.engines import ENGINES, make_engine
 from crfkit.inference.marginals import Engine, Marginals
 
 Encoder = TableEncoder | SampleEncoder
@@ -34,7 +34,6 @@ ENCODERS: Mapping[str, type[Encoder]] = {
     e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder, CalibratedEncoder)
 }
 DECODERS = ("auto", *METHODS)
-CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
 ITERATIVE = ("bp", "trw", "mean-field")  # engines that sweep until nothing changes
 
 
@@ -110,9 +109,8 @@ class GraphModel:
         potentials = self.potentials(data, observed)
         engine: Any = self.engine(potentials.graph)
         if not hasattr(engine, "sample"):
-            name = choose_engine(potentials.graph, self.field.max_states)
-            exact = name in ("tree", "junction")
-            engine = ready_engine(name if exact else "gibbs", potentials.graph, 0, self.n_threads, seed)
+            name = default_engine(potentials.graph, self.field.max_states, "sampling")
+            engine = ready_engine(name, potentials.graph, 0, self.n_threads, seed)
         states: Ids = engine.sample(potentials, n_samples, seed)
         return states
 
@@ -220,19 +218,13 @@ def _repeat(found: Marginals, times: int) -> Floats:
 
 
 def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int) -> str | Engine:
-    """What "auto" means for graphs that bring their own edges: exact where training does not have to wait for it.
+    """Return the engine that "auto" stands for in predictions of a model; what was named is returned as it is.
 
-    A table keeps "auto", the most exact there is: its graphs are small and dense, where approximations are far off.
+    A table gets the most exact engine there is: its graphs are small and dense, where approximations are far off.
     """
-    return inference if inference != "auto" or isinstance(encoder, TableEncoder) else cheap_choice(graph, n_states)
-
-
-def cheap_choice(graph: Graph, n_states: int) -> str:
-    """The engine that "auto" is for graphs that bring their own edges."""
-    if graph.is_forest:
-        return "tree"
-    entries = min(CHEAP[0], CHEAP[1] // max(1, graph.n_graphs))
-    return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "trw"
+    if inference != "auto":
+        return inference
+    return default_engine(graph, n_states, "any" if isinstance(encoder, TableEncoder) else "samples")
 
 
 def ready_engine(

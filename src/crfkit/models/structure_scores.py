@@ -10,7 +10,7 @@ import numpy as np
 from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
 from crfkit.inference.annealed import Annealed
-from crfkit.inference.engines import choose_engine
+from crfkit.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.inference.gibbs import Gibbs
 from crfkit.inference.marginals import Engine, InferenceStatus
 from crfkit.models.graph import GraphModel
@@ -39,17 +39,19 @@ KINDS = {
 
 
 def best_inference(model: GraphModel) -> str | Engine:
-    """What "auto" is for a table: exact where the graph allows it, else by particles (without inputs) or by Gibbs
-    sampling (with inputs); what was named is kept."""
+    """Return the engine that "auto" stands for when rows of a table are scored or drawn; what was named is kept.
+
+    It is exact where the graph allows that, else it samples: with particles (without inputs) or by Gibbs sampling.
+    """
     if model.inference != "auto":
         return model.inference
     encoder = model.encoder
-    name = choose_engine(encoder.structure, model.field.max_states)  # type: ignore[union-attr]
-    if name in ("tree", "junction"):
+    name = default_engine(encoder.structure, model.field.max_states, "sampling")  # type: ignore[union-attr]
+    if name in EXACT_ENGINES:
         return name
     if encoder.features is None:  # type: ignore[union-attr]
         return Annealed(ERROR, seed=model.seed, n_threads=model.n_threads)
-    return "gibbs"
+    return name
 
 
 def score_rows(model: GraphModel, data: GraphData, states: Ids) -> Scored:

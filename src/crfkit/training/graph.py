@@ -13,26 +13,27 @@ from numpy.typing import ArrayLike
 
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids
-from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
-from crfkit.inference.engines import ENGINES, choose_engine
-from crfkit.inference.junction import Junction
+from crfkit.inference.defaults import default_engine, explain_table_engine
+from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine, InferenceStatus, Marginals
 from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
 from crfkit.losses.pseudo import PseudoLikelihood
-from crfkit.models.graph import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, naming, ready_engine
+from crfkit.models.graph import DECODERS, ITERATIVE, Encoder, GraphModel, naming, ready_engine
 from crfkit.names import check_name, full_name
 from crfkit.penalties import L2, Blockwise
-from crfkit.protocols import Capability, Kind, Loss, Penalty
+from crfkit.protocols import Kind, Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
+from crfkit.training.defaults import default_solver
 from crfkit.training.options import SolverOptions
+from crfkit.training.record import graph_choices
 from crfkit.training.scaling import FieldScales
 from crfkit.training.smoothing import over_smoothed
 
@@ -55,14 +56,8 @@ IMPOSSIBLE = (
     "not trust them"
 )
 INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
-SECONDS = 2e-9  # of exact inference, for each row, edge and entry of the largest table, on one core
-PATIENCE = 1.0  # seconds for an evaluation of the loss of a table; training takes some fifty
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
-_INSTEAD_OF_EXACT = (
-    "training uses 'trw', which is approximate. loss='pseudo-likelihood' is faster still and close to the likelihood "
-    "where inputs say much; inference='junction' is exact whatever it takes; fewer edges (graph=…) make it cheap"
-)
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
@@ -137,10 +132,11 @@ class GraphTraining:
         if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
             w0 = np.array(start.w) if scales is None else scales.from_inputs(graph_field, start.w)
         solver = self.options.make_solver()
-        if solver.name == "auto" and Capability.SMOOTH not in loss.capabilities:  # a gradient without a value
+        penalty, asked = self.make_penalty(solver, encoder), solver
+        if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
-            result = solver.minimize(loss, self.make_penalty(solver, encoder), w0, callbacks)
+            result = solver.minimize(loss, penalty, w0, callbacks)
         record = {
             "standardised": scales is not None,
             "objective": result.objective,
@@ -153,6 +149,7 @@ class GraphTraining:
         threads, seed = self.options.n_threads, self.options.seed
         w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
         model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
+        record["auto"] = graph_choices(model, inputs, asked, loss, penalty, result)
         if result.status is Status.INTERRUPTED:
             return model, result, None
         try:
@@ -205,11 +202,13 @@ class GraphTraining:
             persistent = self.loss.startswith("persistent")
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
-        inference = cheap_engine(self.inference, encoder, graph, graph_field.max_states)
-        if inference == "auto":
-            inference, note = choose_for_table(graph, graph_field.max_states, len(data))
-            if note and self.announce is not None:
+        inference, K = self.inference, graph_field.max_states
+        if inference == "auto" and isinstance(encoder, TableEncoder):
+            inference = default_engine(graph, K, "table", len(data))
+            if (note := explain_table_engine(graph, K, len(data))) and self.announce is not None:
                 self.announce(note)
+        elif inference == "auto":
+            inference = default_engine(graph, K, "samples")
         engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
         named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
         start = START_TOLERANCE if named else None
@@ -254,22 +253,6 @@ def last_inference(loss: Any, w: Floats) -> Marginals | None:
         _ = last.value
     runs = [run for run in (last.marginals, last.clamped) if run is not None]
     return next((run for run in runs if not run.status.settled), runs[0])
-
-
-def choose_for_table(graph: Graph, n_states: int, rows: int) -> tuple[str, str]:
-    """(the engine that "auto" is for a table of so many rows of one graph, what to tell the user or "").
-
-    Exact inference where an evaluation of the loss is predicted to take at most :data:`PATIENCE` on one core.
-    """
-    name = choose_engine(graph, n_states)
-    if name != "junction":
-        tables = "" if name == "tree" else "exact inference needs tables that are too large"
-        return name, tables and f"{tables}: {_INSTEAD_OF_EXACT}"
-    seconds = SECONDS * rows * graph.n_edges * Junction().table_size(graph, n_states)
-    if seconds <= PATIENCE:
-        return name, ""
-    why = f"exact inference would take about {seconds:.1f} s for each evaluation of the loss ({rows} rows)"
-    return "trw", f"{why}: {_INSTEAD_OF_EXACT}"
 
 
 def check_sweeps(sweeps: Any, inference: Any) -> None:
