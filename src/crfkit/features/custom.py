@@ -119,5 +119,5 @@ def missing(names: Iterable[str]) -> str:
     listed = ", ".join(f"{name!r}: …" for name in names)
     return (
         "the model was trained with Python functions as features, and model files contain no code; pass the functions "
-        f"again: ImageSegmenter.load(path, features={{{listed}}}), or SegmenterModel.load"
+        f"again in Python: ImageSegmenter.load(path, features={{{listed}}}), or SegmenterModel.load"
     )
