@@ -172,7 +172,7 @@ class Observations:
 
     @cached_property
     def indicators(self) -> Floats:
-        """Return the factors of couplings, [m, S]: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
+        """Return the factors of couplings [m, S]: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
         if self.ordinal:
             found: Floats = self.scores[self.state_starts + self.states]
             return found
