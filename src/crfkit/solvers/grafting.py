@@ -21,17 +21,16 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.parts.descent import check_iterations
-from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
-from crfkit.solvers.parts.working_set import HANDLES, NEEDS, Grown, begin, ends, inner_solver, select, solve
+from crfkit.solvers.parts.working_set import Grown, TakesBatches, begin, ends, inner_solver, select, solve
 
 RESTARTS = ("last", "origin")
 FAILURES = (Status.DIVERGED, Status.NON_FINITE)
 
 
 @dataclass(frozen=True)
-class GraftingLight(IterativeSolver):
+class GraftingLight(TakesBatches):
     """One step over the working set, then the next candidates, and so on: for losses with "candidates".
 
     Parameters
@@ -59,8 +58,7 @@ class GraftingLight(IterativeSolver):
     max_iterations: int = 10_000
 
     name: ClassVar[str] = "grafting-light"
-    needs: ClassVar[frozenset[str]] = NEEDS
-    handles_rest: ClassVar[frozenset[str]] = HANDLES
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, inner_steps=self.inner_steps, memory=self.memory)
@@ -88,7 +86,7 @@ class GraftingLight(IterativeSolver):
 
 
 @dataclass(frozen=True)
-class Grafting(IterativeSolver):
+class Grafting(TakesBatches):
     """The working set is minimised to the end before the next candidates are chosen: an iteration is all of that.
 
     Parameters
@@ -111,8 +109,7 @@ class Grafting(IterativeSolver):
     inner_iterations: int = 1000
 
     name: ClassVar[str] = "grafting"
-    needs: ClassVar[frozenset[str]] = NEEDS
-    handles_rest: ClassVar[frozenset[str]] = HANDLES
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)

@@ -19,7 +19,7 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.protocols import Capability, Kind, Loss, Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.fista import FISTA, FISTAState
 from crfkit.solvers.parts.descent import saved_vector
@@ -47,8 +47,9 @@ class OGMState:
     def saved(self) -> Mapping[str, Any]:
         if self.finish is not None:
             return {"finishing": True, **self.finish.saved()}
-        kept = {name: getattr(self, name) for name in ("total", "centre", "k", "mu", "smoothed", "settled")}
-        return {"finishing": False, **kept, **self.length.saved(), **self.patience.saved()}
+        sums = {"total": self.total, "centre": self.centre, "k": self.k}
+        phase = {"finishing": False, "mu": self.mu, "smoothed": self.smoothed, "settled": self.settled}
+        return {**phase, **sums, **self.length.saved(), **self.patience.saved()}
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ class OGM(IterativeSolver):
     random_start: float = 0.0
 
     name: ClassVar[str] = "ogm"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)
@@ -109,7 +110,7 @@ class OGM(IterativeSolver):
         resume: Mapping[str, Any] | None = None,
     ) -> Result:
         """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
-        return run(_Run(self), loss, penalty, w0, callbacks, resume)
+        return run(_Run(self), loss, penalty, w0, callbacks, resume, self.registry)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OGMState:
         if saved.get("finishing"):
@@ -204,13 +205,14 @@ def _fista_state(state: OGMState) -> FISTAState:
 class _Run(IterativeSolver):
     """A run of the solver whose stopping rule ends each phase in turn."""
 
+    name, needs, handles_rest = OGM.name, OGM.needs, OGM.handles_rest
+
     def __init__(self, solver: OGM) -> None:
         self._solver = solver
         self._last = False
         self._settled = False
-        self.name, self.needs, self.handles_rest = solver.name, solver.needs, solver.handles_rest
-        self.max_iterations = solver.max_iterations
-        self.stopping = self
+        self.max_iterations: int = solver.max_iterations
+        self.stopping: StoppingRule = self
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OGMState:
         return self._followed(objective, self._solver.init(objective, w0, saved))

@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
-from crfkit.arrays import dot, norm
+from crfkit.arrays import dot, norm, put
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import Progress, check_iterations
 from crfkit.solvers.parts.free_curvature import FreeCurvature
@@ -58,8 +58,10 @@ class OWLQN(IterativeSolver):
     max_iterations: int = 1000
 
     name: ClassVar[str] = "owlqn"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1", "orthants"})  # L1 of all weights, or of some of them
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset(
+        {Kind.L1, Kind.ORTHANTS}
+    )  # L1 of all weights, or of some of them
 
     def __post_init__(self) -> None:
         if self.memory < 1:
@@ -111,7 +113,7 @@ def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvat
             moved = xp.where(moved * orthant > 0, moved, xp.zeros_like(moved))
         gain = dot(p, moved - w)  # of the linear model
         full = 1.0 * point.w
-        full[index] = moved
+        put(full, index, moved)
         new = objective.at(full, point.evaluation)
         falls = new.finite and new.value <= point.value - DECREASE * max(gain, 0.0) + slack
         return new if falls and _improves(point, new) else None

@@ -93,7 +93,7 @@ class SegmenterTraining:
                 raise ParameterError("a validation set is for choosing among strengths; give strengths too")
             return
         penalty = self.options.penalty
-        if penalty is not None and not hasattr(penalty, "at"):
+        if penalty is not None and penalty.strength is None:
             raise ParameterError(f"strengths are for penalties that have one, not {penalty!r}")
         if not self.strengths or not all(np.isfinite(s) and s >= 0 for s in self._strengths()):
             raise ParameterError(f"strengths must be finite numbers >= 0, not {list(self.strengths)!r}")

@@ -19,7 +19,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import dot
+from crfkit.arrays import dot, put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.objective import Point, extended
@@ -108,11 +108,11 @@ class FreeCurvature:
         tried = xp.concat([self.index, entering])
         s, y = _change(old.w, new.w, tried), _change(old.grad, new.grad, tried)
         met, moved = 1.0 * self.met, 1.0 * self.moved
-        met[tried] = FADE * xp.take(met, tried) + xp.maximum(s * y, xp.zeros_like(s))
-        moved[tried] = FADE * xp.take(moved, tried) + s * s
+        put(met, tried, FADE * xp.take(met, tried) + xp.maximum(s * y, xp.zeros_like(s)))
+        put(moved, tried, FADE * xp.take(moved, tried) + s * s)
         index = _free(new)
         s, y = _change(old.w, new.w, index), _change(old.grad, new.grad, index)
-        older = 1 - capacity or len(self)  # the last capacity − 1
+        older = max(len(self) + 1 - capacity, 0)  # the last capacity − 1
         s_rows = xp.concat([self._on(index, self.s[older:, :]), s[None, :]])
         y_rows = xp.concat([self._on(index, self.y[older:, :]), y[None, :]])
         return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1)
