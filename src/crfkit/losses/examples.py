@@ -17,20 +17,20 @@ def chain_example() -> tuple[SequenceData, ChainField]:
     rng = np.random.default_rng(0)
     lengths = (3, 1, 4, 2)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    attributes = np.sort(rng.integers(0, 5, size=(sum(lengths), 2)), axis=1)
+    attributes = np.sort(rng.integers(0, 5, size=(sum(lengths), 2), dtype=np.int32), axis=1)
     offsets = np.arange(0, attributes.size + 1, 2)
-    data = SequenceData(starts, offsets, attributes.ravel(), labels=rng.integers(0, 3, sum(lengths)))
+    data = SequenceData(starts, offsets, attributes.ravel(), labels=rng.integers(0, 3, sum(lengths), np.int32))
     return data, ChainField.from_data(data, 3, 5, all_states=True, all_transitions=True)
 
 
 def graph_example() -> tuple[GraphData, GraphField]:
     """Return six labelled cycles of four nodes with two features, and the tied field of two labels."""
     rng = np.random.default_rng(0)
-    graph = Graph.join([Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)])] * 6)
+    graph = Graph.join([Graph(4, np.array([(0, 1), (1, 2), (2, 3), (3, 0)], np.int32))] * 6)
     features = rng.normal(size=(graph.n_nodes, 2))
     labels = (features[:, 0] + rng.normal(size=graph.n_nodes) > 0).astype(np.int32)
     data = GraphData.make(graph, features, labels=labels)
-    return data, GraphField([2], data.node_features.shape[1], data.edge_features.shape[1])
+    return data, GraphField(np.array([2], np.int32), data.node_features.shape[1], data.edge_features.shape[1])
 
 
 def table_example() -> Observations:
