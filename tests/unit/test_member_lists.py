@@ -2,9 +2,9 @@
 
 import runpy
 from functools import cache
+from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
 
 from crfkit.cli.help import registry
 from crfkit.errors import ParameterError
@@ -17,7 +17,7 @@ from crfkit.solvers import SOLVERS, make_solver
 @cache
 def page():
     """The page that docs/members.py writes, by heading."""
-    text = runpy.run_path(str(REPOSITORY / "docs" / "members.py"))["page"]()
+    text = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "members.py"))["page"]()
     return {part.split("\n")[0]: part for part in text.split("\n## ")}
 
 
