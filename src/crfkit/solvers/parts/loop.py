@@ -187,7 +187,7 @@ def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Map
     ignored = smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds
     if ignored or (takes_none and rest is not None):
         taken = " and ".join(sorted(handles_smooth or ())) or "none"
-        raise CapabilityError(f"the solver {solver.name} would ignore {penalty.name}; penalties that it takes: {taken}")
+        raise CapabilityError(f"the solver {solver.name} does not support {penalty.name}; supported: {taken}")
     if rest is None:
         return
     kinds = rest.kinds

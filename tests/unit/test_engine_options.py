@@ -1,4 +1,4 @@
-"""Options, copies and data of pairwise fields that were refused late, unclearly or not at all."""
+"""Options of inference engines are checked at once; copies of graphs, marginals and potentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`crfkit graph` in the hands of a stranger: what is counted, what is said, what the columns are called."""
+"""Messages of `crfkit graph`: which errors are counted, which columns are missing, what cannot be written."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ def test_words_without_a_header(fails, data):
     Path("inputs.csv").write_text("1\n2\n" * 20)
     message = fails("graph", "train", "inputs.csv", "--label-file", "words.csv", "--model", "w.crf")
     assert message == (
-        "words.csv: 39 rows of labels for 40 rows of data; the first line of words.csv was taken for names: give "
-        "--no-header if it is data"
+        "words.csv: the labels have 39 rows, but the data have 40; the first line of words.csv was taken for column "
+        "names; if it is data, give --no-header"
     )
 
 
 def test_columns_that_are_not_there(fails, model):
     message = fails("graph", "predict", "m.crf", "plain.csv")
     assert message == (
-        "plain.csv: there is no column 'u', the feature of the model; the columns are x1, x2, x3, x4, x5"
+        "plain.csv: the table has no column 'u', which is a feature of the model; its columns are x1, x2, x3, x4, x5"
     )
     message = fails("graph", "train", "plain.csv", "--header", "--labels", "3-5", "--model", "n.crf")
     assert message.endswith("if the first line is data, give --no-header (header=False)")
@@ -98,7 +98,7 @@ def test_columns_that_are_not_there(fails, model):
 
 def test_a_word_that_is_no_file_of_edges(fails, data):
     message = fails(*TRAIN, "--edges", "tree")
-    assert message == "tree: cannot read the file: No such file; --edges is a file of edges, complete or none"
+    assert message == "tree: there is no such file; --edges must be a file of edges, complete or none"
 
 
 def test_an_output_that_cannot_be_written_is_known_before_the_work(fails, model, monkeypatch):

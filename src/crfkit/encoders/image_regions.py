@@ -1,9 +1,8 @@
-"""The nodes of a refiner: pixels, square blocks or superpixels of an image, and which of them are neighbours."""
+"""Regions of an image as nodes: pixels, square blocks or superpixels, and which of them are neighbours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,18 @@ from scipy.ndimage import map_coordinates
 
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
+from crfkit.encoders.grids import cached_grid
 from crfkit.errors import CrfkitError
 from crfkit.features.image import Image
 
 
 class MissingSuperpixelsError(CrfkitError, ImportError):
-    """scikit-image is not installed."""
+    """Say that scikit-image, which finds superpixels, is not installed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """A partition of the pixels of one image: a region is a node, regions that touch are joined."""
+    """Divide the pixels of one image into regions: each region is a node, and regions that touch share an edge."""
 
     ids: Ids  # [H, W] the region of each pixel
     graph: Graph
@@ -31,18 +31,18 @@ class Regions:
 
     @classmethod
     def blocks(cls, shape: tuple[int, ...], size: int, neighbours: int) -> Regions:
-        """Squares of so many pixels; those at the lower and right border may be smaller.
+        """Return square blocks of `size` pixels a side; those at the lower and right border may be smaller.
 
         >>> Regions.blocks((4, 6), 2, 4).graph.n_edges
         7
         """
         rows, columns = (np.arange(n, dtype=np.int32) // size for n in shape[:2])
         h, w = int(rows[-1]) + 1, int(columns[-1]) + 1
-        return cls(rows[:, None] * np.int32(w) + columns, _grid(h, w, neighbours), (h, w), size)
+        return cls(rows[:, None] * np.int32(w) + columns, cached_grid(h, w, neighbours), (h, w), size)
 
     @classmethod
     def superpixels(cls, image: Image, count: int) -> Regions:
-        """About `count` regions of one colour each, by SLIC of scikit-image."""
+        """Return about `count` regions of similar colour, found by SLIC of scikit-image."""
         try:
             from skimage.segmentation import slic
         except ImportError:
@@ -56,7 +56,7 @@ class Regions:
         return cls(ids, _touching(ids))
 
     def mean(self, values: NDArray[Any]) -> Floats:
-        """[n, C] the mean of [H, W, C] over each region."""
+        """Return [n, C]: the mean of [H, W, C] over each region."""
         flat = self.ids.ravel()
         sizes = np.maximum(np.bincount(flat, minlength=self.graph.n_nodes), 1)
         columns = values.reshape(len(flat), -1).T
@@ -64,14 +64,14 @@ class Regions:
         return np.stack(sums, axis=1) / sizes[:, None]
 
     def majority(self, states: Ids, n_states: int) -> Ids:
-        """[n] the state that most known pixels [H, W] of a region have, −1 where none is known."""
+        """Return [n]: the state that most known pixels [H, W] of a region have, −1 where none is known."""
         known = states.ravel() >= 0
         codes = self.ids.ravel()[known].astype(np.int64) * n_states + states.ravel()[known]
         counts = np.bincount(codes, minlength=self.graph.n_nodes * n_states).reshape(-1, n_states)
         return np.where(counts.any(axis=1), counts.argmax(axis=1), -1).astype(np.int32)
 
     def spread(self, values: Floats) -> Floats:
-        """[H, W, C] of values [n, C] of regions: linear between the centres of blocks, flat in superpixels."""
+        """Return [H, W, C] from values [n, C] of regions: linear between the centres of blocks, flat in superpixels."""
         if self.grid is None or self.grid == self.ids.shape:
             return np.asarray(values[self.ids])
         blocks = values.reshape(*self.grid, -1)
@@ -83,7 +83,7 @@ class Regions:
         return np.stack(planes, axis=-1)
 
     def offsets(self) -> Floats:
-        """[E, 2] from the centre of the first end to that of the second, in rows and columns of pixels or blocks."""
+        """Return [E, 2]: the step between the centres of both ends, in rows and columns of pixels or blocks."""
         if self.grid is not None:
             rows, columns = np.divmod(np.arange(self.graph.n_nodes), self.grid[1])
             places = np.stack([rows, columns], axis=1).astype(np.float64)
@@ -93,14 +93,8 @@ class Regions:
         return np.asarray(places[j] - places[i])
 
 
-@lru_cache(maxsize=16)
-def _grid(h: int, w: int, neighbours: int) -> Graph:
-    """Kept: images often have one size, and engines prepare for a graph once."""
-    return Graph.grid((h, w), neighbours)
-
-
 def _touching(ids: Ids) -> Graph:
-    """An edge between each two regions that share a side of a pixel."""
+    """Return a graph with an edge between every two regions that share a side of a pixel."""
     pairs = np.concatenate(
         [
             np.stack([ids[:, :-1].ravel(), ids[:, 1:].ravel()], axis=1),

@@ -1,4 +1,4 @@
-"""What a hard look at pairwise fields found: hubs, damping close to one, warm starts, numbers that are none."""
+"""Message passing in extreme cases: hubs, damping close to one, warm starts, NaN."""
 
 from __future__ import annotations
 
