@@ -33,6 +33,7 @@ from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.defaults import default_solver
 from crfkit.training.options import SolverOptions
+from crfkit.training.path import PathOptions, PathPoint
 from crfkit.training.record import graph_choices
 from crfkit.training.scaling import FieldScales
 from crfkit.training.smoothing import over_smoothed
@@ -59,6 +60,26 @@ INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no in
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
 LossMaker = Callable[[GraphData, GraphField], Loss]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphProblem:
+    """What the options make of a training set."""
+
+    encoder: Encoder
+    inputs: GraphData  # as they were given; the loss has standardised ones
+    field: GraphField
+    scales: FieldScales | None  # None where features are not standardised
+    loss: Any
+    penalty: Penalty
+    solver: Any
+    asked: Any  # the solver of the options, which may be "auto"
+
+    def weights_of(self, start: GraphModel | None) -> Floats:
+        """Return the weights of `start` if it is a model of the same classes, features and forms, else zeros."""
+        if start is None or _signature(start.encoder, start.field) != _signature(self.encoder, self.field):
+            return np.zeros(self.field.size)
+        return np.array(start.w) if self.scales is None else self.scales.from_inputs(self.field, start.w)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,40 +137,10 @@ class GraphTraining:
 
         Training begins at the weights of `start` if that is a model of the same classes, features and forms.
         """
-        rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
-        data = encoder.training_data(X, states, sample_weight, rows)
-        if not data.graph_weights.any():
-            raise ParameterError("every sample has weight 0; at least one needs a positive weight")
-        graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
-        if graph_field.size == 0:
-            raise DataError("the field has no weights, because there are no features and no intercept")
-        scales = FieldScales.of(data, encoder.intercept) if self.standardize and data.node_counts is None else None
-        inputs = data
-        if scales is not None:
-            data = scales.apply(data)
-        loss = self.make_loss(data, graph_field, encoder)
-        w0 = np.zeros(graph_field.size)
-        if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
-            w0 = np.array(start.w) if scales is None else scales.from_inputs(graph_field, start.w)
-        solver = self.options.make_solver()
-        penalty, asked = self.make_penalty(solver, encoder), solver
-        if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
-            solver = replace(self.options, solver="adam").make_solver()
+        problem = self.make_problem(encoder, X, states, sample_weight)
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
-            result = solver.minimize(loss, penalty, w0, callbacks)
-        record = {
-            "standardised": scales is not None,
-            "objective": result.objective,
-            "value": result.value if math.isfinite(result.value) else None,
-            "status": result.status.name,
-            "iterations": result.iterations,
-            "solver": solver.name,
-            **self._chosen(loss, encoder),
-        }
-        threads, seed = self.options.n_threads, self.options.seed
-        w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
-        model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
-        record["auto"] = graph_choices(model, inputs, asked, loss, penalty, result)
+            result = problem.solver.minimize(problem.loss, problem.penalty, problem.weights_of(start), callbacks)
+        model, inputs = self._model(problem, problem.penalty, result), problem.inputs
         if result.status is Status.INTERRUPTED:
             return model, result, None
         try:
@@ -161,9 +152,69 @@ class GraphTraining:
                 note = over_smoothed(model, inputs, states if inputs.labels is None else inputs.labels)
                 if note:
                     self.announce(note)
-            return model, result, last_inference(loss, result.w)
+            return model, result, last_inference(problem.loss, result.w)
         except KeyboardInterrupt:
             return model, replace(result, status=Status.INTERRUPTED), None
+
+    def path(
+        self,
+        encoder: Encoder,
+        X: Any,
+        states: Ids,
+        options: PathOptions,
+        sample_weight: ArrayLike | None = None,
+        judge: Callable[[GraphModel], float] | None = None,
+    ) -> tuple[PathPoint[GraphModel], ...]:
+        """Return a point with a model for every strength of the penalty; `judge` gives the score of a model."""
+        problem = self.make_problem(encoder, X, states, sample_weight)
+        base = self.options.make_penalty(problem.solver)
+
+        def at(strength: float) -> Penalty:
+            scaled = replace(self, options=replace(self.options, penalty=base.at(strength)))
+            return scaled.make_penalty(problem.solver, encoder)
+
+        def make(_: Loss, penalty: Penalty, result: Result) -> GraphModel:
+            return self._model(problem, penalty, result)
+
+        with using_threads(count_threads(self.options.n_threads)), naming(encoder):
+            return tuple(options.minimise(problem.loss, base, problem.solver, make=make, judge=judge, at=at))
+
+    def make_problem(
+        self, encoder: Encoder, X: Any, states: Ids, sample_weight: ArrayLike | None = None
+    ) -> GraphProblem:
+        """Return data, field, loss, penalty and solver for a training set."""
+        rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
+        inputs = encoder.training_data(X, states, sample_weight, rows)
+        if not inputs.graph_weights.any():
+            raise ParameterError("every sample has weight 0; at least one needs a positive weight")
+        graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
+        if graph_field.size == 0:
+            raise DataError("the field has no weights, because there are no features and no intercept")
+        scales = FieldScales.of(inputs, encoder.intercept) if self.standardize and inputs.node_counts is None else None
+        loss = self.make_loss(inputs if scales is None else scales.apply(inputs), graph_field, encoder)
+        solver = asked = self.options.make_solver()
+        penalty = self.make_penalty(solver, encoder)
+        if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
+            solver = replace(self.options, solver="adam").make_solver()
+        return GraphProblem(encoder, inputs, graph_field, scales, loss, penalty, solver, asked)
+
+    def _model(self, problem: GraphProblem, penalty: Penalty, result: Result) -> GraphModel:
+        """Return the model of a result, with a record of how it was made."""
+        encoder, graph_field, scales = problem.encoder, problem.field, problem.scales
+        record = {
+            "standardised": scales is not None,
+            "objective": result.objective,
+            "value": result.value if math.isfinite(result.value) else None,
+            "status": result.status.name,
+            "iterations": result.iterations,
+            "solver": problem.solver.name,
+            **self._chosen(problem.loss, encoder),
+        }
+        threads, seed = self.options.n_threads, self.options.seed
+        w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
+        model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
+        record["auto"] = graph_choices(model, problem.inputs, problem.asked, problem.loss, penalty, result)
+        return model
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.
