@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,6 +61,24 @@ START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get n
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
+class GraphFit(NamedTuple):
+    """What training of a pairwise field returns."""
+
+    model: GraphModel
+    result: Result
+    inference: Marginals | None  # the last inference of training; None if the loss needs none
+
+    @property
+    def status(self) -> InferenceStatus | None:
+        """Return how far the last inference can be trusted."""
+        return None if self.inference is None else self.inference.status
+
+    def concerns(self, option: str = "sweeps") -> list[str]:
+        """Return what a user should know about how training ended; `option` is what limits the sweeps of inference."""
+        last = self.inference
+        return concerns(self.result, self.status, last.explain(option) if last is not None and last.matters else None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GraphTraining:
     """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
@@ -81,7 +99,7 @@ class GraphTraining:
         object.__setattr__(self, "loss", full_name(self.loss))
 
     def check(self) -> None:
-        """Raise ParameterError where an option is out of range."""
+        """Raise ParameterError if an option is out of range."""
         self.options.check()
         check_sweeps(self.sweeps, self.inference)
         edges = self.edge_penalty
@@ -111,11 +129,8 @@ class GraphTraining:
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         start: GraphModel | None = None,
-    ) -> tuple[GraphModel, Result, Marginals | None]:
-        """Return the model, how training went, and its last inference (None if the loss needs none).
-
-        Training begins at the weights of `start` if that is a model of the same classes, features and forms.
-        """
+    ) -> GraphFit:
+        """Train, from the weights of `start` if that is a model of the same classes, features and forms."""
         rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
         data = encoder.training_data(X, states, sample_weight, rows)
         if not data.graph_weights.any():
@@ -137,6 +152,7 @@ class GraphTraining:
             solver = replace(self.options, solver="adam").make_solver()
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
             result = solver.minimize(loss, penalty, w0, callbacks)
+        auto_engine = self._auto_engine(loss, encoder)
         record = {
             "standardised": scales is not None,
             "objective": result.objective,
@@ -144,14 +160,22 @@ class GraphTraining:
             "status": result.status.name,
             "iterations": result.iterations,
             "solver": solver.name,
-            **self._chosen(loss, encoder),
+            **({} if auto_engine is None else {"inference": auto_engine}),
         }
-        threads, seed = self.options.n_threads, self.options.seed
-        w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
-        model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
+        model = GraphModel(
+            encoder,
+            graph_field,
+            result.w if scales is None else scales.to_inputs(graph_field, result.w),
+            inference=self.inference,
+            decode=self.decode,
+            training=record,
+            n_threads=self.options.n_threads,
+            seed=self.options.seed,
+            auto_engine=auto_engine,
+        )
         record["auto"] = graph_choices(model, inputs, asked, loss, penalty, result)
         if result.status is Status.INTERRUPTED:
-            return model, result, None
+            return GraphFit(model, result, None)
         try:
             if (
                 self.loss in ("pseudo-likelihood", "composite")
@@ -161,9 +185,9 @@ class GraphTraining:
                 note = over_smoothed(model, inputs, states if inputs.labels is None else inputs.labels)
                 if note:
                     self.announce(note)
-            return model, result, last_inference(loss, result.w)
+            return GraphFit(model, result, last_inference(loss, result.w))
         except KeyboardInterrupt:
-            return model, replace(result, status=Status.INTERRUPTED), None
+            return GraphFit(model, replace(result, status=Status.INTERRUPTED), None)
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.
@@ -216,10 +240,10 @@ class GraphTraining:
             return GraphSoftmaxMargin(data, graph_field, engine, start_tolerance=start)
         return GraphLikelihood(data, graph_field, engine, start)
 
-    def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
-        """Return what "auto" was for a table, so that prediction does the same."""
+    def _auto_engine(self, loss: Any, encoder: Encoder) -> str | None:
+        """Return what "auto" was for a table, if it was an approximation, so that prediction does the same."""
         decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
-        return {"inference": loss.engine.name} if decided and loss.engine.name in ITERATIVE else {}
+        return loss.engine.name if decided and loss.engine.name in ITERATIVE else None
 
 
 def concerns(result: Result, inference: InferenceStatus | None, unsettled: str | None = None) -> list[str]:
