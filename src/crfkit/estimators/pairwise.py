@@ -18,7 +18,7 @@ from crfkit.models.graph import DECODERS, Encoder, GraphModel, node_accuracy
 from crfkit.names import check_name
 from crfkit.protocols import Penalty
 from crfkit.solvers.parts.loop import Callback
-from crfkit.training.graph import GraphTraining, concerns
+from crfkit.training.graph import GraphTraining
 from crfkit.training.options import make_seed
 from crfkit.training.path import PathOptions, PathPoint
 from crfkit.training.progress import print_point
@@ -86,10 +86,9 @@ class PairwiseEstimator(Estimator):
         callbacks: Sequence[Callback],
     ) -> Self:
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        model, result, last = training.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
-        status = self.inference_status_ = None if last is None else last.status
-        unsettled = last.explain("sweeps") if last is not None and last.matters else None
-        self._keep(model, result, concerns(result, status, unsettled))
+        done = training.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
+        self.inference_status_ = done.status
+        self._keep(done.model, done.result, done.concerns())
         return self
 
     def path(

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,6 +82,24 @@ class GraphProblem:
         return np.array(start.w) if self.scales is None else self.scales.from_inputs(self.field, start.w)
 
 
+class GraphFit(NamedTuple):
+    """What training of a pairwise field returns."""
+
+    model: GraphModel
+    result: Result
+    inference: Marginals | None  # the last inference of training; None if the loss needs none
+
+    @property
+    def status(self) -> InferenceStatus | None:
+        """Return how far the last inference can be trusted."""
+        return None if self.inference is None else self.inference.status
+
+    def concerns(self, option: str = "sweeps") -> list[str]:
+        """Return what a user should know about how training ended; `option` is what limits the sweeps of inference."""
+        last = self.inference
+        return concerns(self.result, self.status, last.explain(option) if last is not None and last.matters else None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GraphTraining:
     """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
@@ -102,7 +120,7 @@ class GraphTraining:
         object.__setattr__(self, "loss", full_name(self.loss))
 
     def check(self) -> None:
-        """Raise ParameterError where an option is out of range."""
+        """Raise ParameterError if an option is out of range."""
         self.options.check()
         check_sweeps(self.sweeps, self.inference)
         edges = self.edge_penalty
@@ -132,17 +150,14 @@ class GraphTraining:
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         start: GraphModel | None = None,
-    ) -> tuple[GraphModel, Result, Marginals | None]:
-        """Return the model, how training went, and its last inference (None if the loss needs none).
-
-        Training begins at the weights of `start` if that is a model of the same classes, features and forms.
-        """
+    ) -> GraphFit:
+        """Train, from the weights of `start` if that is a model of the same classes, features and forms."""
         problem = self.make_problem(encoder, X, states, sample_weight)
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
             result = problem.solver.minimize(problem.loss, problem.penalty, problem.weights_of(start), callbacks)
         model, inputs = self._model(problem, problem.penalty, result), problem.inputs
         if result.status is Status.INTERRUPTED:
-            return model, result, None
+            return GraphFit(model, result, None)
         try:
             if (
                 self.loss in ("pseudo-likelihood", "composite")
@@ -152,9 +167,9 @@ class GraphTraining:
                 note = over_smoothed(model, inputs, states if inputs.labels is None else inputs.labels)
                 if note:
                     self.announce(note)
-            return model, result, last_inference(problem.loss, result.w)
+            return GraphFit(model, result, last_inference(problem.loss, result.w))
         except KeyboardInterrupt:
-            return model, replace(result, status=Status.INTERRUPTED), None
+            return GraphFit(model, replace(result, status=Status.INTERRUPTED), None)
 
     def path(
         self,
@@ -201,6 +216,7 @@ class GraphTraining:
     def _model(self, problem: GraphProblem, penalty: Penalty, result: Result) -> GraphModel:
         """Return the model of a result, with a record of how it was made."""
         encoder, graph_field, scales = problem.encoder, problem.field, problem.scales
+        auto_engine = self._auto_engine(problem.loss, encoder)
         record = {
             "standardised": scales is not None,
             "objective": result.objective,
@@ -208,11 +224,19 @@ class GraphTraining:
             "status": result.status.name,
             "iterations": result.iterations,
             "solver": problem.solver.name,
-            **self._chosen(problem.loss, encoder),
+            **({} if auto_engine is None else {"inference": auto_engine}),
         }
-        threads, seed = self.options.n_threads, self.options.seed
-        w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
-        model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
+        model = GraphModel(
+            encoder,
+            graph_field,
+            result.w if scales is None else scales.to_inputs(graph_field, result.w),
+            inference=self.inference,
+            decode=self.decode,
+            training=record,
+            n_threads=self.options.n_threads,
+            seed=self.options.seed,
+            auto_engine=auto_engine,
+        )
         record["auto"] = graph_choices(model, problem.inputs, problem.asked, problem.loss, penalty, result)
         return model
 
@@ -267,10 +291,10 @@ class GraphTraining:
             return GraphSoftmaxMargin(data, graph_field, engine, start_tolerance=start)
         return GraphLikelihood(data, graph_field, engine, start)
 
-    def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
-        """Return what "auto" was for a table, so that prediction does the same."""
+    def _auto_engine(self, loss: Any, encoder: Encoder) -> str | None:
+        """Return what "auto" was for a table, if it was an approximation, so that prediction does the same."""
         decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
-        return {"inference": loss.engine.name} if decided and loss.engine.name in ITERATIVE else {}
+        return loss.engine.name if decided and loss.engine.name in ITERATIVE else None
 
 
 def concerns(result: Result, inference: InferenceStatus | None, unsettled: str | None = None) -> list[str]:
