@@ -1,4 +1,4 @@
-"""Tables of the documentation list what the registries have, no more and no less."""
+"""Tables of the documentation list what the registries have, no more and no less; links lead somewhere."""
 
 from __future__ import annotations
 
@@ -56,3 +56,18 @@ def test_a_table_lists_the_registry(page, title, registry):
 def test_every_loss_of_chains_is_documented():
     text = " ".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
     assert [name for name in chain.LOSSES if name not in text] == []
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name) if name else page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path), target

@@ -223,6 +223,13 @@ def naming(encoder: Encoder) -> Iterator[None]:
         raise ParameterError(said) from None
 
 
+def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Any = None) -> float:
+    """Return the share of known states that labels agree with, with graphs weighted by `sample_weight`."""
+    weights = replace(data, weights=sample_weight).node_weights * (states >= 0)
+    total = float(weights.sum())
+    return float(weights @ (labels == states)) / total if total else 0.0
+
+
 def _repeat(found: Marginals, times: int) -> Floats:
     return np.tile(found.edges, (times, 1, 1))
 
