@@ -59,18 +59,10 @@ def train(
             help="Whether to scale features to mean 0 and variance 1 for training. The model takes unscaled features.",
         ),
     ] = True,
-    loss: Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {graph losses}.")] = "likelihood",
-    inference: Annotated[
-        str,
-        option(
-            MODEL,
-            "--inference",
-            metavar="NAME",
-            help="Inference engine: {engines}. auto is exact where that is cheap, else trw.",
-        ),
-    ] = "auto",
+    loss: shared.GraphLoss = "likelihood",
+    inference: shared.Inference = "auto",
     sweeps: shared.Sweeps = None,
-    l2: Annotated[float | None, option(MODEL, "--l2", metavar="S", help="L2 penalty S/2·‖w‖². Default: 1.")] = None,
+    l2: shared.L2Strength = None,
     l1: shared.L1Strength = None,
     edge_l2: Annotated[
         float | None,

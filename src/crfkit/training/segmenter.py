@@ -23,6 +23,7 @@ from crfkit.models.segmenter import SegmenterModel
 from crfkit.names import full_name
 from crfkit.penalties import L1
 from crfkit.pool import in_threads
+from crfkit.protocols import Penalty
 from crfkit.readers.masks import MaskRules
 from crfkit.result import Result
 from crfkit.solvers.parts.loop import Callback
@@ -91,7 +92,7 @@ class SegmenterTraining:
                 raise ParameterError("a validation set is for choosing among strengths; give strengths too")
             return
         penalty = self.options.penalty
-        if penalty is not None and penalty.strength is None:
+        if penalty is not None and (not isinstance(penalty, Penalty) or penalty.strength is None):
             raise ParameterError(f"strengths need a penalty that has a strength, such as L1(), not {penalty!r}")
         if not self.strengths or not all(np.isfinite(s) and s >= 0 for s in self._strengths()):
             raise ParameterError(f"strengths must be finite numbers >= 0, not {list(self.strengths)!r}")
