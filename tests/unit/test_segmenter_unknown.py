@@ -158,7 +158,7 @@ def test_validation_counts_known_pixels_only(discs):
     given = [np.ma.masked_array(np.where(h, 1 - m, m), h) for m, h in zip(masks, hidden, strict=True)]
     options = {**OPTIONS, "penalty": None, "loss": "pseudo-likelihood", "strengths": [30.0, 3.0]}
     fitted = ImageSegmenter(**options).fit(images[:2], given[:2], validation=(images[2:], given[2:]))
-    best = min(point.error for point in fitted.path_)
+    best = min(point.score for point in fitted.path_)
     assert 1 - fitted.score(images[2:], given[2:]) == pytest.approx(best)
 
 
