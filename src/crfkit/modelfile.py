@@ -49,6 +49,15 @@ class Contents:
             )
         return array
 
+    def weights(self, size: int) -> Any:
+        """Return the weights of a field with so many; raise ModelFileError if they are not finite, or more or fewer."""
+        w = self.tensor("weights", np.float64)
+        if len(w) != size:
+            raise ModelFileError(f"the model has {len(w)} weights, but its field needs {size}")
+        if not np.isfinite(w).all():
+            raise ModelFileError("a weight is not a finite number")
+        return w
+
     def entry(self, name: str, *types: type) -> Any:
         value = self.metadata.get(name)
         if not isinstance(value, types):

@@ -13,26 +13,27 @@ from numpy.typing import ArrayLike
 
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids
-from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
-from crfkit.inference.engines import ENGINES, choose_engine
-from crfkit.inference.junction import Junction
+from crfkit.inference.defaults import default_engine, explain_table_engine
+from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine, InferenceStatus, Marginals
 from crfkit.losses.composite import CompositeLikelihood
 from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
 from crfkit.losses.pseudo import PseudoLikelihood
-from crfkit.models.graph import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, naming, ready_engine
+from crfkit.models.graph import DECODERS, ITERATIVE, Encoder, GraphModel, naming, ready_engine
 from crfkit.names import check_name, full_name
 from crfkit.penalties import L2, Blockwise
-from crfkit.protocols import Capability, Kind, Loss, Penalty
+from crfkit.protocols import Kind, Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
+from crfkit.training.defaults import default_solver
 from crfkit.training.options import SolverOptions
+from crfkit.training.record import graph_choices
 from crfkit.training.scaling import FieldScales
 from crfkit.training.smoothing import over_smoothed
 
@@ -55,20 +56,14 @@ IMPOSSIBLE = (
     "not trust them"
 )
 INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no inference"
-SECONDS = 2e-9  # of exact inference, for each row, edge and entry of the largest table, on one core
-PATIENCE = 1.0  # seconds for an evaluation of the loss of a table; training takes some fifty
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
-_INSTEAD_OF_EXACT = (
-    "training uses 'trw', which is approximate. loss='pseudo-likelihood' is faster still and close to the likelihood "
-    "where inputs say much; inference='junction' is exact whatever it takes; fewer edges (graph=…) make it cheap"
-)
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphTraining:
-    """How to train; the names are those of :class:`GraphCRF`."""
+    """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
 
     inference: str | Engine = "auto"
     loss: str | LossMaker = "likelihood"
@@ -80,7 +75,7 @@ class GraphTraining:
     edge_penalty: Penalty | None = None
     options: SolverOptions = field(default_factory=SolverOptions)
 
-    announce: Callable[[str], None] | None = None  # is told what "auto" has chosen where that is no matter of course
+    announce: Callable[[str], None] | None = None  # is called with notes about surprising choices
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", full_name(self.loss))
@@ -117,15 +112,17 @@ class GraphTraining:
         callbacks: Sequence[Callback] = (),
         start: GraphModel | None = None,
     ) -> tuple[GraphModel, Result, Marginals | None]:
-        """(the model, how training went, its last inference or None if it needs none). Begins at the weights of `start`
-        where that is a model of the same classes, features and forms."""
+        """Return the model, how training went, and its last inference (None if the loss needs none).
+
+        Training begins at the weights of `start` if that is a model of the same classes, features and forms.
+        """
         rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
         data = encoder.training_data(X, states, sample_weight, rows)
         if not data.graph_weights.any():
-            raise ParameterError("every sample has weight 0")
+            raise ParameterError("every sample has weight 0; at least one needs a positive weight")
         graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
         if graph_field.size == 0:
-            raise DataError("the field has no weights: there are no features")
+            raise DataError("the field has no weights, because there are no features and no intercept")
         scales = FieldScales.of(data, encoder.intercept) if self.standardize and data.node_counts is None else None
         inputs = data
         if scales is not None:
@@ -135,10 +132,11 @@ class GraphTraining:
         if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
             w0 = np.array(start.w) if scales is None else scales.from_inputs(graph_field, start.w)
         solver = self.options.make_solver()
-        if solver.name == "auto" and Capability.SMOOTH not in loss.capabilities:  # a gradient without a value
+        penalty, asked = self.make_penalty(solver, encoder), solver
+        if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
-            result = solver.minimize(loss, self.make_penalty(solver, encoder), w0, callbacks)
+            result = solver.minimize(loss, penalty, w0, callbacks)
         record = {
             "standardised": scales is not None,
             "objective": result.objective,
@@ -151,6 +149,7 @@ class GraphTraining:
         threads, seed = self.options.n_threads, self.options.seed
         w = result.w if scales is None else scales.to_inputs(graph_field, result.w)
         model = GraphModel(encoder, graph_field, w, self.inference, self.decode, record, threads, seed)
+        record["auto"] = graph_choices(model, inputs, asked, loss, penalty, result)
         if result.status is Status.INTERRUPTED:
             return model, result, None
         try:
@@ -167,8 +166,10 @@ class GraphTraining:
             return model, replace(result, status=Status.INTERRUPTED), None
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
-        """That of the options, with one for the edges: the one given or, under L2 and for a table
-        with inputs, a stronger one."""
+        """Return the penalty of the options, with another one for edges if one was given.
+
+        Edges of a table with inputs get a stronger L2 by default.
+        """
         penalty, edges = self.options.make_penalty(solver), self.edge_penalty
         if edges is None:
             takes = solver.handles_smooth  # some solvers know L2 of all weights only
@@ -178,10 +179,13 @@ class GraphTraining:
                 return penalty
             edges = L2(EDGE_FACTOR * penalty.strength)
         if isinstance(penalty, Blockwise):
-            raise ParameterError("edge_penalty and a Blockwise penalty both say how edges are penalised; give one")
+            raise ParameterError(
+                "edge_penalty and a Blockwise penalty both say how edges are penalised; give only one of them"
+            )
         return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
 
     def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
+        """Return the loss that the options name."""
         n_threads, seed = self.options.n_threads, self.options.seed
         if not isinstance(self.loss, str):
             made = self.loss(data, graph_field)
@@ -198,11 +202,13 @@ class GraphTraining:
             persistent = self.loss.startswith("persistent")
             return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
-        inference = cheap_engine(self.inference, encoder, graph, graph_field.max_states)
-        if inference == "auto":
-            inference, note = choose_for_table(graph, graph_field.max_states, len(data))
-            if note and self.announce is not None:
+        inference, K = self.inference, graph_field.max_states
+        if inference == "auto" and isinstance(encoder, TableEncoder):
+            inference = default_engine(graph, K, "table", len(data))
+            if (note := explain_table_engine(graph, K, len(data))) and self.announce is not None:
                 self.announce(note)
+        elif inference == "auto":
+            inference = default_engine(graph, K, "samples")
         engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
         named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
         start = START_TOLERANCE if named else None
@@ -211,13 +217,13 @@ class GraphTraining:
         return GraphLikelihood(data, graph_field, engine, start)
 
     def _chosen(self, loss: Any, encoder: Encoder) -> dict[str, str]:
-        """What "auto" has become for a table, for prediction to do the same."""
+        """Return what "auto" was for a table, so that prediction does the same."""
         decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
         return {"inference": loss.engine.name} if decided and loss.engine.name in ITERATIVE else {}
 
 
 def concerns(result: Result, inference: InferenceStatus | None, unsettled: str | None = None) -> list[str]:
-    """What a user should know about how training ended; nothing where all is well.
+    """Return what a user should know about how training ended; nothing if all is well.
 
     `unsettled` explains an inference that had not converged.
     """
@@ -238,7 +244,7 @@ def concerns(result: Result, inference: InferenceStatus | None, unsettled: str |
 
 
 def last_inference(loss: Any, w: Floats) -> Marginals | None:
-    """The inference at w, the end of training, the less settled where there are two; None if the loss needs none."""
+    """Return the inference at the end of training, the less settled if there are two; None if the loss needs none."""
     if not isinstance(loss, GraphLikelihood):
         return None
     last = loss.last
@@ -249,24 +255,8 @@ def last_inference(loss: Any, w: Floats) -> Marginals | None:
     return next((run for run in runs if not run.status.settled), runs[0])
 
 
-def choose_for_table(graph: Graph, n_states: int, rows: int) -> tuple[str, str]:
-    """(the engine that "auto" is for a table of so many rows of one graph, what to tell the user or "").
-
-    Exact inference where an evaluation of the loss is predicted to take at most :data:`PATIENCE` on one core.
-    """
-    name = choose_engine(graph, n_states)
-    if name != "junction":
-        tables = "" if name == "tree" else "exact inference needs tables that are too large"
-        return name, tables and f"{tables}: {_INSTEAD_OF_EXACT}"
-    seconds = SECONDS * rows * graph.n_edges * Junction().table_size(graph, n_states)
-    if seconds <= PATIENCE:
-        return name, ""
-    why = f"exact inference would take about {seconds:.1f} s for each evaluation of the loss ({rows} rows)"
-    return "trw", f"{why}: {_INSTEAD_OF_EXACT}"
-
-
 def check_sweeps(sweeps: Any, inference: Any) -> None:
-    """Raises unless `sweeps` is None or a limit that the engine has a use for."""
+    """Raise ParameterError unless `sweeps` is None or a limit that the engine can use."""
     if sweeps is None:
         return
     if isinstance(sweeps, bool) or not isinstance(sweeps, numbers.Integral) or sweeps < 1:
@@ -278,7 +268,7 @@ def check_sweeps(sweeps: Any, inference: Any) -> None:
 
 
 def _signature(encoder: Encoder, graph_field: GraphField) -> tuple[Any, ...]:
-    """What two models must share for the weights of one to mean the same in the other."""
+    """Return what two models must share for the weights of one to mean the same in the other."""
     metadata, tensors = encoder.parts()
     arrays = [(name, array.tolist()) for name, array in sorted(tensors.items())]
     return graph_field.node_form, graph_field.edge_form, sorted(metadata.items(), key=lambda item: item[0]), arrays

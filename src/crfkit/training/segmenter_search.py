@@ -163,7 +163,7 @@ def try_penalties(
 
 
 def choose_edge_penalty(
-    run: BlockTraining, given: Pairs, raw: Callable[[Any], Any], fraction: float, seed: int, start: GraphModel | None
+    run: BlockTraining, given: Pairs, raw: Callable[[Any], Image], fraction: float, seed: int, start: GraphModel | None
 ) -> Search:
     """Train with a stronger penalty on edges than on nodes, chosen on held-out images, then on all images.
 
@@ -175,7 +175,7 @@ def choose_edge_penalty(
     if len(given.images) > 1:
         others, held_out = given.draw_ids(fraction, seed)
         part, test = run.subset(others), given.take(held_out)
-        tested = [np.asarray(raw(run.X[k]), dtype=np.float32) for k in held_out]
+        tested = [raw(run.X[k]) for k in held_out]
         penalties = [(of, part.edge_penalty(of)) for of in EDGE_SHARES]
         search = try_penalties(part, penalties, test, tested, start)
         if search.interrupted or search.best.result.status is Status.TIME_LIMIT:
