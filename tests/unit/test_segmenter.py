@@ -135,7 +135,7 @@ def test_more_classes():
     assert fitted.classes_.tolist() == [0, 1, 2]
     assert fitted.score(images, masks) > 0.85
     assert fitted.predict_marginals(images)[0].shape == (24, 30, 3)
-    with pytest.raises(DataError, match=r"mask 0 has 3 values"):
+    with pytest.raises(DataError, match=r"mask 0 has 3 distinct values"):
         ImageSegmenter(**QUICK).fit(images, masks)
 
 
@@ -203,9 +203,9 @@ def test_strengths_are_tried_and_the_best_is_kept(scenes):
     assert [point.strength for point in fitted.path_] == [1000.0, 5.0, 0.3]
     nonzeros = [point.nonzeros for point in fitted.path_]
     assert nonzeros[0] < nonzeros[1] < nonzeros[2]
-    best = min(point.error for point in fitted.path_)
+    best = min(point.score for point in fitted.path_)
     np.testing.assert_allclose(1 - fitted.score(*validation), best)
-    chosen = next(point for point in fitted.path_ if point.error == best)
+    chosen = next(point for point in fitted.path_ if point.score == best)
     assert np.count_nonzero(fitted.model_.field.w) == chosen.nonzeros
     drawn = ImageSegmenter(**QUICK, strengths=[50.0, 5.0], validation_fraction=0.25).fit(images, masks)
     assert len(drawn.path_) == 2

@@ -47,7 +47,7 @@ def test_the_default_is_not_below_logistic_regression(discs, count):
 def test_the_strength_of_edges_is_the_best_on_held_out_images(discs):
     (images, masks), _ = discs
     fitted = ImageSegmenter(**OPTIONS, random_state=3, tolerance=1e-9).fit(images, masks)
-    errors = {point.strength: point.error for point in fitted.path_}
+    errors = {point.strength: point.score for point in fitted.path_}
     chosen = min(errors, key=errors.get)
     assert len(errors) == 5
     blocks = 8 * 16 * 20

@@ -158,7 +158,7 @@ def test_validation_counts_known_pixels_only(discs):
     given = [np.ma.masked_array(np.where(h, 1 - m, m), h) for m, h in zip(masks, hidden, strict=True)]
     options = {**OPTIONS, "penalty": None, "loss": "pseudo-likelihood", "strengths": [30.0, 3.0]}
     fitted = ImageSegmenter(**options).fit(images[:2], given[:2], validation=(images[2:], given[2:]))
-    best = min(point.error for point in fitted.path_)
+    best = min(point.score for point in fitted.path_)
     assert 1 - fitted.score(images[2:], given[2:]) == pytest.approx(best)
 
 
@@ -187,7 +187,7 @@ def test_void_of_palette_files_and_what_is_said_without_the_option(discs, tmp_pa
     with pytest.raises(ParameterError, match="ignore must be None, an integer or a list"):
         ImageSegmenter(**OPTIONS, ignore="255").fit(images, paths)
     pillow.fromarray(masks[0].astype(np.uint8) * 255).save(tmp_path / "a.jpg")
-    with pytest.raises(DataError, match=r"a\.jpg is a lossy file: its pixels to ignore"):
+    with pytest.raises(DataError, match=r"a\.jpg is a lossy file, so that its pixels to ignore"):
         read_mask(tmp_path / "a.jpg", ignore=255)
 
 

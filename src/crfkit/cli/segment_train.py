@@ -282,7 +282,7 @@ def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
     kind = "strength" if segmenter.strengths is not None else "L2 of edges per block"
     for point in segmenter.path_:
         typer.echo(
-            f"{kind} {point.strength:g}: error {point.error:.4f}, {point.nonzeros} weights, {point.seconds:.2f} s"
+            f"{kind} {point.strength:g}: error {point.score:.4f}, {point.nonzeros} weights, {point.seconds:.2f} s"
         )
     typer.echo(
         f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, {len(names)} features; "

@@ -61,7 +61,7 @@ class ImageSegmenter(SegmenterPrediction):
     ----------
     classes_ : the values of masks, sorted
     selected_features_ : names of the features with weights that are not zero, of nodes ("unary") and edges ("pairwise")
-    path_ : a :class:`StrengthPoint` for each strength
+    path_ : a :class:`crfkit.PathPoint` for each strength; its score is the share of wrong pixels of the validation set
     result_, n_images_ : how training went; how many images were used, held-out ones included
 
     Examples

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -50,6 +50,10 @@ class PathPoint(Generic[S]):
         if self.solution is None:
             raise ParameterError("this point has no model; the points of the `path` method of an estimator have one")
         return self.solution
+
+    def numbers(self) -> PathPoint[Any]:
+        """Return the point without its result and its solution, which may refer to the whole data."""
+        return replace(self, result=None, solution=None)
 
     @property
     def iterations(self) -> int:

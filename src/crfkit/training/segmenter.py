@@ -29,10 +29,10 @@ from crfkit.result import Result
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining
 from crfkit.training.options import SolverOptions
+from crfkit.training.path import PathPoint
 from crfkit.training.segmenter_blocks import Blocks
 from crfkit.training.segmenter_search import (
     BlockTraining,
-    StrengthPoint,
     checkpoints,
     choose_edge_penalty,
     train_once,
@@ -50,7 +50,7 @@ class SegmenterFit:
 
     model: SegmenterModel
     result: Result
-    path: tuple[StrengthPoint, ...]  # the strengths that were tried
+    path: tuple[PathPoint[Any], ...]  # the strengths that were tried
     n_images: int  # how many images were used, held-out ones included
     interrupted: bool  # whether Ctrl-C ended training
 

@@ -23,22 +23,11 @@ from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback, Iteration
 from crfkit.training.graph import GraphTraining
+from crfkit.training.path import PathPoint, follow
 
 # Strengths of L2 on edge weights under the pseudo-likelihood, per labelled block: to choose from, and without a choice.
 EDGE_SHARES = (30.0, 3.0, 0.3, 0.1, 0.03)
 ONE_IMAGE = 30.0
-
-
-@dataclass(frozen=True)
-class StrengthPoint:
-    """One strength of the search, and how its model did."""
-
-    strength: float  # of edges, per labelled block, if the loss is the pseudo-likelihood and no penalty was given
-    error: float  # share of wrong pixels of the validation set
-    nonzeros: int  # weights that are not zero
-    value: float  # of the objective
-    iterations: int
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +44,7 @@ class Search:
     """The outcome of training: the attempt that is kept, the strengths that were tried, the field of the last one."""
 
     best: Attempt
-    points: tuple[StrengthPoint, ...] = ()
+    points: tuple[PathPoint[Any], ...] = ()
     strength: float = np.nan  # of the best attempt
     last: GraphModel | None = None
     interrupted: bool = False
@@ -131,35 +120,39 @@ def try_penalties(
 
     Ctrl-C keeps the best attempt so far, and the first attempt even if it was not complete.
     """
-    points: list[StrengthPoint] = []
-    best: Attempt | None = None
-    attempt: Attempt | None = None
-    lowest, chosen, interrupted = np.inf, penalties[0][0], False
+    by_strength = dict(penalties)
+    attempts: list[Attempt] = []
+    points: list[PathPoint[Attempt]] = []
+    interrupted = False
+
+    def solve(strength: float, before: GraphModel | None) -> tuple[PathPoint[Attempt], GraphModel | None]:
+        attempt = run.fit(by_strength[strength], before)
+        attempts.append(attempt)
+        model, result = attempt.model, attempt.result
+        if result.status is Status.INTERRUPTED:
+            return PathPoint(strength, result.value, result=result), before
+        pairs = zip(tested, test.masks, strict=True)
+        wrong = test.error(model.segment_features(v, mask.shape, False).mask for v, mask in pairs)
+        nonzeros = int(np.count_nonzero(model.field.w))
+        return PathPoint(strength, result.value, nonzeros, wrong, result=result, solution=attempt), attempt.field
+
     try:
-        for strength, penalty in penalties:
-            begin = time.perf_counter()
-            attempt = run.fit(penalty, start)
-            if attempt.result.status is Status.INTERRUPTED:
-                interrupted = True
-                break
-            start = attempt.field
-            seconds = time.perf_counter() - begin
-            model, result = attempt.model, attempt.result
-            pairs = zip(tested, test.masks, strict=True)
-            error = test.error(model.segment_features(v, mask.shape, False).mask for v, mask in pairs)
-            nonzeros = int(np.count_nonzero(model.field.w))
-            points.append(StrengthPoint(strength, error, nonzeros, result.value, result.iterations, seconds))
-            if error < lowest:
-                lowest, chosen, best = error, strength, attempt
-            if result.status is Status.TIME_LIMIT:
+        for point in follow(by_strength, start, solve):
+            interrupted = point.interrupted
+            if not interrupted:
+                points.append(point)
+            if point.result is not None and point.result.status is Status.TIME_LIMIT:
                 break
     except KeyboardInterrupt:
-        if attempt is None:
+        if not attempts:
             raise
         interrupted = True
-    kept = best or attempt
-    assert kept is not None
-    return Search(kept, tuple(points), chosen, start, interrupted)
+    best = min(points, key=lambda point: point.score or 0.0, default=None)  # the first of equal scores
+    kept = attempts[-1] if best is None else best.model
+    strength = penalties[0][0] if best is None else best.strength
+    last = points[-1].model.field if points else start
+    shown = tuple(replace(point, solution=None) for point in points)
+    return Search(kept, shown, strength, last, interrupted)
 
 
 def choose_edge_penalty(

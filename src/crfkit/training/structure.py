@@ -219,7 +219,7 @@ class StructureTraining(StructureOptions):
             rule,
             learned.strength,
             learned.critical,
-            tuple(learned.steps),
+            tuple(point.numbers() for point in learned.steps),
             learned.chosen,
             None if learned.refit is None else learned.refit.record(),
             learned.stability,
