@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crfkit import L1, L2, ChainCRF, PathPoint, StructureLearner
+from crfkit import L1, L2, ChainCRF, GraphCRF, GridCRF, PathPoint, StructureLearner
 from crfkit.errors import ParameterError, StopTraining
 from crfkit.solvers import GradientNorm
 from crfkit.training.path import follow
@@ -188,3 +188,55 @@ def test_each_strength_starts_from_what_the_last_one_left():
     points = list(follow([3, 2, 1], None, solve))
     assert [point.strength for point in points] == [3.0, 2.0, 1.0]
     assert seen == [(3.0, None), (2.0, 3.0), (1.0, 2.0)]
+
+
+# --- graphs and images
+
+
+def outputs(seed=0, n=80):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    Y = (X @ rng.normal(size=(2, 3)) + 0.7 * rng.normal(size=(n, 3)) > 0).astype(int)
+    return X, Y
+
+
+def images(seed=0, n=3):
+    rng = np.random.default_rng(seed)
+    X = list(rng.normal(size=(n, 6, 7, 2)))
+    return X, [(x[..., 0] + 0.5 * rng.normal(size=x.shape[:2]) > 0).astype(int) for x in X]
+
+
+@pytest.mark.parametrize("penalty", [L1(), L2()], ids=lambda p: p.name)
+@pytest.mark.parametrize("kind", [GraphCRF, GridCRF])
+def test_every_point_of_a_graph_is_a_fit_of_its_own(kind, penalty):
+    X, Y = outputs() if kind is GraphCRF else images()
+    crf = kind(penalty=penalty, tolerance=TIGHT, n_threads=1)
+    strengths = [20.0, 2.0, 0.5] if isinstance(penalty, L2) else None
+    path = crf.path(X, Y, strengths, n=4, ratio=0.05, X_dev=X, Y_dev=Y)
+    assert not hasattr(crf, "model_")
+    if strengths is None:
+        assert path[0].nonzeros == 0
+    for point in path[1:]:
+        alone = kind(penalty=penalty.at(point.strength), tolerance=TIGHT, n_threads=1).fit(X, Y)
+        assert point.value == pytest.approx(alone.result_.value, rel=1e-7)
+        assert point.result.objective == alone.result_.objective
+        np.testing.assert_allclose(point.model.w, alone.coef_, atol=1e-4)
+        assert point.score == pytest.approx(alone.score(X, Y))
+        assert point.model.training["auto"] == alone.model_.training["auto"]
+
+
+def test_warm_starts_of_a_graph_save_evaluations():
+    X, Y = outputs(1)
+    path = GraphCRF(penalty=L1(), tolerance=TIGHT, n_threads=1).path(X, Y, n=8, ratio=0.02)
+    cold = 0
+    for point in path:
+        alone = GraphCRF(penalty=L1(point.strength), tolerance=TIGHT, n_threads=1)
+        cold += alone.fit(X, Y).result_.evaluations
+    assert sum(point.result.evaluations for point in path) < cold
+
+
+def test_an_edge_penalty_stays_as_it_is():
+    X, Y = outputs(2)
+    crf = GraphCRF(penalty=L2(), edge_penalty=L2(5.0), tolerance=TIGHT, n_threads=1)
+    found = crf.path(X, Y, [3.0])[0]
+    assert found.result.objective.endswith("node L2(3), edge L2(5)")

@@ -90,7 +90,7 @@ def train(
     from crfkit.penalties import L2
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
-    from crfkit.training.graph import GraphTraining, concerns
+    from crfkit.training.graph import GraphTraining
     from crfkit.training.options import SolverOptions
 
     options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
@@ -119,7 +119,8 @@ def train(
     except DataError as error:
         raise DataError(str(error), Y.path) from None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        trained, result, last = training.run(encoder, X, states, None, [*logging, *showing])
+        done = training.run(encoder, X, states, None, [*logging, *showing])
+    trained, result = done.model, done.result
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:
         exit_without_model()
@@ -129,8 +130,7 @@ def train(
         f"features, {len(trained.w)} weights"
     )
     typer.echo(outcome(result))
-    unsettled = last.explain("--sweeps") if last is not None and last.matters else None
-    for line in concerns(result, None if last is None else last.status, unsettled) or [str(result.status)]:
+    for line in done.concerns("--sweeps") or [str(result.status)]:
         typer.echo(in_options(line))
     say_written(model, interrupted)
 

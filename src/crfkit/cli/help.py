@@ -117,11 +117,11 @@ def _solvers(default: str) -> list[str] | None:
 
 def _losses(of: str) -> Iterable[str] | None:
     from crfkit.names import SHORT_FORMS
-    from crfkit.training import chain_problem, graph, structure_options
+    from crfkit.training import chain_problem, graph_problem, structure_options
 
     registries: dict[str, Iterable[str]] = {
         "chain": chain_problem.LOSSES,
-        "graph": graph.LOSSES,
+        "graph": graph_problem.LOSSES,
         "structure": structure_options.LOSSES,
     }
     if of not in registries:

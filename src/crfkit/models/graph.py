@@ -57,6 +57,7 @@ class GraphModel:
     n_threads: int | None = None
     seed: int = 0
     sweeps: int | None = None  # maximum of iterative inference in prediction; None for the engine's own limit
+    auto_engine: str | None = None  # what "auto" stands for, if training chose it by its cost
 
     @property
     def classes(self) -> Any:
@@ -72,9 +73,8 @@ class GraphModel:
         return potentials if observed is None else potentials.clamp(observed)
 
     def engine(self, graph: Graph) -> Engine:
-        inference = self.inference
-        if inference == "auto" and self.training.get("inference") in ENGINES:
-            inference = self.training["inference"]  # what "auto" was in training, where that was decided by cost
+        """Return the engine for a graph, with the threads, the seed and the maximum of sweeps of the model."""
+        inference = self.auto_engine if self.inference == "auto" and self.auto_engine is not None else self.inference
         inference = cheap_engine(inference, self.encoder, graph, self.field.max_states)
         return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed, self.sweeps)
 
@@ -189,7 +189,17 @@ class GraphModel:
             raise ModelFileError(f"unknown decoding '{decode}'")
         training = contents.metadata.get("training")
         training = training if isinstance(training, dict) else {}
-        return cls(encoder, field, w, inference, decode, training, n_threads)
+        auto = training.get("inference")
+        return cls(
+            encoder,
+            field,
+            w,
+            inference=inference,
+            decode=decode,
+            training=training,
+            n_threads=n_threads,
+            auto_engine=auto if auto in ENGINES else None,
+        )
 
     def save(self, path: str | Path) -> None:
         """Write a model file."""
@@ -211,6 +221,13 @@ def naming(encoder: Encoder) -> Iterator[None]:
         if said == str(error):
             raise
         raise ParameterError(said) from None
+
+
+def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Any = None) -> float:
+    """Return the share of known states that labels agree with, with graphs weighted by `sample_weight`."""
+    weights = replace(data, weights=sample_weight).node_weights * (states >= 0)
+    total = float(weights.sum())
+    return float(weights @ (labels == states)) / total if total else 0.0
 
 
 def _repeat(found: Marginals, times: int) -> Floats:

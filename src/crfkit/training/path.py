@@ -144,21 +144,26 @@ class PathOptions:
         solver: Any,
         make: Callable[[Loss, Penalty, Result], S] | None = None,
         score: Callable[[Vector], float] | None = None,
+        judge: Callable[[S], float] | None = None,
+        at: Callable[[float], Penalty] | None = None,
     ) -> Iterator[PathPoint[S]]:
         """Yield the optimum of loss + penalty at each strength, from zero weights at the largest.
 
-        `make` returns the solution of a point, from the loss as it has grown, the penalty and the result. `score` is
-        given the weights, those of all attributes where the loss has grown.
+        `make` returns the solution of a point, from the loss as it has grown, the penalty and the result. Its score is
+        that of the weights (`score`, those of all attributes where the loss has grown) or of the solution (`judge`).
+        `at` returns the penalty of a strength, by default ``penalty.at``.
         """
         grid, solver = self.grid(loss, penalty), solver.for_path()
 
         def solve(strength: float, before: tuple[Any, Vector]) -> tuple[PathPoint[S], tuple[Any, Vector]]:
             now, w = before
-            used = penalty.at(strength)
+            used = (at or penalty.at)(strength)
             result = solver.minimize(now, used, w)
             now, w = now if result.loss is None else result.loss, result.w
             found = None if score is None else float(score(now.in_full(w)))
             made = None if make is None else make(now, used, result)
+            if judge is not None and made is not None:
+                found = float(judge(made))
             point = PathPoint(
                 strength, result.value, int((w != 0).sum()), found, result=result, solution=made
             )  # fmt: skip

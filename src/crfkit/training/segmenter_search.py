@@ -22,7 +22,7 @@ from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback, Iteration
-from crfkit.training.graph import GraphTraining, concerns
+from crfkit.training.graph import GraphTraining
 
 # Strengths of L2 on edge weights under the pseudo-likelihood, per labelled block: to choose from, and without a choice.
 EDGE_SHARES = (30.0, 3.0, 0.3, 0.1, 0.03)
@@ -90,14 +90,14 @@ class BlockTraining:
             training = replace(training, options=replace(training.options, penalty=penalty))
         with naming_images(self.names):
             states = np.concatenate(self.states)
-            field, result, last = training.run(self.encoder, self.X, states, None, [*self.callbacks, in_time], start)
+            done = training.run(self.encoder, self.X, states, None, [*self.callbacks, in_time], start)
+        result = done.result
         if result.status is not Status.INTERRUPTED and self.tell is not None:
-            unsettled = last.explain("sweeps") if last is not None and last.matters else None
-            for concern in concerns(result, None if last is None else last.status, unsettled):
+            for concern in done.concerns():
                 self.tell(concern)
         if late:
             result = replace(result, status=Status.TIME_LIMIT)
-        return Attempt(self.make(field), field, result)
+        return Attempt(self.make(done.model), done.model, result)
 
     def edge_penalty(self, share: float) -> Penalty:
         """Return L2(1) of nodes, and of edges `share` times the number of labelled blocks."""

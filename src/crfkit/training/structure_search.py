@@ -13,10 +13,11 @@ from crfkit.data.observations import Observations
 from crfkit.errors import ParameterError
 from crfkit.losses.edges import EdgeLoss
 from crfkit.training.path import PathPoint, follow
-from crfkit.training.structure_refit import Solution
+from crfkit.training.structure_refit import MANY, Solution
 from crfkit.training.structure_solve import EdgeSolver
 from crfkit.warn import warn_caller
 
+TWICE = 2.0  # the edges of the best step: a strength that lets in more of them, and MANY, ends a path
 PATIENCE = 3  # strengths without a better score before a path may end, if no edge that is off is worth its price
 FURTHER = 0.01  # share of the last strength down to which a path is extended whose last score is the best
 
@@ -111,20 +112,24 @@ class Search(EdgeSolver):
         """Return whether the best score is some strengths ago and all edges that would lower it have come in since.
 
         A support that stays the same is no reason to end: a pair of copies enters long before all other edges.
-        `complete` keeps the completed edges of the best step.
+        A strength that lets in twice as many edges as the best step kept is one: most of them are noise, and on wide
+        tables they take most of the time. `complete` keeps the completed edges of the best step.
         """
         best = least(steps)
         if len(steps) >= n_strengths and (best < len(steps) - 1 or n_strengths == 1):
             return True
+        model, last = steps[best].model.refitted, steps[-1].model.support
+        if model is not None and best < len(steps) - 1 and len(last) > max(MANY, TWICE * len(model.loss.edges)):
+            return True
         if len(steps) - 1 - best < PATIENCE:
             return False
-        model = steps[best].model.refitted
-        if model is None or not len(self.refits.promising(model)):
+        if model is None:
             return True
         if best not in complete:
             complete.clear()
-            complete[best] = self.refits.completed(model).loss.active_ids
-        return bool(np.isin(complete[best], steps[-1].model.support).all())
+            promising = len(self.refits.promising(model)) > 0
+            complete[best] = self.refits.completed(model).loss.active_ids if promising else model.loss.active_ids[:0]
+        return bool(np.isin(complete[best], last).all())
 
     def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> Iterator[EdgePoint]:
         """Yield the path with held-out losses.
