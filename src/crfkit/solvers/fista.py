@@ -20,7 +20,7 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import saved_vector
-from crfkit.solvers.parts.lipschitz import EPSILON, MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.parts.lipschitz import EPSILON, MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.proximal import Patience, check_proximal, forward_backward, start
@@ -53,9 +53,12 @@ class FISTA(IterativeSolver):
     restart : drop the momentum "gradient": when it points uphill; "function": when J rises (O'Donoghue & Candès 2015);
         "none": never. With restarts the rate becomes linear near an optimum that is strongly convex.
     monotone : a step that would make J rise moves the momentum only (MFISTA, Beck & Teboulle 2009b).
-    lipschitz : L, a bound of the curvature of loss + smooth part of the penalty. None: the loss's own, or, if it knows
-        none, found by backtracking, where L shrinks by a tenth after each step and doubles when a step is too long.
-    backtracking : check L at every step though it is known. None: only if it is not.
+    lipschitz : L, an upper bound on the curvature of loss + smooth part of the penalty; every step is then 1/L. None:
+        found by backtracking from the curvature at the start: L shrinks by a tenth after each step and doubles when a
+        step is too long, up to the bound that the loss knows, if it knows one.
+    backtracking : True: backtrack without asking for any bound; `lipschitz` is then the first guess. False: trust
+        `lipschitz` or the loss's own bound and check no step, which takes longer unless the bound is tight. None: trust
+        `lipschitz` if it is given, else backtrack.
     random_start : scale of normal noise that is added to the start.
     seed : of that noise.
 
@@ -82,8 +85,12 @@ class FISTA(IterativeSolver):
             raise ParameterError(f"restart must be one of {', '.join(RESTARTS)}, not {self.restart!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> FISTAState:
-        point = objective.at(start(w0, self.random_start, self.seed, saved))
-        length = StepLength.at(objective, self.lipschitz, self.backtracking, saved)
+        return self.begin(objective, objective.at(start(w0, self.random_start, self.seed, saved)), saved)
+
+    def begin(self, objective: Objective, point: Point, saved: Mapping[str, Any]) -> FISTAState:
+        """Return the state at a point that was evaluated already."""
+        w0 = point.w
+        length = StepLength.backtracked(objective, self.lipschitz, self.backtracking, saved)
         v = saved_vector(saved, "v", w0) if "v" in saved else array_namespace(w0).zeros_like(w0)
         t, L = float(saved.get("t", 0.0)), float(saved.get("L", 0.0))
         return FISTAState(point, v, t, L, length, Patience.at(point, saved))
@@ -123,7 +130,7 @@ class FISTA(IterativeSolver):
                 past, v = 0.0, 0.0 * v  # too far: without momentum
                 continue
             new = forward_backward(objective, begin, length.L)
-            if not length.checked or bound_holds(begin, new, length.L):
+            if length.allows(begin, new):
                 return begin.w, new, t, length
             length = length.shorter()
         return None

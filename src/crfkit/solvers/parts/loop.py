@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
@@ -83,8 +83,70 @@ class Stepper(Protocol[S]):
 
     def step(self, objective: Objective, state: S) -> S | Status: ...
     def finished(self, trace: Sequence[TraceRow], state: S) -> bool:
-        """Whether to stop at this state, that of the last row."""
+        """Return whether to stop at this state, that of the last row."""
         ...
+
+    def next_phase(self, objective: Objective, state: S) -> S | None:
+        """Return the state to go on from where `finished` ends a phase only; None: it ends the run."""
+        ...
+
+
+class Steps(Generic[S]):
+    """The iteration itself: every run, and every minimisation inside a step of another solver, goes through it.
+
+    Iterate over it to make the steps. Each turn gives a state, the start first, after its row was added to `trace`.
+    At the end `state` is the last one and `status` says why there are no more.
+    """
+
+    def __init__(
+        self, solver: Stepper[S], objective: Objective, start: S, seconds: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self.solver = solver
+        self.objective = objective
+        self.state = start
+        self.status = Status.MAX_ITERATIONS
+        self.trace: list[TraceRow] = []
+        self._seconds = seconds
+
+    def __iter__(self) -> Iterator[S]:
+        solver, objective, precision = self.solver, self.objective, Precision(self.objective)
+        since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
+        for iteration in range(solver.max_iterations + 1):
+            if iteration > 0:
+                outcome = solver.step(objective, self.state)
+                if outcome is Status.LINE_SEARCH_FAILED:
+                    outcome = precision.check(solver, self.state, tighten=True) or outcome
+                if isinstance(outcome, Status) or not outcome.point.finite:
+                    self.status = outcome if isinstance(outcome, Status) else Status.DIVERGED
+                    return
+                self.state = precision.follow(solver, outcome)
+            objective.accept(self.state.point)
+            self.record()
+            yield self.state
+            if solver.finished(self.trace[since:], self.state):
+                later = solver.next_phase(objective, self.state)
+                if later is None:
+                    later, since = precision.check(solver, self.state), len(self.trace)
+                if later is None:
+                    self.status = Status.CONVERGED
+                    return
+                self.state = later
+
+    def record(self) -> None:
+        """Add the row of the current state to the trace."""
+        objective, point = self.objective, self.state.point
+        self.trace.append(
+            TraceRow(
+                len(self.trace),
+                point.value,
+                point.optimality,
+                objective.evaluations,
+                self._seconds(),
+                objective.loss.size if objective.rest is None else int((point.w != 0).sum()),
+                objective.products,
+                getattr(self.state, "columns", {}),
+            )
+        )
 
 
 def run(
@@ -111,9 +173,8 @@ def run(
     may_rise = named is not None or getattr(solver, "nonmonotone", False)
     given = loss
     clock = _Clock()
-    trace: list[TraceRow] = []
 
-    def finish(state: S, status: Status) -> Result:
+    def finish(state: S, status: Status, trace: Sequence[TraceRow] = ()) -> Result:
         if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and _has_risen(trace):
             status = Status.DIVERGED
         if status is Status.LINE_SEARCH_FAILED and _at_rounding(trace, state.point):
@@ -142,51 +203,20 @@ def run(
     if not state.point.finite:
         return finish(state, Status.NON_FINITE)
 
-    def record(state: S, iteration: int) -> None:
-        point = state.point
-        trace.append(
-            TraceRow(
-                iteration,
-                point.value,
-                point.optimality,
-                objective.evaluations,
-                clock.seconds(),
-                objective.loss.size if objective.rest is None else int((point.w != 0).sum()),
-                objective.products,
-                getattr(state, "columns", {}),
-            )
-        )
-
-    precision = Precision(objective)
-    since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
+    steps = Steps(solver, objective, state, clock.seconds)
     try:
-        for iteration in range(solver.max_iterations + 1):
-            if iteration > 0:
-                outcome = solver.step(objective, state)
-                if outcome is Status.LINE_SEARCH_FAILED:
-                    outcome = precision.check(solver, state, tighten=True) or outcome
-                if isinstance(outcome, Status):
-                    return finish(state, outcome)
-                if not outcome.point.finite:
-                    return finish(state, Status.DIVERGED)
-                state = precision.follow(solver, outcome)
-            objective.accept(state.point)
-            record(state, iteration)
+        for state in steps:
             with clock.paused():
-                _call_back(callbacks, trace, state.point.w, objective.loss)
-            if solver.finished(trace[since:], state):
-                finer = precision.check(solver, state)
-                if finer is None:
-                    return finish(state, Status.CONVERGED)
-                state, since = finer, len(trace)
-        return finish(state, Status.MAX_ITERATIONS)
+                _call_back(callbacks, steps.trace, state.point.w, objective.loss)
+        status = steps.status
     except StopTraining:
-        return finish(state, Status.STOPPED_BY_CALLBACK)
+        status = Status.STOPPED_BY_CALLBACK
     except InterruptedStepError as stop:
-        record(stop.state, iteration)
-        return finish(stop.state, Status.INTERRUPTED)
+        steps.state, status = stop.state, Status.INTERRUPTED
+        steps.record()
     except KeyboardInterrupt:
-        return finish(state, Status.INTERRUPTED)
+        status = Status.INTERRUPTED
+    return finish(steps.state, status, steps.trace)
 
 
 class IterativeSolver(Parameters):
@@ -207,6 +237,10 @@ class IterativeSolver(Parameters):
         """Whether the stopping rule is satisfied."""
         rule = for_values_that_rise(self.stopping) if getattr(self, "nonmonotone", False) else self.stopping
         return rule.satisfied(trace, state.point.w)
+
+    def next_phase(self, objective: Objective, state: Any) -> Any:
+        """Return None: where the stopping rule is satisfied, the run ends."""
+        return None
 
 
 def bound(penalty: Any, loss: Any) -> Any:
