@@ -437,9 +437,7 @@ class CRFsuite:
         find, label = corpus.vocabulary.attributes.find, {name: j for j, name in enumerate(corpus.classes.tolist())}
         state = {(find(a), label[b]): weight for (a, b), weight in info.state_features.items()}
         pair = {(label[a], label[b]): weight for (a, b), weight in info.transitions.items()}
-        names = (
-            zip(*map(np.ndarray.tolist, of), strict=True) for of in (field.state_names(), field.transition_names())
-        )
+        names = (zip(*map(np.ndarray.tolist, of), strict=True) for of in (field.state_ids(), field.transition_ids()))
         w = np.array([known.get(name, 0.0) for known, of in zip((state, pair), names, strict=True) for name in of])
         return self.problem.loss().at(w).value + PENALTY.value(w)
 

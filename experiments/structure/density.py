@@ -1,6 +1,6 @@
 """Log-likelihood of held-out rows of nltcs and plants: weights by pseudo-likelihood against weights by likelihood.
 
-    python experiments/structure/density.py --data DIR     # DIR/nltcs, DIR/plants: the density data sets
+    python experiments/structure/density.py --data DIR [--part valid]     # DIR/nltcs, DIR/plants: the density data sets
 
 The edges are those of the default rule on the training rows; only their weights differ. Scores are exact where the
 graph allows it, else estimates by annealed particles with their standard errors. "bound" is what tree-reweighted
@@ -32,11 +32,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tables", nargs="+", default=["nltcs", "plants"])
+    parser.add_argument("--part", choices=("valid", "test"), default="test", help="the rows that are scored")
     options = parser.parse_args()
-    print("| table | weights | edges | test log-likelihood | standard error | largest marginal error | CPU s |")
+    print(
+        f"| table | weights | edges | {options.part} log-likelihood | standard error | largest marginal error | CPU s |"
+    )
     print("|---|---|---|---|---|---|---|")
     for name in options.tables:
-        train, test = read(options.data, name, "train"), read(options.data, name, "test")
+        train, test = read(options.data, name, "train"), read(options.data, name, options.part)
         print(f"| {name} | independent columns | 0 | {independent(train, test):.3f} | exact | | |", flush=True)
         for refit in ("pl", "auto"):
             begin = time.process_time()

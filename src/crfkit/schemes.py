@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError
+from crfkit.names import unknown_name
 
 
 class Phrase(NamedTuple):
@@ -278,7 +279,7 @@ def scheme_name(name: str) -> str:
     lower = name.lower() if isinstance(name, str) else name
     lower = ALIASES.get(lower, lower)
     if lower not in TAG_SCHEMES:
-        raise ParameterError(f"unknown tagging scheme {name!r}; there are {', '.join(sorted(TAG_SCHEMES))}")
+        raise unknown_name("tagging scheme", name, sorted(TAG_SCHEMES))
     return lower
 
 

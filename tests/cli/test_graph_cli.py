@@ -325,7 +325,7 @@ def test_train_fails_in_one_line(fails, data, arguments, message):
         ("model.crf data.csv", "model.crf: this is a model of kind 'chain'; expected 'graph'"),
         ("data.csv data.csv", "data.csv: not a crfkit model"),
         ("m.crf X.csv", "X.csv: there is no column 'u', the feature of the model"),
-        ("m.crf data.csv --decode best", "unknown --decode 'best'; one of auto"),
+        ("m.crf data.csv --decode best", "unknown --decode 'best'; expected one of auto"),
         ("m.crf data.csv --inference magic", "unknown --inference 'magic'"),
         ("m.crf only.csv --observed a", "only.csv: there is no column 'a', a variable of the model"),
         ("m.crf data.csv --observed u", "data.csv: --observed: 'u' is no label; they are a, b, c"),

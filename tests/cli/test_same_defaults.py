@@ -90,8 +90,11 @@ def test_a_training_without_a_penalty_uses_that_default(name):
 
 def test_the_help_says_so_too(call):
     text = " ".join(re.sub(r"[^\w\-.()]+", " ", call("train", "--help").out).split())
-    assert "Default 1 but --l1 1 for solvers that select attributes and no penalty for those that take none" in text
-    assert "with L1(1) by default grafting-light grafting gauss-seidel" in text
-    assert "without a penalty averaged-perceptron passive-aggressive arow mira" in text
+    assert (
+        "Default 1 solvers that select attributes use --l1 1 instead and solvers that learn from mistakes use no"
+        in text
+    )
+    assert "with --l1 1 by default grafting-light grafting gauss-seidel" in text
+    assert "take no penalty averaged-perceptron passive-aggressive arow mira" in text
     assert "All defaults are those of ChainCRF" in text
     assert not Path("m.crf").exists()

@@ -244,7 +244,7 @@ def test_train_names_what_is_wrong(folders, fails):
         (("--l1", "-1"), "the strength of L1"),
         (("--strengths", "a,b"), "--strengths must be numbers"),
         (("--strengths", "1", "--validation", "2"), "validation_fraction"),
-        (("--mu", "0.1", "--solver", "lbfgs"), "--mu is for"),
+        (("--mu", "0.1", "--solver", "lbfgs"), "the solver lbfgs has no --mu"),
         (("--model", "images"), "same file"),
         (("--model", "nowhere/m.crf"), "cannot write nowhere/m.crf"),
         (("--threads", "0"), "n_threads"),
@@ -281,7 +281,9 @@ def test_apply_and_eval_refuse_what_they_cannot_use(folders, fails):
         assert "kind 'graph'; expected 'segmenter'" in fails("segment", *command)
     assert "cannot read" in fails("segment", "apply", "nowhere.crf", "images", "-o", "out")
     assert "same file" in fails("segment", "apply", "s.crf", "images", "-o", "images")
-    assert fails("segment", "apply", "s.crf", "images", "-o", "s.crf/out").startswith("s.crf/out: cannot be made")
+    assert fails("segment", "apply", "s.crf", "images", "-o", "s.crf/out").startswith(
+        "s.crf/out: cannot create the folder"
+    )
     Path("none").mkdir()
     assert fails("segment", "apply", "s.crf", "none", "-o", "out").startswith("none: the folder has no images")
     save("masks/a.png", load("masks/a.png") // 255)

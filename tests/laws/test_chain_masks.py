@@ -70,7 +70,7 @@ def against_the_mask(problem: Problem, size: float) -> Problem:
     """Weights that want what is forbidden: `size` more for forbidden transitions and starts, by attributes and all."""
     rng = np.random.default_rng(0)
     w, field = rng.normal(size=problem.field.size), problem.field
-    i, j = field.transition_names()
+    i, j = field.transition_ids()
     w[field.layout["transition"]] += size * ~field.allowed[i, j]
     w[field.layout["state"]] += size * rng.uniform(-1, 1, field.n_state)
     w[field.layout["triple"]] += size * rng.uniform(-1, 1, field.n_triple)
@@ -133,7 +133,7 @@ def test_what_is_forbidden_never_happens(kernels, problem):
 @given(problem=masked)
 def test_weights_of_forbidden_transitions_do_nothing(problem):
     field, block = problem.field, problem.field.layout["transition"]
-    i, j = field.transition_names()
+    i, j = field.transition_ids()
     dead = np.arange(field.size)[block][~field.allowed[i, j]]
     loss = ChainLikelihood(problem.data, field, 1)
     w = problem.w.copy()
@@ -163,7 +163,7 @@ def test_a_mask_is_the_limit_of_low_weights(kernels, order):
     for seed in range(5):
         problem = make_problem(seed, 4, (5, 3, 1), order=order, forbidden=0.5)
         field, w = problem.field, problem.w.copy()
-        i, j = field.transition_names()
+        i, j = field.transition_ids()
         w[field.layout["transition"]] -= 1000.0 * ~field.allowed[i, j]
         a = ChainLikelihood(problem.data, replace(field, allowed=None), 1, kernels).at(w)
         b = ChainLikelihood(problem.data, field, 1, kernels).at(problem.w)

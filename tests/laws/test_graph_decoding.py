@@ -383,7 +383,7 @@ def test_next_to_nothing_decodes(method, sizes):
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("icn", {}, "unknown decoding 'icn'; one of auto, enumerate"),
+        ("icn", {}, "unknown decoder 'icn' \\(did you mean 'icm'\\?\\); expected one of auto, enumerate"),
         ("icm", {"restarts": 3}, "no option 'restarts'; its options: start, n_restarts, seed"),
         ("graph-cut", {"start": None}, "no option 'start'; its options: none"),
         ("icm", {"n_restarts": -1}, "n_restarts must be an integer >= 0, not -1"),

@@ -420,7 +420,7 @@ def test_options_out_of_range_are_refused():
     for make, options in bad:
         with pytest.raises(ParameterError, match=next(iter(options))):
             make(**options)
-    with pytest.raises(ParameterError, match=r"unknown solver 'no such'; there are .*lbfgs"):
+    with pytest.raises(ParameterError, match=r"unknown solver 'no such'; expected one of .*lbfgs"):
         make_solver("no such")
     solver = LBFGS(memory=3)
     assert make_solver(solver) is solver

@@ -114,7 +114,8 @@ def test_no_constraints():
     [
         (
             "bio",
-            r"unknown constraints 'bio'; there are iob1, iob2, ioe1, ioe2, iobes, bilou, observed; did you mean 'iob2'",
+            r"unknown constraints 'bio' \(did you mean 'iob2'\?\); "
+            r"expected one of iob1, iob2, ioe1, ioe2, iobes, bilou, observed",
         ),
         ("IOB2", r"unknown constraints 'IOB2'"),
         ("", r"unknown constraints ''"),

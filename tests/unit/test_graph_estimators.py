@@ -356,7 +356,7 @@ def test_decoding_says_how():
     np.testing.assert_array_equal(by_node, np.stack([p.argmax(axis=1) for p in crf.predict_marginals(X)], axis=1))
     assert (crf.decoding_.method, crf.decoding_.optimal) == ("marginal", False)
     assert (crf.log_likelihood(X, best) >= crf.log_likelihood(X, by_node) - 1e-12).all()
-    with pytest.raises(ParameterError, match="unknown decode 'best'; one of auto"):
+    with pytest.raises(ParameterError, match="unknown decoder 'best'; expected one of auto"):
         crf.set_params(decode="best").predict(X)
 
 
@@ -870,13 +870,13 @@ def test_data_that_cannot_be_used(X, Y, message):
         ({"graph": Graph.complete(4)}, "the graph has 4 nodes"),
         ({"graph": 7}, "graph must be 'complete'"),
         ({"graph": [(0, 0)]}, "to itself"),
-        ({"inference": "magic"}, "unknown inference 'magic'; one of auto, enumerate"),
+        ({"inference": "magic"}, "unknown inference 'magic'; expected one of auto, enumerate"),
         ({"inference": Enumerate}, "a name or an engine"),
-        ({"loss": "squared"}, "unknown loss 'squared'; one of likelihood"),
+        ({"loss": "squared"}, "unknown loss 'squared'; expected one of likelihood"),
         ({"loss": 3}, "loss must be a name or a function"),
         ({"loss": lambda data, field: None}, "`loss` returned None"),
-        ({"decode": "best"}, "unknown decode 'best'"),
-        ({"node_form": "potts"}, "unknown node form 'potts'; one of full"),
+        ({"decode": "best"}, "unknown decoder 'best'"),
+        ({"node_form": "potts"}, "unknown node form 'potts'; expected one of full"),
         ({"edge_form": "x"}, "unknown edge form 'x'"),
         ({"penalty": 1.0}, "penalty must be a member"),
         ({"solver": "x"}, "unknown solver"),

@@ -24,7 +24,12 @@ from crfkit.fields.potentials import Potentials
         (([2, 1], 1, 1), {}, DataError, "node 1 has 1 state"),
         (([], 1, 1), {}, ParameterError, "at least one type"),
         (([2], 1, 1), {"node_form": "potts"}, ParameterError, "unknown node form 'potts'"),
-        (([2], 1, 1), {"edge_form": "pots"}, ParameterError, "unknown edge form 'pots'; one of full, "),
+        (
+            ([2], 1, 1),
+            {"edge_form": "pots"},
+            ParameterError,
+            r"unknown edge form 'pots' .*'potts'.*expected one of full, ",
+        ),
         (([3], 1, 1), {"edge_form": "ising"}, ParameterError, "two states, not 3; use 'potts'"),
         (([3], 1, 1), {"node_form": "ising"}, ParameterError, "two states"),
         (([2, 3], 1, 1), {"edge_form": "potts"}, ParameterError, "needs the same states at all nodes"),

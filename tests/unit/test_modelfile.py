@@ -73,7 +73,7 @@ def test_round_trip(trained, path):
     again = ChainModel.load(path)
     assert behaviour(again, X) == behaviour(model, X)
     assert again.field.layout == model.field.layout
-    for name in ("state_names", "transition_names", "pair_names"):
+    for name in ("state_ids", "transition_ids", "pair_ids"):
         for a, b in zip(getattr(again.field, name)(), getattr(model.field, name)(), strict=True):
             assert_array_equal(a, b)
     second = path.with_name("again.crf")

@@ -289,7 +289,7 @@ def test_wrong_inputs_are_named(change, message):
         ({"block_size": 2, "superpixels": 9}, "exclude each other"),
         ({"edge_features": "colour"}, "'contrast', None or a function"),
         ({"layout": "middle"}, "layout must be one of"),
-        ({"decode": "best"}, "unknown decode"),
+        ({"decode": "best"}, "unknown decoder"),
         ({"classes": [1, 1]}, "each once"),
         ({"edge_features": lambda a, b: np.zeros((7, 7))}, r"returned shape \(7, 7\)"),
     ],

@@ -151,8 +151,8 @@ def test_log_likelihood(small, learner, monkeypatch):
     assert np.exp(learner.log_likelihood(everything)).sum() == pytest.approx(1.0)
     assert learner.inference_status_ is InferenceStatus.EXACT
     exact = learner.log_likelihood(Y)
-    for place in ("structure_prediction", "structure_scores"):
-        monkeypatch.setattr(f"crfkit.estimators.{place}.choose_engine", lambda *_: "trw")
+    for place in ("estimators.structure_prediction", "models.structure_scores"):
+        monkeypatch.setattr(f"crfkit.{place}.choose_engine", lambda *_: "trw")
     lower, upper = learner.log_likelihood_bounds(Y)
     assert (lower <= exact + 1e-6).all()
     assert (exact <= upper + 1e-6).all()

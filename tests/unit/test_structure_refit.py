@@ -85,7 +85,7 @@ def test_a_field_that_does_not_match_is_said(monkeypatch):
 
 def test_refit_is_an_option():
     Y, _ = planted(0)
-    with pytest.raises(ParameterError, match="unknown refit 'ml'; one of auto, likelihood, pl"):
+    with pytest.raises(ParameterError, match="unknown refit 'ml'; expected one of auto, likelihood, pseudo-likelihood"):
         StructureLearner(refit="ml").fit(Y)
     assert StructureLearner(refit="pl").fit(Y).refit_ == {"by": "pseudo-likelihood"}
     assert StructureLearner(edge_strength=100.0).fit(Y).refit_ == {"by": "penalised pseudo-likelihood"}

@@ -218,7 +218,7 @@ def test_order_two_is_never_worse_on_its_training_data():
 def test_the_triples_that_have_weights(all_transitions):
     crf = one_thread(order=2, all_possible_transitions=all_transitions).fit(ITEMS, Y)
     seen = {row[t - 2 : t + 1] for row in map(tuple, Y) for t in range(2, len(row))}
-    names = zip(*(part.tolist() for part in crf.model_.field.triple_names()), strict=True)
+    names = zip(*(part.tolist() for part in crf.model_.field.triple_ids()), strict=True)
     found = {tuple(LABELS[k] for k in name) for name in names}
     assert found == (set(itertools.product(LABELS, repeat=3)) if all_transitions else seen)
 

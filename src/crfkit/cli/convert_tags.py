@@ -7,30 +7,40 @@ from typing import Annotated
 
 import typer
 
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, OUTPUT, option
 from crfkit.cli.output import open_input, open_output
 from crfkit.errors import DataError
 
 
 def convert_tags(
-    to: Annotated[str, typer.Option("--to", metavar="SCHEME", help="iob1, iob2, ioe1, ioe2 (or ioe), iobes or bilou.")],
+    to: Annotated[str, option(OUTPUT, "--to", metavar="SCHEME", help="Scheme to write: {schemes}.")],
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="Column files; - is stdin, the default.")
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Column files. - is standard input (stdin), which is the default."),
     ] = None,
     source: Annotated[
         str,
-        typer.Option(
+        option(
+            INPUT,
             "--from",
             metavar="SCHEME",
-            help="Scheme of the file: labels that break its rules are errors. auto reads every scheme, and labels that "
-            "break its rules as conlleval reads them.",
+            help="Scheme of the input: labels that break its rules are errors. auto accepts every scheme, and reads "
+            "labels that break the rules as conlleval does.",
         ),
     ] = "auto",
     column: Annotated[
-        int, typer.Option("--column", metavar="N", help="Column of the labels, from 1, or from -1 at the end.")
+        int,
+        option(
+            INPUT,
+            "--column",
+            metavar="N",
+            help="Column of the labels: 1 is the first, -1 the last.",
+        ),
     ] = -1,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of stdout.")] = None,
+    output: shared.OutputFile = None,
 ) -> None:
-    """Rewrite the labels of column files in another tagging scheme; phrases and other columns stay the same.
+    """Rewrite the labels of column files in another tagging scheme. Phrases and other columns stay the same.
 
     crfkit convert-tags train.txt --to iobes -o train.iobes.txt
     """
@@ -57,16 +67,16 @@ def convert_tags(
             if not last.endswith(b"\n"):
                 out.write(b"\n")
             if last.strip(b" \t\r\n"):
-                out.write(b"\n")  # the sequences of two files stay apart
+                out.write(b"\n")  # keeps the sequences of two files apart
             for last in rewrite_column(open_input(path), column, rewrite):
                 out.write(last)
                 if path == Path("-"):
                     out.flush()
         if not seen.counts:
-            raise DataError("there are no sequences", str(files[0]) if files else "<stdin>")
+            raise DataError("the file has no sequences", str(files[0]) if files else "<stdin>")
     if origin is None and seen.tags and seen.scheme is None:
         typer.echo(
-            "the labels break the rules of every tagging scheme; phrases were read as conlleval reads them. "
-            "With --from SCHEME the first label that breaks it is an error that names its line.",
+            "the labels break the rules of every tagging scheme; phrases were read as conlleval reads them. Give "
+            "--from SCHEME to see the line of the first label that breaks that scheme.",
             err=True,
         )

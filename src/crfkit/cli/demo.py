@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from crfkit.cli.help import INPUT, OUTPUT, option
 from crfkit.errors import DataError
 
 TEMPLATE = """# words around the token, shapes, and pairs of them
@@ -28,12 +29,19 @@ B
 
 
 def demo(
-    sentences: Annotated[int, typer.Option("--sentences", min=10, help="Training sentences to generate.")] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the generator.")] = 0,
-    keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the files in this folder.")] = None,
+    sentences: Annotated[
+        int, option(INPUT, "--sentences", metavar="N", min=10, help="Number of training sentences to generate.")
+    ] = 2000,
+    seed: Annotated[int, option(INPUT, "--seed", metavar="N", help="Random seed of the generated data.")] = 0,
+    keep: Annotated[
+        Path | None, option(OUTPUT, "--keep", metavar="DIR", help="Keep the generated files in this folder.")
+    ] = None,
 ) -> None:
-    """Train, tag and score on a corpus that crfkit generates (people, places, firms and dates); segment images; and
-    find out which pixels of digits depend on each other."""
+    """Show what crfkit can do, on generated data.
+
+    Trains a tagger of people, places, firms and dates and scores it; segments images; and finds out which pixels of
+    handwritten digits depend on each other.
+    """
     from crfkit.cli import demo_segment, demo_structure
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -41,12 +49,12 @@ def demo(
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DataError(f"cannot make the folder: {error.strerror}", folder) from error
+            raise DataError(f"cannot create the folder: {error.strerror}", folder) from error
         _run(folder, sentences, seed)
         demo_segment.show(folder, seed)
         demo_structure.show(folder)
     if keep:
-        typer.echo(f"\nfiles are in {keep}")
+        typer.echo(f"\nthe files are in {keep}")
 
 
 def _run(folder: Path, sentences: int, seed: int) -> None:

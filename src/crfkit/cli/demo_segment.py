@@ -1,4 +1,4 @@
-"""The part of `crfkit demo` on images: a field on blocks of pixels against a decision block by block."""
+"""The part of `crfkit demo` on images: a field on image blocks against a classifier of single blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRENGTH = 2.0
 
 
 def show(folder: Path, seed: int) -> None:
-    """Trains on generated arrays, which needs no Pillow; files of images, which do, are written where it is there."""
+    """Train on generated arrays, which needs no Pillow; write image files if Pillow is installed."""
     import numpy as np
 
     from crfkit.cli.inspect_segmenter import report
@@ -50,7 +50,7 @@ def show(folder: Path, seed: int) -> None:
 
 
 def _block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: Any) -> list[Any]:
-    """Masks by the same features, scales and penalty, but no couplings: p(y | x) = Π p(y_i | h_i)."""
+    """Return masks of a field with the same features, scales and penalty but no edges: p(y | x) = Π p(y_i | h_i)."""
     import numpy as np
 
     from crfkit.encoders.blocks import block_labels, full_size
@@ -74,7 +74,7 @@ def _block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: An
 
 
 def _side_by_side(masks: dict[str, Any]) -> str:
-    """A character per block, two wide, as letters are high."""
+    """Return pictures side by side, with two characters per block because characters are taller than wide."""
     pictures = [[title.ljust(2 * mask.shape[1] // BLOCK), *_draw(mask)] for title, mask in masks.items()]
     return "\n".join("   ".join(parts).rstrip() for parts in zip(*pictures, strict=True))
 
@@ -88,7 +88,7 @@ def _write_files(folder: Path, images: Sequence[Any], masks: Sequence[Any]) -> N
     try:
         from PIL import Image as pillow  # noqa: N813
     except ImportError:
-        typer.echo("\nimages from files, and `crfkit segment`, need Pillow: pip install 'crfkit[images]'")
+        typer.echo("\nimage files and `crfkit segment` need Pillow; install it with pip install 'crfkit[images]'")
         return
     for name, arrays in (("images", images), ("masks", masks)):
         (folder / name).mkdir(exist_ok=True)

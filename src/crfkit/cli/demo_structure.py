@@ -13,7 +13,7 @@ SIDE = 8  # digits are 8 × 8
 
 
 def show(folder: Path) -> None:
-    """The dark pixels of 1,797 handwritten digits: nobody says which are neighbours."""
+    """Learn the graph of the dark pixels of 1,797 handwritten digits, without telling which pixels are neighbours."""
     import warnings
 
     import numpy as np
@@ -33,7 +33,8 @@ def show(folder: Path) -> None:
         learner.fit(Y)
     learner.save(folder / "structure.crf")
     typer.echo(
-        f"{len(learner.edges_)} edges in {time.perf_counter() - begin:.2f} s; learnt without knowing where pixels are:"
+        f"{len(learner.edges_)} edges in {time.perf_counter() - begin:.2f} s, learnt without the positions of the "
+        "pixels:"
     )
     places = np.stack(np.divmod(np.arange(p), SIDE), axis=1)
     far = np.array([np.abs(places[i] - places[j]).max() for i, j, _ in learner.edges_])
@@ -49,7 +50,7 @@ def show(folder: Path) -> None:
 
 
 def _draw(edges: list[Any]) -> str:
-    """Pixels, with a line between neighbours where one of the stronger half of all edges joins them."""
+    """Return a drawing of the pixels; a line joins neighbours whose edge is in the stronger half of all edges."""
     strong = {(i, j) for i, j, weight in edges[: len(edges) // 2] if weight > 0}
     lines = []
     for row in range(SIDE):

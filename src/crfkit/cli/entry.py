@@ -1,4 +1,4 @@
-"""Where the command line begins: quick commands at once, all others by way of typer."""
+"""Where the command line begins: `crfkit tag` runs at once, all other commands run through typer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crfkit.cli.running import run
 
 
 def main() -> None:
-    """Runs `crfkit …`."""
+    """Run `crfkit …`."""
     command = quick_command(sys.argv[1:])
     if command is not None:
         run(command)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, OUTPUT, flag, option
 from crfkit.cli.output import open_input
 from crfkit.errors import DataError, ParameterError
 
@@ -23,45 +25,51 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="MODEL FILE...",
-            help="A model file, and column files whose last column is the true label; with --tagged, files only. "
-            "- is stdin.",
+            help="Model file, then column files whose last column is the true label. With --tagged, files only. - is "
+            "standard input.",
             show_default=False,
         ),
     ] = None,
     tagged: Annotated[
         bool,
-        typer.Option(
+        flag(
+            INPUT,
             "--tagged",
-            help="Score files that are already tagged, without a model: the last two columns are the true and the "
-            "predicted label, as for conlleval. Reads stdin if no file is named.",
+            help="Score files that are already tagged, without a model. Their last two columns are the true and the "
+            "predicted label, as for conlleval. Reads standard input if no file is given.",
         ),
     ] = False,
     gold: Annotated[
         int | None,
-        typer.Option("--gold", metavar="N", help="With --tagged: column of the true label, from 1 or -1. Default -2."),
+        option(
+            INPUT,
+            "--gold",
+            metavar="N",
+            help="With --tagged, column of the true label: 1 is the first, -1 the last. Default: -2.",
+        ),
     ] = None,
     predicted: Annotated[
         int | None,
-        typer.Option(
-            "--predicted", metavar="N", help="With --tagged: column of the predicted label, from 1 or -1. Default -1."
+        option(
+            INPUT,
+            "--predicted",
+            metavar="N",
+            help="With --tagged, column of the predicted label: 1 is the first, -1 the last. Default: -1.",
         ),
     ] = None,
+    encoding: shared.Encoding = "utf-8",
+    format: shared.Format = "auto",
     labels: Annotated[
-        bool, typer.Option("--labels", help="Also show the scores of each label and which labels are confused.")
+        bool, flag(OUTPUT, "--labels", help="Also show the scores of each label and which labels are confused.")
     ] = False,
-    encoding: Annotated[
-        str, typer.Option("--encoding", metavar="NAME", help="Encoding of the files: latin-1, utf-16, …")
-    ] = "utf-8",
-    format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="columns, conllu or auto, as for `crfkit train`.")
-    ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    threads: Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")] = None,
+    as_json: shared.Json = False,
+    threads: shared.Threads = None,
 ) -> None:
-    """Score a model on labelled files, or files that are already tagged.
+    """Score a model on labelled files, or score files that are already tagged.
 
-    Labels that write phrases (B-NP, I-NP, O; IOB, IOE, IOBES or BILOU) get precision, recall and F1 of phrases, counted
-    as conlleval counts them. Other labels get the same per label, and the most frequent mistakes.
+    If the labels mark phrases (B-NP, I-NP, O in IOB, IOE, IOBES or BILOU), the scores are precision, recall and F1 of
+    phrases, counted as conlleval does. For other labels they are precision, recall and F1 of each label, with the most
+    frequent mistakes.
 
     crfkit eval model.crf test.txt
 
@@ -70,7 +78,7 @@ def evaluate(
     from crfkit.score_report import report
 
     if not tagged and (gold is not None or predicted is not None):
-        raise ParameterError("--gold and --predicted are for --tagged; with a model the last column is the true label")
+        raise ParameterError("--gold and --predicted need --tagged; with a model, the last column is the true label")
     if tagged:
         columns = (-2 if gold is None else gold, -1 if predicted is None else predicted)
         result = _score_tagged(paths or [Path("-")], *columns, encoding)
@@ -85,13 +93,16 @@ def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, form
 
     if len(paths) < 2:
         raise ParameterError(
-            f"{'FILE' if paths else 'MODEL and FILE'} missing: crfkit eval MODEL FILE... (- is stdin); "
-            "for a file that is already tagged: crfkit eval --tagged FILE"
+            f"{'FILE is' if paths else 'MODEL and FILE are'} missing; give crfkit eval MODEL FILE... (- is stdin), or "
+            "crfkit eval --tagged FILE for a file that is already tagged"
         )
     model, *files = paths
     trained = ChainModel.load(model, threads)
     if trained.vocabulary.template is None:
-        raise ParameterError(f"{model} was not trained with a template; score with ChainCRF.load(…).score(…)")
+        raise ParameterError(
+            f"{model} was not trained with a template, so that it cannot score files; use ChainCRF.load(…).score(…) in "
+            "Python"
+        )
 
     def rows(path: Path) -> Iterator[Rows]:
         for gold, predicted in trained.tag_labelled(ColumnFile(open_input(path), encoding, format)):
@@ -102,8 +113,8 @@ def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, form
     seen = {gold for gold, _ in result.confusion}
     if not seen & known:
         raise DataError(
-            f"no label of the model ({_some(known)}) is in the last column ({_some(seen)}); the last column must be "
-            "the true label",
+            f"the last column ({_some(seen)}) has none of the model's labels ({_some(known)}); it must be the true "
+            "label",
             files[0] if len(files) == 1 else None,
         )
     return result
@@ -116,7 +127,7 @@ def _score_tagged(files: Sequence[Path], gold: int, predicted: int, encoding: st
     for column in (gold, predicted):
         check_column(column)
     if gold == predicted:
-        raise ParameterError(f"--gold and --predicted are the same column, {gold}")
+        raise ParameterError(f"--gold and --predicted are both column {gold}; they must differ")
 
     def rows(path: Path) -> Iterator[Rows]:
         for sequence in read_tagged(ColumnFile(open_input(path), encoding, "columns"), (gold, predicted)):
@@ -126,8 +137,8 @@ def _score_tagged(files: Sequence[Path], gold: int, predicted: int, encoding: st
     found, truth = ({pair[k] for pair in result.confusion} for k in (1, 0))
     if not truth & found and all(map(_number, found)) and not any(map(_number, truth)):
         raise DataError(
-            f"the predicted labels (column {predicted}) are numbers, {_some(found)}, but the true ones (column {gold}) "
-            f"are {_some(truth)}; choose the columns with --gold and --predicted",
+            f"the predicted labels (column {predicted}) are numbers, {_some(found)}, but the true ones (column "
+            f"{gold}) are {_some(truth)}; choose the columns with --gold and --predicted",
             files[0] if len(files) == 1 else None,
         )
     return result
@@ -138,7 +149,7 @@ def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Eva
 
     for k, path in enumerate(files):
         if path in files[:k]:
-            raise ParameterError(f"{path} is named twice; its tokens would count twice")
+            raise ParameterError(f"{path} is given twice, so that its tokens would count twice; give each file once")
     result = Evaluation()
     for path in files:
         before = result.tokens

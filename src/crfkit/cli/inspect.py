@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.options import MODEL, OUTPUT
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import MODEL, OUTPUT, option
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -16,39 +16,32 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: shared.ModelFile,
     label: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            MODEL,
             "--label",
             metavar="LABEL",
-            help="Of a sequence tagger: show weights of this label only. May be repeated.",
-            rich_help_panel=MODEL,
+            help="Sequence taggers only: show only weights of this label. May be repeated.",
         ),
     ] = None,
     attribute: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            MODEL,
             "--attribute",
             metavar="TEXT",
-            help="Of a sequence tagger: show weights of attributes that contain this text only. May be repeated.",
-            rich_help_panel=MODEL,
+            help="Sequence taggers only: show only weights of attributes that contain this text. May be repeated.",
         ),
     ] = None,
     top: Annotated[
         int,
-        typer.Option(
-            "--top",
-            "-n",
-            metavar="N",
-            min=0,
-            help="How many of the strongest weights of each kind.",
-            rich_help_panel=OUTPUT,
-        ),
+        option(OUTPUT, "--top", "-n", metavar="N", min=0, help="Number of weights of each kind to show."),
     ] = 15,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False,
+    as_json: shared.Json = False,
 ) -> None:
-    """Show what a model has learned: labels, sizes, the strongest weights and transitions."""
+    """Show what a model has learned: its labels, its sizes and its strongest weights."""
     from crfkit import modelfile
     from crfkit.cli import inspect_graph, inspect_segmenter
     from crfkit.cli.inspect_chain import summary
@@ -58,8 +51,10 @@ def inspect(
 
     kind = modelfile.read(model).kind
     if kind in ("graph", "segmenter", "refiner") and (label or attribute):
-        option = "--label" if label else "--attribute"
-        raise ParameterError(f"{option} is for taggers of sequences, but {model} is a model of kind '{kind}'")
+        name = "--label" if label else "--attribute"
+        raise ParameterError(
+            f"{name} is only for sequence taggers, but {model} is a model of kind '{kind}'; leave {name} out"
+        )
     if kind == "graph":
         graph = GraphModel.load(model)
         typer.echo(_json(_graph_summary(kind, graph, top)) if as_json else inspect_graph.report(graph, top))
@@ -83,7 +78,7 @@ def inspect(
 
 
 def report(model: ChainModel, top: int) -> str:
-    """Return what `crfkit inspect` prints of a tagger."""
+    """Return what `crfkit inspect` prints for a sequence tagger."""
     from crfkit.cli.inspect_chain import summary
 
     return _report(summary(model, top))
@@ -106,8 +101,8 @@ def _report(found: dict[str, Any]) -> str:
     ]
     if training := found["training"]:
         lines.append(
-            f"trained: {training.get('objective')} = {training.get('value')} "
-            f"({training.get('status')}, {counted(training.get('iterations', 0), 'iteration')})"
+            f"trained: {training.get('objective')} = {training.get('value')} ({training.get('status')}, "
+            f"{counted(training.get('iterations', 0), 'iteration')})"
         )
     for name, ends in found["strongest"].items():
         for title, rows in ends.items():

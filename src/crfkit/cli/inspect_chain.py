@@ -1,4 +1,4 @@
-"""What `crfkit inspect` shows of a tagger of sequences."""
+"""What `crfkit inspect` shows of a sequence tagger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def summary(
     """
     field, vocabulary = model.field, model.vocabulary
     strongest = {}
-    for name, (parts, make) in _blocks(model).items():
+    for name, (parts, make) in _kinds(model).items():
         w = model.w[field.layout[name]]
         keep = _chosen(model, name, parts, only_labels, only_attributes)
         ids = np.flatnonzero(keep)
@@ -66,15 +66,15 @@ def describe(row: Row) -> str:
     return f"{attribute}  →  " + (f"class {row['class']}" if "class" in row else str(row["label"]))
 
 
-def _blocks(model: ChainModel) -> dict[str, tuple[tuple[NDArray[Any], ...], Callable[[int], Row]]]:
-    """For each kind of weights: the arrays that name them, and the name of the k-th."""
+def _kinds(model: ChainModel) -> dict[str, tuple[tuple[NDArray[Any], ...], Callable[[int], Row]]]:
+    """Return for each kind of weights the ids that identify them, and a function that names the k-th weight."""
     field, v = model.field, model.vocabulary
     labels = model.class_list
-    a, j = field.state_names()
-    i, to = field.transition_names()
-    b, source, target = field.pair_names()
-    x, y, z = field.triple_names()
-    of, group = field.class_names()
+    a, j = field.state_ids()
+    i, to = field.transition_ids()
+    b, source, target = field.pair_ids()
+    x, y, z = field.triple_ids()
+    of, group = field.class_ids()
     return {
         "state": ((a, j), lambda k: {"attribute": v.attributes[int(a[k])], "label": labels[j[k]]}),
         "transition": ((i, to), lambda k: {"labels": [labels[i[k]], labels[to[k]]]}),

@@ -1,4 +1,4 @@
-"""What `crfkit inspect` shows of a model of graphs."""
+"""What `crfkit inspect` shows of a field on a graph, a table or a grid."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SCORES = {"ebic": "eBIC", "stability": "eBIC", "cv": "held-out loss"}
 
 
 def describe_structure(record: Mapping[str, Any], path: bool = False) -> list[str]:
-    """How the edges of a model were learnt; with the path of penalties if `path`."""
+    """Return lines that say how the edges of a model were learnt; with the path of penalties if `path`."""
     rule, refit = record.get("rule"), record.get("refit")
     lines = [
         f"structure by {record.get('method')}, loss {record.get('loss')}: penalty λ {record.get('strength'):.6g}"

@@ -44,7 +44,7 @@ def report(model: SegmenterModel, top: int) -> str:
 
 
 def _by_kind(names: Sequence[str]) -> str:
-    """How many there are of each kind."""
+    """Return the number of features of each kind."""
     kinds = {
         **dict.fromkeys(SIFT_NAMES, "sift"),
         **dict.fromkeys(C1_NAMES, "c1"),

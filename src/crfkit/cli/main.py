@@ -1,4 +1,4 @@
-"""Collects the commands of `crfkit`: each is a module of this package."""
+"""The commands of `crfkit`; each is a module of this package."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Any
 import typer
 
 from crfkit.cli import convert_tags, demo, evaluate, graph, inspect, refine, segment, structure, tag, train
+from crfkit.cli.help import Command
 from crfkit.cli.running import run
 
 app = typer.Typer(
     name="crfkit",
-    help="Conditional random fields: taggers of sequences (train, tag, eval), fields on the columns of tables (graph), "
-    "their structure (structure), segmentation of images (segment) and refinement of probability maps (refine).",
+    help="Conditional random fields for sequences (train, tag, eval), tables (graph, structure) and images (segment, "
+    "refine).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command("train")(train.train)
-app.command("tag")(tag.tag)
-app.command("eval")(evaluate.evaluate)
-app.command("convert-tags")(convert_tags.convert_tags)
-app.command("inspect")(inspect.inspect)
-app.command("demo")(demo.demo)
+app.command("train", cls=Command, epilog=train.SOLVERS)(train.train)
+app.command("tag", cls=Command)(tag.tag)
+app.command("eval", cls=Command)(evaluate.evaluate)
+app.command("convert-tags", cls=Command)(convert_tags.convert_tags)
+app.command("inspect", cls=Command)(inspect.inspect)
+app.command("demo", cls=Command)(demo.demo)
 app.add_typer(graph.app, name="graph")
 app.add_typer(segment.app, name="segment")
 app.add_typer(refine.app, name="refine")
@@ -39,15 +40,17 @@ def _show_version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit.", metavar=""
+    ),
 ) -> None:
     pass
 
 
-# The base of usage errors: click's, or that of the copy inside newer versions of typer.
+# The base class of usage errors: click's own, or the copy of click inside newer versions of typer.
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
 def main() -> None:
-    """Runs the command line; errors become one line on stderr and exit code 2, Ctrl-C exit code 130."""
+    """Run the command line. Errors are one line on stderr and exit code 2; Ctrl-C is exit code 130."""
     run(lambda: app(standalone_mode=False), _ClickException)

@@ -1,4 +1,4 @@
-"""What options of several commands mean, and the groups that `--help` shows them in."""
+"""What options of several commands mean. Nothing here loads typer, so that `crfkit tag` starts quickly."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from crfkit.protocols import Penalty
     from crfkit.readers.columns import ColumnFile
 
-INPUT, MODEL, OPTIMISATION, OUTPUT = "Input", "Model", "Optimisation", "Output"  # groups of options
 STDIN = Path("-")
 
 
 def make_penalty(l1: float | None, l2: float | L2 | None) -> Penalty | None:
-    """Return the penalty of the strengths given, or None, which is the solver's default."""
+    """Return the penalty with these strengths; None, the solver's default, if neither is given."""
     from crfkit import penalties
 
     if isinstance(l2, (int, float)):
@@ -40,7 +39,7 @@ def scaled_penalty(
     c2: float | None = None,
     rho2: float | None = None,
 ) -> Penalty | None:
-    """Return the penalty from its strengths on the scales of crfkit, CRFsuite (c1, c2), Wapiti (rho1, rho2), CRF++ (C).
+    """Return the penalty from strengths on the scales of crfkit, CRFsuite (c1, c2), Wapiti (rho1, rho2) or CRF++ (C).
 
     >>> scaled_penalty(c1=0.1, c2=0.5)
     ElasticNet(l1=0.1, l2=1.0)
@@ -69,20 +68,20 @@ def scaled_penalty(
 
 
 def check_distinct(paths: dict[str, Path | None]) -> None:
-    """Refuses to read and write one file under two names."""
+    """Raise ParameterError if two arguments are the same file."""
     seen: dict[Path, str] = {}
     for name, path in paths.items():
         if path is None or path == STDIN:
             continue
         other = seen.setdefault(path.resolve(), name)
         if other != name:
-            raise ParameterError(f"{other} and {name} are the same file, {path}")
+            raise ParameterError(f"{other} and {name} are the same file, {path}; give different files")
 
 
 def column_files(
     paths: Sequence[Path], encoding: str = "utf-8", format: str = "auto", label_column: str | int | None = None
 ) -> list[ColumnFile]:
-    """Return the column files that a person named; - is standard input, which can be read only once."""
+    """Return the column files of these paths. - is standard input, which can be read only once."""
     from crfkit.cli.output import open_input
     from crfkit.readers import columns
 

@@ -1,33 +1,33 @@
-"""Where a command reads its input and writes its results."""
+"""Where a command reads its input and writes its results: files, standard input and output, CSV."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from crfkit.errors import DataError
 from crfkit.files import make_ordinary
 
 
 def open_input(path: Path) -> Path | BinaryIO:
-    """Return what to read: the file, or standard input for "-"."""
+    """Return the file to read, or standard input for "-"."""
     if path != Path("-"):
         return path
     if sys.stdin is None:
-        raise DataError("standard input is closed; name a file")
+        raise DataError("standard input is closed; give a file instead of -")
     return sys.stdin.buffer
 
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
-    """stdout, or a file that replaces what was there only when it is complete."""
+    """Open standard output, or a file that replaces an older one only when it is complete."""
     if path is None:
         if sys.stdout is None:
-            raise DataError("standard output is closed")
+            raise DataError("standard output is closed; give --output FILE")
         yield sys.stdout.buffer
         return
     if path.is_dir() or not path.name:
@@ -52,3 +52,19 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
     finally:
         if temporary and os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
+    """Return a table as CSV in UTF-8.
+
+    >>> csv_bytes(["a", "b"], [(1, "x,y")])
+    b'a,b\\n1,"x,y"\\n'
+    """
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8")

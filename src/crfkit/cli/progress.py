@@ -28,7 +28,7 @@ def plain_lines(iteration: Iteration) -> None:
 
 @contextmanager
 def live_line(max_iterations: int | None) -> Iterator[Callback]:
-    """A progress bar that ends early when training converges."""
+    """Show a progress bar, which ends early if training converges."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -58,7 +58,7 @@ def progress_callback(max_iterations: int | None, quiet: bool) -> Iterator[list[
 
 @contextmanager
 def strength_callback(quiet: bool) -> Iterator[list[Callback]]:
-    """Of a path of strengths: a live line, or a plain one as each strength begins."""
+    """Show the progress along a path of strengths: a live line, or a plain line when a strength begins."""
     if quiet or sys.stderr.isatty():
         with progress_callback(None, quiet) as callbacks:
             yield callbacks
@@ -74,12 +74,12 @@ def strength_callback(quiet: bool) -> Iterator[list[Callback]]:
 
 @contextmanager
 def json_log(path: Path | None) -> Iterator[list[Callback]]:
-    """A callback that writes each iteration as a JSON line; an old log is kept until there is the first."""
+    """Write each iteration as a line of JSON. An older log is kept until the first iteration."""
     if path is None:
         yield []
         return
     if path.is_dir() or not path.parent.is_dir():
-        raise DataError("cannot write the log: not a file in an existing folder", path)
+        raise DataError("cannot write the log; expected a file in an existing folder", path)
     with ExitStack() as stack:
         streams: list[TextIO] = []
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit.cli import image_options as given
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, MODEL, OUTPUT, Command, flag, option
 from crfkit.errors import CrfkitError, DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -16,55 +19,83 @@ if TYPE_CHECKING:
     from crfkit.models.refiner import RefinerModel
 
 FILES = (
-    "A probability map has the name of its image but for the ending, or NAME_probabilities, as --maps writes it: .npy "
-    "or .npz (height × width × classes, classes × height × width, or height × width for the second of two classes), or "
-    "a grey image (white is 1) for the second of two classes. Train on maps of images that the classifier has not seen "
-    "(cross-validation, validation set): on its own training images it is overconfident."
+    "A probability map has the name of its image up to the ending, or NAME_probabilities, as --maps writes it. It is a "
+    ".npy or .npz file (height × width × classes, classes × height × width, or height × width for the second of two "
+    "classes) or a grey image (white is 1) for the second of two classes. Train on maps of images that the classifier "
+    "was not trained on (cross-validation, validation set), because it is overconfident on its own training images."
 )
 MAPS = (".npy", ".npz")
 
-app = typer.Typer(help="Refinement of another model's probability maps with the image.", no_args_is_help=True)
+app = typer.Typer(
+    help="Refinement: smooth the probability maps of another model, guided by the image.", no_args_is_help=True
+)
 
 Maps = Annotated[Path, typer.Argument(metavar="PROBABILITIES", help="Folder of probability maps.")]
-Images = Annotated[Path, typer.Argument(metavar="IMAGES", help="Folder of images.")]
-Masks = Annotated[Path, typer.Argument(metavar="MASKS", help="Folder of masks.")]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
-Threads = Annotated[int | None, typer.Option("--threads", "-p", metavar="N", help="Default: all cores.")]
-Layout = Annotated[str, typer.Option("--layout", help="Axis of the classes: first, last or auto (by the image).")]
+Layout = Annotated[
+    str,
+    option(
+        INPUT,
+        "--layout",
+        metavar="NAME",
+        help="Axis of the classes in maps: first, last or auto, which compares the map with the image.",
+    ),
+]
 
 
-@app.command(epilog=FILES)
+@app.command(cls=Command, epilog=FILES)
 def train(
     probabilities: Maps,
-    images: Images,
-    masks: Masks,
-    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model (.crf).")],
+    images: given.Images,
+    masks: given.Masks,
+    model: shared.NewModel,
     block: Annotated[
-        int, typer.Option("--block", metavar="N", help="Side of a block in pixels; 1: a node per pixel.")
+        int, option(MODEL, "--block", metavar="N", help="Side of an image block in pixels. 1 is a node per pixel.")
     ] = 4,
     superpixels: Annotated[
-        int | None, typer.Option("--superpixels", metavar="N", help="About N superpixels per image in place of blocks.")
+        int | None,
+        option(MODEL, "--superpixels", metavar="N", help="Use about N superpixels per image instead of blocks."),
     ] = None,
-    neighbours: Annotated[int, typer.Option("--neighbours", help="4 or 8.")] = 4,
-    edges: Annotated[str, typer.Option("--edges", help="contrast, or none: the same everywhere.")] = "contrast",
+    neighbours: Annotated[
+        int, option(MODEL, "--neighbours", metavar="4|8", help="Number of neighbours of an image block.")
+    ] = 4,
+    edges: Annotated[
+        str,
+        option(
+            MODEL,
+            "--edges",
+            metavar="NAME",
+            help="Features of edges: contrast (neighbours of different colour are coupled less), or none.",
+        ),
+    ] = "contrast",
     edge_form: Annotated[
-        str, typer.Option("--edge-form", help="potts, or symmetric: a preference per pair of classes.")
+        str,
+        option(
+            MODEL,
+            "--edge-form",
+            metavar="NAME",
+            help="Weights of edges: potts (one for all pairs of equal classes) or symmetric (one per pair of classes).",
+        ),
     ] = "potts",
-    ignore: Annotated[
-        int | None, typer.Option("--ignore", metavar="VALUE", help="Mask value of pixels without a known class.")
-    ] = None,
+    ignore: given.Ignore = None,
     layout: Layout = "auto",
-    inference: Annotated[str, typer.Option("--inference", help="auto, junction, bp, trw or mean-field.")] = "auto",
+    inference: Annotated[
+        str, option(MODEL, "--inference", metavar="NAME", help="Inference engine: {engines}.")
+    ] = "auto",
     sweeps: Annotated[
-        int, typer.Option("--sweeps", metavar="N", help="Maximum sweeps of bp, trw and mean-field per training step.")
+        int,
+        option(
+            MODEL,
+            "--sweeps",
+            metavar="N",
+            help="Maximum number of message-passing sweeps (bp, trw, mean-field) per training step.",
+        ),
     ] = 30,
-    l2: Annotated[
-        float | None, typer.Option("--l2", metavar="S", help="Strength of the L2 penalty; default 1.")
-    ] = None,
-    threads: Threads = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print a line per iteration.")] = False,
+    l2: Annotated[float | None, option(MODEL, "--l2", metavar="S", help="L2 penalty S/2·‖w‖². Default: 1.")] = None,
+    threads: shared.Threads = None,
+    verbose: Annotated[bool, flag(OUTPUT, "--verbose", "-v", help="Print a line per iteration.")] = False,
 ) -> None:
     """Learn how to smooth probability maps from images and masks."""
+    from crfkit.cli.finishing import say_written
     from crfkit.cli.options import check_distinct, make_penalty
     from crfkit.estimators.refiner import Refiner
     from crfkit.modelfile import check_writable
@@ -79,7 +110,7 @@ def train(
         superpixels=superpixels,
         edge_features=None if edges == "none" else edges,
         edge_form=edge_form,
-        ignore=ignore,
+        ignore=given.parse_ignore(ignore),
         layout=layout,
         inference=inference,
         sweeps=sweeps,
@@ -101,20 +132,19 @@ def train(
         typer.echo(f"crfkit: warning: {warning.message}", err=True)
     refiner.save(model)
     _report(refiner, len(triples))
-    typer.echo(f"model written to {model}")
-    if interrupted:
-        raise typer.Exit(130)
+    say_written(model, interrupted)
 
 
 def _report(refiner: Refiner, n_images: int) -> None:
-    result = refiner.result_
+    from crfkit.cli.finishing import outcome
+
     typer.echo(f"{n_images} images")
     typer.echo(describe(refiner.model_))
-    typer.echo(f"{result.objective} = {result.value:.6f} after {result.iterations} iterations, {result.seconds:.2f} s")
+    typer.echo(outcome(refiner.result_))
 
 
 def describe(model: RefinerModel) -> str:
-    """What a model has learned, in lines."""
+    """Return lines that say what a model has learned."""
     nodes = model.nodes
     unit = (
         f"{nodes.superpixels} superpixels" if nodes.superpixels else f"blocks of {nodes.block_size}×{nodes.block_size}"
@@ -130,78 +160,68 @@ def describe(model: RefinerModel) -> str:
     )
 
 
-@app.command(epilog=FILES)
+@app.command(cls=Command, epilog=FILES)
 def apply(
-    model: Model,
+    model: shared.ModelFile,
     probabilities: Maps,
-    images: Images,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for NAME_mask.png.")],
+    images: given.Images,
+    output: Annotated[Path, option(OUTPUT, "--output", "-o", metavar="DIR", help="Folder for NAME_mask.png.")],
     maps: Annotated[
-        bool, typer.Option("--maps", help="Also write NAME_probabilities.npy (height × width × classes).")
+        bool, flag(OUTPUT, "--maps", help="Also write NAME_probabilities.npy (height × width × classes).")
     ] = False,
     layout: Layout = "auto",
-    threads: Threads = None,
+    threads: shared.Threads = None,
 ) -> None:
     """Refine the probability maps of a folder of images.
 
-    Images that cannot be read are named on stderr, the others are refined; the exit code is then 1.
+    Images that cannot be read are named on stderr and skipped; the exit code is then 1.
     """
-    import numpy as np
-
-    from crfkit.cli.segment_files import write_map, write_picture
+    from crfkit.cli import segment_files
     from crfkit.estimators.refiner import Refiner
 
     refiner = Refiner.load(model, threads).set_params(layout=layout)
-    classes = refiner.classes_
-    if classes.dtype.kind not in "iu" or classes.min() < 0 or classes.max() > 65535:
-        raise ParameterError("classes must be integers from 0 to 65535 to be written as a picture")
+    segment_files.check_classes(refiner.classes_)
     pairs = _triples(probabilities, images)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot be made: {error.strerror or error}", output) from None
+    segment_files.make_folder(output)
     failed = 0
-    for given, path in pairs:
+    for probability_map, path in pairs:
         try:
-            ((mask, p),) = refiner.refine([given], [path])
+            ((mask, p),) = refiner.refine([probability_map], [path])
         except CrfkitError as error:
             failed += 1
-            typer.echo(f"crfkit: error: {error if str(path) in str(error) else f'{path}: {error}'}", err=True)
+            typer.echo(f"crfkit: error: {segment_files.in_file(error, path)}", err=True)
             continue
-        write_picture(output / f"{path.stem}_mask.png", mask.astype(np.uint8 if classes.max() <= 255 else np.uint16))
+        segment_files.write_mask(output, path.stem, mask, refiner.classes_)
         if maps:
-            write_map(output, path.stem, p)
+            segment_files.write_map(output, path.stem, p)
     typer.echo(f"{len(pairs) - failed} images refined into {output}")
-    if failed:
-        typer.echo(f"crfkit: error: {failed} of {len(pairs)} images could not be refined", err=True)
-        raise typer.Exit(1)
+    segment_files.exit_if_failed(failed, len(pairs), "refined")
 
 
-@app.command("eval", epilog=FILES)
+@app.command("eval", cls=Command, epilog=FILES)
 def evaluate(
-    model: Model,
+    model: shared.ModelFile,
     probabilities: Maps,
-    images: Images,
-    masks: Masks,
-    ignore: Annotated[
-        int | None, typer.Option("--ignore", metavar="VALUE", help="Mask value of pixels without a known class.")
-    ] = None,
+    images: given.Images,
+    masks: given.Masks,
+    ignore: given.Ignore = None,
     layout: Layout = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    threads: Threads = None,
+    as_json: shared.Json = False,
+    threads: shared.Threads = None,
 ) -> None:
-    """Compare the maps as given, and refined, with masks: the share of wrong pixels of each image."""
+    """Compare the given and the refined maps with masks: the share of wrong pixels of each image."""
     import numpy as np
 
     from crfkit.encoders.probability_maps import read_probabilities, read_truth
     from crfkit.estimators.refiner import Refiner
 
-    refiner = Refiner.load(model, threads).set_params(layout=layout, ignore=ignore)
+    ignored = given.parse_ignore(ignore)
+    refiner = Refiner.load(model, threads).set_params(layout=layout, ignore=ignored)
     rows: list[tuple[str, float, float, int]] = []
-    for given, path, mask_path in _triples(probabilities, images, masks):
-        ((found, _),) = refiner.refine([given], [path])
-        values, known = read_truth(mask_path, found.shape, str(mask_path), ignore, len(refiner.classes_) > 2)
-        p = read_probabilities(given, found.shape, str(given), layout)
+    for probability_map, path, mask_path in _triples(probabilities, images, masks):
+        ((found, _),) = refiner.refine([probability_map], [path])
+        values, known = read_truth(mask_path, found.shape, str(mask_path), ignored, len(refiner.classes_) > 2)
+        p = read_probabilities(probability_map, found.shape, str(probability_map), layout)
         before = refiner.classes_[p.argmax(axis=-1)]
         wrong = [float(np.mean((guess != values)[known])) if known.any() else 0.0 for guess in (before, found)]
         rows.append((path.name, *wrong, int(known.sum())))  # type: ignore[arg-type]
@@ -219,7 +239,7 @@ def evaluate(
 
 
 def _triples(probabilities: Path, images: Path, masks: Path | None = None) -> list[tuple[Path, ...]]:
-    """(map, image[, mask]) by name; every image has them."""
+    """Return (map, image[, mask]) for every image, matched by name; raise DataError if one is missing."""
     from crfkit.cli.segment_files import MAP
     from crfkit.readers.images import SUFFIXES, list_images
 

@@ -14,10 +14,10 @@ from crfkit.errors import CrfkitError
 
 
 def run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()] = ()) -> NoReturn:
-    """Runs a command; errors become one line on stderr and exit code 2, Ctrl-C exit code 130."""
+    """Run a command. Errors are one line on stderr and exit code 2; Ctrl-C is exit code 130."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a console that cannot show a character shows a question mark
+            stream.reconfigure(errors="replace")  # a question mark for what the console cannot show
     code: Any = None
     try:
         with _plain_warnings():
@@ -33,10 +33,13 @@ def run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()] = (
     except CrfkitError as error:
         _fail(str(error))
     except MemoryError:
-        _fail("out of memory; use fewer attributes (train: --min-frequency) or fewer rows, edges and features (graph)")
+        _fail(
+            "out of memory; use fewer attributes (train: raise --min-frequency) or fewer rows, edges and features "
+            "(graph)"
+        )
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:  # the reader of our output has gone, as in `crfkit tag … | head`
+    except BrokenPipeError:  # the program that reads the output has ended, as in `crfkit tag … | head`
         _discard_output()
         code = 1
     except OSError as error:
@@ -49,7 +52,7 @@ def run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()] = (
 
 @contextlib.contextmanager
 def _plain_warnings() -> Any:
-    """Shows a warning as one line, without the place in the source that it came from."""
+    """Show warnings as one line each, without the line of source code that raised them."""
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
         if sys.stderr is not None:
@@ -69,6 +72,6 @@ def _fail(message: str) -> NoReturn:
 
 
 def _discard_output() -> None:
-    """Keeps the flush at exit from failing once more."""
+    """Redirect standard output to nowhere, so that the flush at exit does not fail again."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

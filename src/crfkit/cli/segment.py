@@ -1,4 +1,4 @@
-"""`crfkit segment train | apply | eval`: figure and ground in images."""
+"""`crfkit segment train | apply | eval`: segmentation of images into classes of pixels."""
 
 from __future__ import annotations
 
@@ -9,65 +9,52 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.segment_options import (
-    FILES,
-    OUTPUT,
-    Cache,
-    Ignore,
-    ImagePattern,
-    Images,
-    MaskColours,
-    MaskPattern,
-    Masks,
-    Model,
-    Quiet,
-    SkipBad,
-    Threads,
-    parse_ignore,
-)
+from crfkit.cli import image_options as given
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import OUTPUT, Command, flag, option
 from crfkit.cli.segment_train import train
-from crfkit.errors import CrfkitError, DataError
+from crfkit.errors import CrfkitError
 
 if TYPE_CHECKING:
     from crfkit.models.segmenter import SegmenterModel
 
 app = typer.Typer(help="Segmentation of images: learn from masks, apply, evaluate.", no_args_is_help=True)
-app.command("train", epilog=FILES)(train)
+app.command("train", cls=Command, epilog=given.FILES)(train)
 
 
-@app.command(epilog=FILES)
+@app.command(cls=Command, epilog=given.FILES)
 def apply(
-    model: Model,
-    images: Images,
+    model: shared.ModelFile,
+    images: given.Images,
     output: Annotated[
         Path,
-        typer.Option(
+        option(
+            OUTPUT,
             "--output",
             "-o",
             metavar="DIR",
-            help="Folder for NAME_mask, _overlay, _probability.png.",
-            rich_help_panel=OUTPUT,
+            help="Folder for NAME_mask.png, NAME_overlay.png and NAME_probability.png.",
         ),
     ],
     maps: Annotated[
         bool,
-        typer.Option(
+        flag(
+            OUTPUT,
             "--maps",
-            help="Also write NAME_probabilities.npy (height × width × classes), which crfkit refine reads.",
-            rich_help_panel=OUTPUT,
+            help="Also write NAME_probabilities.npy (height × width × classes), which `crfkit refine` reads.",
         ),
     ] = False,
-    image_pattern: ImagePattern = None,
-    cache: Cache = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
+    image_pattern: given.ImagePattern = None,
+    cache: given.Cache = None,
+    threads: shared.Threads = None,
+    quiet: shared.Quiet = False,
 ) -> None:
-    """Segment the images of a folder: a mask, an overlay and a picture of probabilities of each.
+    """Segment the images of a folder: write a mask, an overlay and a picture of the probabilities for each.
 
-    The picture shows the probability of the second of two classes, or of the label found where there are more; --maps
-    writes those of all classes.
+    The picture shows the probability of the second class if there are two classes, else that of the predicted class.
+    --maps writes the probabilities of all classes.
 
-    Images that cannot be read are named on stderr, the others are segmented; the exit code is then 1.
+    Images that cannot be read are named on stderr and skipped; the exit code is then 1.
     """
     from crfkit.cli import segment_files
     from crfkit.cli.options import check_distinct
@@ -77,13 +64,10 @@ def apply(
     trained = _load(model, threads)
     check_distinct({"MODEL": model, "IMAGES": images, "--output": output, "--cache": cache})
     found = list_images(images, image_pattern)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"cannot be made: {error.strerror or error}", output) from None
+    segment_files.make_folder(output)
 
     def one(stem: str) -> str | None:
-        """What went wrong."""
+        """Segment an image; return what went wrong, or None."""
         path = found[stem]
         try:
             image = read_image(path)
@@ -93,7 +77,7 @@ def apply(
                 assert segmentation.probabilities is not None
                 segment_files.write_map(output, stem, segmentation.probabilities)
         except CrfkitError as error:
-            return str(error) if str(path) in str(error) else f"{path}: {error}"
+            return segment_files.in_file(error, path)
         except MemoryError:
             return f"{path}: out of memory"
         return None
@@ -110,31 +94,30 @@ def apply(
     if not quiet:
         done = len(found) - failed
         typer.echo(f"{done} images segmented into {output}, {done / seconds:.1f} per second")
-    if failed:
-        typer.echo(f"crfkit: error: {failed} of {len(found)} images could not be segmented", err=True)
-        raise typer.Exit(1)
+    segment_files.exit_if_failed(failed, len(found), "segmented")
 
 
-@app.command("eval", epilog=FILES)
+@app.command("eval", cls=Command, epilog=given.FILES)
 def evaluate(
-    model: Model,
-    images: Images,
-    masks: Masks,
-    image_pattern: ImagePattern = None,
-    mask_pattern: MaskPattern = None,
-    ignore: Ignore = None,
-    mask_colours: MaskColours = None,
-    skip_bad: SkipBad = False,
-    cache: Cache = None,
-    threads: Threads = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False,
+    model: shared.ModelFile,
+    images: given.Images,
+    masks: given.Masks,
+    image_pattern: given.ImagePattern = None,
+    mask_pattern: given.MaskPattern = None,
+    ignore: given.Ignore = None,
+    mask_colours: given.MaskColours = None,
+    skip_bad: given.SkipBad = False,
+    cache: given.Cache = None,
+    threads: shared.Threads = None,
+    as_json: shared.Json = False,
 ) -> None:
-    """Segment images and compare with their masks: wrong pixels, and intersection over union of each class.
+    """Segment images and compare them with their masks: error of pixels, and intersection over union of each class.
 
-    Pixels whose class is not known (--ignore; by default as in training) are not counted.
+    Pixels of unknown class are not counted; --ignore names their values (by default those of training).
     """
     import numpy as np
 
+    from crfkit.cli.finishing import note
     from crfkit.encoders.image_pairs import Pairs, confusion
     from crfkit.readers.image_folders import pair_folders, raise_all
     from crfkit.readers.images import MaskRules
@@ -143,7 +126,7 @@ def evaluate(
     classes, rules = trained.classes, trained.masks
     if ignore is not None or mask_colours is not None:
         colours = mask_colours if mask_colours is not None else rules.colour_map
-        rules = MaskRules(rules.multiclass, rules.ignore if ignore is None else parse_ignore(ignore), colours)
+        rules = MaskRules(rules.multiclass, rules.ignore if ignore is None else given.parse_ignore(ignore), colours)
     counts = np.zeros((len(classes),) * 2, dtype=np.int64)  # [true, found]
     rows: list[tuple[str, float | None]] = []
     problems: list[str] = []
@@ -151,7 +134,7 @@ def evaluate(
     for path, mask_path in pair_folders(images, masks, image_pattern, mask_pattern, problems):
         pair = Pairs.attempt(path, mask_path, rules, classes, problems)
         if pair is None or (problems and not skip_bad):
-            continue  # what is wrong with the others is still to be named
+            continue  # all problems are reported together
         notes += pair.notes
         found = trained.segment(pair.images[0], probabilities=False, cache=cache).mask
         table = confusion(found, pair.masks[0], classes)
@@ -159,8 +142,8 @@ def evaluate(
         rows.append((path.name, 1 - float(table.trace() / table.sum()) if table.any() else None))
     if not skip_bad:
         raise_all(problems)
-    for note in [f"left out: {problem}" for problem in problems] + notes:
-        typer.echo(f"crfkit: note: {note}", err=True)
+    for remark in [f"skipped {problem}" for problem in problems] + notes:
+        note(remark)
     if not counts.any():
         raise_all([*problems, "no pixel of the masks has a known class"])
     right = counts.diagonal()
@@ -182,7 +165,7 @@ def evaluate(
 
 
 def _load(path: Path, threads: int | None) -> SegmenterModel:
-    """The model; every image has one thread."""
+    """Load the model, with one thread per image."""
     from dataclasses import replace
 
     from crfkit.models.segmenter import SegmenterModel

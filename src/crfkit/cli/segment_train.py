@@ -7,30 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crfkit.cli import segment_options as given
-from crfkit.cli.segment_options import INPUT, MODEL, OPTIMISATION, OUTPUT
+from crfkit.cli import image_options as given
+from crfkit.cli import segment_options as meaning
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option
 
 if TYPE_CHECKING:
     from crfkit.estimators.segmenter import ImageSegmenter
     from crfkit.readers.images import MaskRules
 
 ONE_PENALTY = (
-    "the pseudo-likelihood with one penalty for all weights mostly smooths too much: leave out --l1 and --l2 to have "
-    "the penalty of edges chosen on held-out images, or give --edge-l2"
+    "the pseudo-likelihood with one penalty for all weights usually smooths too much; leave out --l1 and --l2 to "
+    "choose the penalty of edges on held-out images, or give --edge-l2"
 )
 
 
 def train(
     images: given.Images,
     masks: given.Masks,
-    model: Annotated[
-        Path, typer.Option("--model", "-m", help="Where to write the model (.crf).", rich_help_panel=OUTPUT)
-    ],
+    model: shared.NewModel,
     size: Annotated[
         str | None,
-        typer.Option(
-            "--size", metavar="HxW", help="Resize images to this height and width first.", rich_help_panel=INPUT
-        ),
+        option(INPUT, "--size", metavar="HxW", help="Resize images to this height and width first, e.g. 80x100."),
     ] = None,
     image_pattern: given.ImagePattern = None,
     mask_pattern: given.MaskPattern = None,
@@ -38,172 +36,137 @@ def train(
     mask_colours: given.MaskColours = None,
     skip_bad: given.SkipBad = False,
     cache: given.Cache = None,
-    block: Annotated[
-        int, typer.Option("--block", metavar="N", help="Side of a block in pixels.", rich_help_panel=MODEL)
-    ] = 2,
+    block: Annotated[int, option(MODEL, "--block", metavar="N", help="Side of an image block in pixels.")] = 2,
     features: Annotated[
-        str, typer.Option("--features", metavar="NAMES", help="sift, c1 or both.", rich_help_panel=MODEL)
+        str, option(MODEL, "--features", metavar="NAMES", help="Features of image blocks: sift, c1 or sift,c1.")
     ] = "sift,c1",
-    colour: Annotated[
-        bool, typer.Option("--colour", help="Add the mean colour of blocks.", rich_help_panel=MODEL)
-    ] = False,
+    colour: Annotated[bool, flag(MODEL, "--colour", help="Add the mean colour of each image block.")] = False,
     sift_cell: Annotated[
         int,
-        typer.Option(
+        option(
+            MODEL,
             "--sift-cell",
             metavar="N",
-            help="Side of a SIFT cell in pixels; a patch is four cells wide.",
-            rich_help_panel=MODEL,
+            help="Side of a SIFT cell in pixels. A SIFT patch is four cells wide.",
         ),
     ] = 4,
-    position: Annotated[
-        bool, typer.Option("--position", help="Add row and column of blocks.", rich_help_panel=MODEL)
-    ] = False,
+    position: Annotated[bool, flag(MODEL, "--position", help="Add the row and column of each image block.")] = False,
     multi_class: Annotated[
         bool,
-        typer.Option(
-            "--multi-class", help="Masks may have more than two values, one per class.", rich_help_panel=INPUT
-        ),
+        flag(INPUT, "--multi-class", help="Allow masks with more than two values, one per class."),
     ] = False,
     upsample: Annotated[
         str,
-        typer.Option(
+        option(
+            MODEL,
             "--upsample",
             metavar="NAME",
-            help="From blocks to pixels: bilinear, or nearest, which shows the blocks.",
-            rich_help_panel=MODEL,
+            help="How to get from image blocks to pixels: bilinear, or nearest, which shows the blocks.",
         ),
     ] = "bilinear",
-    loss: Annotated[
-        str, typer.Option("--loss", help="likelihood, or pl: pseudo-likelihood.", rich_help_panel=MODEL)
-    ] = "likelihood",
+    loss: Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {graph losses}.")] = "likelihood",
     inference: Annotated[
         str,
-        typer.Option(
+        option(
+            MODEL,
             "--inference",
             metavar="NAME",
-            help="auto, junction, bp, trw, mean-field, gibbs; or pl, as --loss.",
-            rich_help_panel=MODEL,
+            help="Inference engine: {engines}. pl is the same as --loss pl.",
         ),
     ] = "auto",
     sweeps: Annotated[
         int,
-        typer.Option(
+        option(
+            MODEL,
             "--sweeps",
             metavar="N",
-            help="Maximum number of sweeps of bp, trw and mean-field at a step of training.",
-            rich_help_panel=MODEL,
+            help="Maximum number of message-passing sweeps (bp, trw, mean-field) per training step.",
         ),
     ] = 50,
     l2: Annotated[
         float | None,
-        typer.Option(
+        option(
+            MODEL,
             "--l2",
             metavar="S",
-            help="Penalty S/2·‖w‖² of all weights. Default 1; for pl, see --edge-l2.",
-            rich_help_panel=OPTIMISATION,
+            help="L2 penalty S/2·‖w‖² of all weights. Default: 1; see --edge-l2 for the pseudo-likelihood.",
         ),
     ] = None,
-    l1: Annotated[
-        float | None,
-        typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: selects features.", rich_help_panel=OPTIMISATION),
-    ] = None,
+    l1: shared.L1Strength = None,
     edge_l2: Annotated[
         float | None,
-        typer.Option(
+        option(
+            MODEL,
             "--edge-l2",
             metavar="S",
-            help="Penalty S/2·‖w‖² of the weights between neighbours, in place of --l1 and --l2. Default: as those; "
-            "for pl without them, chosen on held-out images.",
-            rich_help_panel=OPTIMISATION,
+            help="L2 penalty of the weights between neighbours, which replaces --l1 and --l2 for these weights. With "
+            "the pseudo-likelihood and no penalty given, it is chosen on held-out images.",
         ),
     ] = None,
     strengths: Annotated[
         str | None,
-        typer.Option(
+        option(
+            OPTIMISATION,
             "--strengths",
             metavar="S,S,…",
-            help="Strengths of L1 to choose from by the error on held-out images.",
-            rich_help_panel=OPTIMISATION,
+            help="Strengths of the L1 penalty to try. The one with the smallest error on held-out images is chosen.",
         ),
     ] = None,
     validation: Annotated[
         float,
-        typer.Option(
+        option(
+            OPTIMISATION,
             "--validation",
             metavar="SHARE",
-            help="Share of the images that is held out where strengths are chosen.",
-            rich_help_panel=OPTIMISATION,
+            help="Share of the images to hold out for choosing a strength.",
         ),
     ] = 0.2,
-    solver: Annotated[
-        str,
-        typer.Option("--solver", "-a", metavar="NAME", help="As for `crfkit train`.", rich_help_panel=OPTIMISATION),
-    ] = "auto",
+    solver: shared.Solver = "auto",
     mu: Annotated[
         float | None,
-        typer.Option(
+        option(
+            OPTIMISATION,
             "--mu",
             metavar="MU",
-            help="Width of the smoothing, for solvers that smooth L1.",
-            rich_help_panel=OPTIMISATION,
+            help="Width of the smoothing of the L1 penalty, for solvers that smooth it.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.", rich_help_panel=OPTIMISATION)] = 0,
-    threads: given.Threads = None,
-    max_iterations: Annotated[
-        int | None,
-        typer.Option(
-            "--max-iterations", "-i", metavar="N", help="Stop after N iterations.", rich_help_panel=OPTIMISATION
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float,
-        typer.Option(
-            "--tolerance",
-            "-e",
-            metavar="E",
-            help="Stop when ten iterations decrease the objective by less, relatively.",
-            rich_help_panel=OPTIMISATION,
-        ),
-    ] = 1e-5,
+    seed: shared.Seed = 0,
+    threads: shared.Threads = None,
+    max_iterations: shared.MaxIterations = None,
+    tolerance: shared.Tolerance = 1e-5,
     time_limit: Annotated[
         float | None,
-        typer.Option(
+        option(
+            OPTIMISATION,
             "--time-limit",
             metavar="SECONDS",
-            help="Stop after so many seconds, features included, and write the model so far.",
-            rich_help_panel=OPTIMISATION,
+            help="Stop after this time, including the computation of features, and write the model so far.",
         ),
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            OPTIMISATION,
             "--resume",
             metavar="FILE",
-            help="Begin from a checkpoint, or a model, of the same features and classes.",
-            rich_help_panel=OPTIMISATION,
+            help="Start from a checkpoint or a model with the same features and classes.",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoint", metavar="FILE", help="Write the model so far to this file.", rich_help_panel=OUTPUT
-        ),
+        option(OUTPUT, "--checkpoint", metavar="FILE", help="Write the model so far to this file from time to time."),
     ] = None,
     checkpoint_every: Annotated[
         float,
-        typer.Option("--checkpoint-every", metavar="SECONDS", help="Time between checkpoints.", rich_help_panel=OUTPUT),
+        option(OUTPUT, "--checkpoint-every", metavar="SECONDS", help="Time between checkpoints, in seconds."),
     ] = 60.0,
-    log: Annotated[
-        Path | None,
-        typer.Option("--log", metavar="FILE.jsonl", help="Write each iteration here.", rich_help_panel=OUTPUT),
-    ] = None,
-    quiet: given.Quiet = False,
+    log: shared.Log = None,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Train a segmenter from images and masks.
 
-    Ctrl-C and SIGTERM stop early and still write the model; the exit codes are 130 and 143.
+    Ctrl-C and SIGTERM stop early and still write the model; the exit codes are then 130 and 143.
     """
     import warnings
 
@@ -211,29 +174,32 @@ def train(
 
     from crfkit import modelfile
     from crfkit.cli import segment_files
+    from crfkit.cli.finishing import exit_without_model, note, say_written
     from crfkit.cli.options import check_distinct
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.estimators.segmenter import ImageSegmenter
+    from crfkit.names import full_name
 
-    if inference == "pl":
-        inference, loss = "auto", "pl"
+    loss = full_name(loss)
+    if full_name(inference) == "pseudo-likelihood":
+        inference, loss = "auto", "pseudo-likelihood"
     segmenter = ImageSegmenter(
         block_size=block,
         features=tuple(name.strip() for name in features.split(",") if name.strip()),
         colour=colour,
         position=position,
         sift_cell=sift_cell,
-        size=given.parse_size(size),
+        size=meaning.parse_size(size),
         multiclass=multi_class,
         ignore=given.parse_ignore(ignore),
         mask_colours=mask_colours,
         upsample=upsample,
         inference=inference,
         sweeps=sweeps,
-        loss=given.LOSSES.get(loss, loss),
-        penalty=given.make_penalty(l1, l2, edge_l2),
-        solver=given.make_solver(solver, mu, tolerance, max_iterations, seed),
-        strengths=given.parse_strengths(strengths),
+        loss=loss,
+        penalty=meaning.make_penalty(l1, l2, edge_l2),
+        solver=meaning.make_solver(solver, mu, tolerance, max_iterations, seed),
+        strengths=meaning.parse_strengths(strengths),
         validation_fraction=validation,
         cache=cache,
         tolerance=tolerance,
@@ -251,7 +217,7 @@ def train(
             modelfile.check_writable(path)
     pairs = _pair(images, masks, image_pattern, mask_pattern, skip_bad, segmenter._rules())
     if segmenter.loss == "pseudo-likelihood" and edge_l2 is None and segmenter.penalty is not None:
-        typer.echo(f"crfkit: note: {ONE_PENALTY}", err=True)
+        note(ONE_PENALTY)
     interrupted = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
@@ -277,25 +243,23 @@ def train(
                 interrupted = True
     code = 143 if terminated else 130
     if interrupted and not (hasattr(segmenter, "model_") and segmenter.result_.iterations):
-        typer.echo("interrupted before the first iteration; no model was written", err=True)
-        raise typer.Exit(code)
+        exit_without_model(code=code)
     segmenter.save(model)
     concerns = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     for w in caught:
         if w.category is UserWarning:
-            typer.echo(f"crfkit: note: {w.message}", err=True)
+            note(str(w.message))
     _report(segmenter, concerns)
-    typer.echo(f"model written to {model}")
-    if interrupted:
-        if terminated:
-            typer.echo("crfkit: terminated; the model so far was written", err=True)
-        raise typer.Exit(code)
+    if terminated:
+        typer.echo("crfkit: terminated; the model so far was written", err=True)
+    say_written(model, interrupted, code)
 
 
 def _pair(
     images: Path, masks: Path, image_pattern: str | None, mask_pattern: str | None, skip_bad: bool, rules: MaskRules
 ) -> list[tuple[Path, Path]]:
-    """Return the pairs of two folders; all files that cannot be used are in one error."""
+    """Return the pairs of images and masks; raise one error that lists all files that cannot be used."""
+    from crfkit.cli.finishing import note
     from crfkit.encoders.image_pairs import Pairs
     from crfkit.errors import DataError
     from crfkit.readers.image_folders import pair_folders, raise_all
@@ -313,11 +277,14 @@ def _pair(
     if not pairs:
         raise_all([*unpaired, "no image has a mask"])
     for problem in unpaired:
-        typer.echo(f"crfkit: note: left out: {problem}", err=True)
+        note(f"skipped {problem}")
     return pairs
 
 
 def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
+    """Print the strengths that were tried, the sizes of the model and how training ended."""
+    from crfkit.cli.finishing import outcome
+
     model, result = segmenter.model_, segmenter.result_
     names, selected = model.features.names, segmenter.selected_features_
     kind = "strength" if segmenter.strengths is not None else "L2 of edges per block"
@@ -327,8 +294,8 @@ def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
         )
     typer.echo(
         f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, {len(names)} features; "
-        f"of nodes {len(selected['unary'])} are used, of edges {len(selected['pairwise'])}"
+        f"nodes use {len(selected['unary'])} of them, edges {len(selected['pairwise'])}"
     )
-    typer.echo(f"{result.objective} = {result.value:.6f} after {result.iterations} iterations, {result.seconds:.2f} s")
+    typer.echo(outcome(result))
     for line in dict.fromkeys(concerns or [str(result.status)]):
         typer.echo(line)

@@ -1,4 +1,4 @@
-"""`crfkit tag`. An option that is added here is added to `quick`, too; a test compares them."""
+"""`crfkit tag`. An option that is added here is also added to `quick`; a test compares them."""
 
 from __future__ import annotations
 
@@ -7,62 +7,44 @@ from typing import Annotated
 
 import typer
 
-from crfkit.cli.options import INPUT, OPTIMISATION, OUTPUT
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, OUTPUT, flag, option
 from crfkit.cli.tagging import tag_files
 
 
 def tag(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: shared.ModelFile,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Column files; - is stdin, the default."),
+        typer.Argument(metavar="[FILE]...", help="Column files. - is standard input (stdin), which is the default."),
     ] = None,
     encoding: Annotated[
         str,
-        typer.Option(
+        option(
+            INPUT,
             "--encoding",
             metavar="NAME",
-            help="Encoding of the files: latin-1, utf-16, … The output is UTF-8.",
-            rich_help_panel=INPUT,
+            help="Encoding of the input files, e.g. latin-1 or utf-16. The output is always UTF-8.",
         ),
     ] = "utf-8",
-    format: Annotated[
-        str,
-        typer.Option("--format", metavar="NAME", help="columns, conllu or auto: see train.", rich_help_panel=INPUT),
-    ] = "auto",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write here instead of stdout.", rich_help_panel=OUTPUT),
-    ] = None,
+    format: shared.Format = "auto",
+    output: shared.OutputFile = None,
     labels_only: Annotated[
         bool,
-        typer.Option(
+        flag(
+            OUTPUT,
             "--labels-only",
-            help="Write the labels alone, one per line, a blank line after each sequence.",
-            rich_help_panel=OUTPUT,
+            help="Write only the labels, one per line, with a blank line after each sequence.",
         ),
     ] = False,
-    marginals: Annotated[
-        bool,
-        typer.Option("--marginals", help="Add the probability of the predicted label.", rich_help_panel=OUTPUT),
-    ] = False,
+    marginals: Annotated[bool, flag(OUTPUT, "--marginals", help="Add the probability of the predicted label.")] = False,
     all_marginals: Annotated[
-        bool,
-        typer.Option("--all-marginals", help="Add the probabilities of all labels.", rich_help_panel=OUTPUT),
+        bool, flag(OUTPUT, "--all-marginals", help="Add the probabilities of all labels.")
     ] = False,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            "-p",
-            metavar="N",
-            help="Number of threads. Default: all cores.",
-            rich_help_panel=OPTIMISATION,
-        ),
-    ] = None,
+    threads: shared.Threads = None,
 ) -> None:
-    """Tag column files: every line comes back with the predicted label as a further column.
+    """Tag column files: write every line with the predicted label added as the last column.
 
-    In CoNLL-U files the label is written into the column that the model was trained on; comments and ranges stay.
+    In CoNLL-U files the label replaces the column that the model was trained on; comments and ranges are kept.
     """
     tag_files(model, files or [], output, marginals, all_marginals, labels_only, encoding, format, threads)

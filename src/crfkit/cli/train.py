@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crfkit.cli.options import INPUT, MODEL, OPTIMISATION, OUTPUT
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -15,210 +16,160 @@ if TYPE_CHECKING:
     from crfkit.readers.columns import ColumnFile
     from crfkit.training.chain import Dev
 
+PATIENCE = 10  # of --dev, in iterations
+
+SOLVERS = """
+Solvers for L1 and L2 penalties, with --l2 1 by default: {solvers with l2}.
+
+Solvers that select attributes as they are needed, with --l1 1 by default: {solvers with l1}.
+
+Online solvers that learn from mistakes and take no penalty: {solvers without penalty}.
+"""
+
 
 def train(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="TRAIN...", help="Column files (also .gz); the last column is the label. - is standard input."
+            metavar="TRAIN...",
+            help="Column files, also .gz. The last column is the label. - is standard input.",
         ),
     ],
-    template: Annotated[
-        Path, typer.Option("--template", "-t", metavar="FILE", help="CRF++ feature template.", rich_help_panel=INPUT)
-    ],
-    model: Annotated[
-        Path, typer.Option("--model", "-m", metavar="FILE", help="Where to write the model.", rich_help_panel=OUTPUT)
-    ],
-    encoding: Annotated[
-        str,
-        typer.Option(
-            "--encoding", metavar="NAME", help="Encoding of the column files: latin-1, utf-16, …", rich_help_panel=INPUT
-        ),
-    ] = "utf-8",
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="columns, conllu (comments, ranges such as 1-2 and empty nodes such as 8.1 are no tokens) or auto: "
-            "conllu if the file is named so or its first token line has CoNLL-U's ten columns.",
-            rich_help_panel=INPUT,
-        ),
-    ] = "auto",
+    template: Annotated[Path, option(INPUT, "--template", "-t", metavar="FILE", help="CRF++ feature template.")],
+    model: shared.NewModel,
+    encoding: shared.Encoding = "utf-8",
+    format: shared.Format = "auto",
     label_column: Annotated[
         str | None,
-        typer.Option(
+        option(
+            INPUT,
             "--label-column",
             metavar="NAME|N",
-            help="The label's column in CoNLL-U files: upos (the default), xpos, feats, deprel … or a number from 0.",
-            rich_help_panel=INPUT,
+            help="Column of the label in CoNLL-U files: a name such as upos, xpos, feats or deprel, or a number from "
+            "0. Default: upos.",
         ),
     ] = None,
     dev: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            INPUT,
             "--dev",
             metavar="FILE",
-            help="Column file: stop when its score no longer improves, and keep the best weights.",
-            rich_help_panel=INPUT,
+            help="Column file for early stopping: stop when its score no longer improves, and keep the best weights.",
         ),
     ] = None,
     min_frequency: Annotated[
         int,
-        typer.Option(
-            "--min-frequency",
-            "-f",
-            metavar="N",
-            help="Drop attributes that occur less than N times.",
-            rich_help_panel=INPUT,
-        ),
+        option(INPUT, "--min-frequency", "-f", metavar="N", help="Drop attributes that occur fewer than N times."),
     ] = 1,
     order: Annotated[
         int,
-        typer.Option("--order", metavar="1|2", help="2: weights on label triples, too.", rich_help_panel=MODEL),
+        option(
+            MODEL, "--order", metavar="1|2", help="Order of the chain. With 2, triples of labels have weights as well."
+        ),
     ] = 1,
     constraints: Annotated[
         str | None,
-        typer.Option(
+        option(
+            MODEL,
             "--constraints",
             metavar="SCHEME",
-            help="Forbid transitions that break a tagging scheme: iob1, iob2, ioe1, ioe2, iobes or bilou; or observed: "
-            "those that do not occur in TRAIN.",
-            rich_help_panel=MODEL,
+            help="Forbid transitions that break a tagging scheme: {constraints}. observed forbids transitions that do "
+            "not occur in TRAIN.",
         ),
     ] = None,
     all_states: Annotated[
         bool,
-        typer.Option(
+        flag(
+            MODEL,
             "--all-states/--observed-states",
-            help="Weights for all (attribute, label) and (label, label) pairs, as CRF++ has, or for those that occur "
-            "in the training files, as CRFsuite has: about as accurate, several times faster and smaller.",
-            rich_help_panel=MODEL,
+            help="Which (attribute, label) and (label, label) pairs have weights: all pairs, as in CRF++, or only "
+            "those that occur in the training files, as in CRFsuite. The latter is about as accurate and several "
+            "times faster and smaller.",
         ),
     ] = False,
-    loss: Annotated[
-        str, typer.Option("--loss", metavar="NAME", help="likelihood, softmax-margin or hinge.", rich_help_panel=MODEL)
-    ] = "likelihood",
+    loss: Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {chain losses}.")] = "likelihood",
     l2: Annotated[
         float | None,
-        typer.Option(
+        option(
+            MODEL,
             "--l2",
             metavar="S",
-            help="Penalty S/2·‖w‖². Default 1, but --l1 1 for solvers that select attributes, and no penalty for those "
-            "that take none (see below).",
-            rich_help_panel=MODEL,
+            help="L2 penalty S/2·‖w‖². Default: 1; solvers that select attributes use --l1 1 instead, and solvers "
+            "that learn from mistakes use no penalty.",
         ),
     ] = None,
-    l1: Annotated[
-        float | None,
-        typer.Option("--l1", metavar="S", help="Penalty S·‖w‖₁: most weights become zero.", rich_help_panel=MODEL),
-    ] = None,
+    l1: shared.L1Strength = None,
     C: Annotated[
-        float | None, typer.Option("--C", metavar="C", help="CRF++'s penalty ‖w‖²/(2C).", rich_help_panel=MODEL)
+        float | None, option(MODEL, "--C", metavar="C", help="L2 penalty on the scale of CRF++: ‖w‖²/(2C).")
     ] = None,
     c1: Annotated[
-        float | None, typer.Option("--c1", metavar="C1", help="CRFsuite's penalty C1·‖w‖₁.", rich_help_panel=MODEL)
+        float | None, option(MODEL, "--c1", metavar="C1", help="L1 penalty on the scale of CRFsuite: C1·‖w‖₁.")
     ] = None,
     c2: Annotated[
-        float | None, typer.Option("--c2", metavar="C2", help="CRFsuite's penalty C2·‖w‖².", rich_help_panel=MODEL)
+        float | None, option(MODEL, "--c2", metavar="C2", help="L2 penalty on the scale of CRFsuite: C2·‖w‖².")
     ] = None,
     rho1: Annotated[
-        float | None, typer.Option("--rho1", metavar="R1", help="Wapiti's penalty R1·‖w‖₁.", rich_help_panel=MODEL)
+        float | None, option(MODEL, "--rho1", metavar="R1", help="L1 penalty on the scale of Wapiti: R1·‖w‖₁.")
     ] = None,
     rho2: Annotated[
-        float | None, typer.Option("--rho2", metavar="R2", help="Wapiti's penalty R2/2·‖w‖².", rich_help_panel=MODEL)
+        float | None, option(MODEL, "--rho2", metavar="R2", help="L2 penalty on the scale of Wapiti: R2/2·‖w‖².")
     ] = None,
     solver: Annotated[
-        str, typer.Option("--solver", "-a", metavar="NAME", help="See below.", rich_help_panel=OPTIMISATION)
+        str,
+        option(
+            OPTIMISATION,
+            "--solver",
+            "-a",
+            metavar="NAME",
+            help="Optimisation algorithm; the list is at the end. auto chooses one for the loss and the penalty.",
+        ),
     ] = "auto",
-    tolerance: Annotated[
-        float,
-        typer.Option(
-            "--tolerance",
-            "-e",
-            metavar="E",
-            help="Stop when ten iterations decrease the objective by less than this share of it.",
-            rich_help_panel=OPTIMISATION,
-        ),
-    ] = 1e-5,
-    max_iterations: Annotated[
-        int | None,
-        typer.Option(
-            "--max-iterations",
-            "-i",
-            metavar="N",
-            help="Stop after N iterations (epochs of online solvers). Default: the solver's own limit.",
-            rich_help_panel=OPTIMISATION,
-        ),
-    ] = None,
+    tolerance: shared.Tolerance = 1e-5,
+    max_iterations: shared.MaxIterations = None,
     patience: Annotated[
         int | None,
-        typer.Option(
+        option(
+            OPTIMISATION,
             "--patience",
             metavar="N",
-            help="With --dev: stop after N iterations without improvement. Default 10.",
-            rich_help_panel=OPTIMISATION,
+            help=f"With --dev, stop after N iterations without improvement. Default: {PATIENCE}.",
         ),
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="Random seed of solvers that shuffle the sequences.",
-            rich_help_panel=OPTIMISATION,
-        ),
+        option(OPTIMISATION, "--seed", metavar="N", help="Random seed, for solvers that shuffle the sequences."),
     ] = 0,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            "-p",
-            metavar="N",
-            help="Number of threads. Default: all cores.",
-            rich_help_panel=OPTIMISATION,
-        ),
-    ] = None,
+    threads: shared.Threads = None,
     resume: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            OPTIMISATION,
             "--resume",
             metavar="FILE",
-            help="Go on from a checkpoint of the same training.",
-            rich_help_panel=OPTIMISATION,
+            help="Continue from a checkpoint that was written with the same data and options.",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoint", metavar="FILE", help="Write the solver's last state here.", rich_help_panel=OUTPUT
+        option(
+            OUTPUT, "--checkpoint", metavar="FILE", help="Write the solver's last state to this file, for --resume."
         ),
     ] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option("--log", metavar="FILE.jsonl", help="Write each iteration here, as JSON.", rich_help_panel=OUTPUT),
-    ] = None,
+    log: shared.Log = None,
     train_error: Annotated[
         bool,
-        typer.Option(
-            "--train-error",
-            help="Report token and sequence error at each iteration, as CRF++ does.",
-            rich_help_panel=OUTPUT,
-        ),
+        flag(OUTPUT, "--train-error", help="Report the token and sequence error of each iteration, as CRF++ does."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel=OUTPUT)] = False,
+    quiet: shared.Quiet = False,
 ) -> None:
-    """Train a model from column files and a template.
+    """Train a sequence tagger from column files and a feature template.
 
     Ctrl-C stops early and still writes the model. All defaults are those of ChainCRF in Python.
-
-    Solvers: auto, lbfgs, owlqn, tron, newton, cg, bfgs, dfp, gradient-descent, iis, ista, fista, ogm, admm, agpm, spg,
-    zhou, pqn; to select attributes as they are needed, with L1(1) by default, grafting-light, grafting, gauss-seidel;
-    from sequence to sequence sgd, asgd, smd, rda and, without a penalty, averaged-perceptron, passive-aggressive, arow,
-    mira.
     """
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint
+    from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.encoders.sequences import learn_file
@@ -245,17 +196,17 @@ def train(
     outputs = {"--model": model, "--log": log, "--checkpoint": checkpoint}
     for file in files:
         check_distinct({"TRAIN": file, "--template": template, "--dev": dev, **outputs})
-    # a checkpoint may be renewed, but not be written over by something else
+    # --checkpoint may overwrite the file of --resume; --model and --log may not
     check_distinct({"--resume": resume, "--model": model, "--log": log})
     if patience is not None and dev is None:
-        raise ParameterError("--patience is for training with --dev")
+        raise ParameterError("--patience needs a development set; give --dev FILE")
     sources = column_files([*files, *([dev] if dev is not None else [])], encoding, format, label_column)
     for path in (model, checkpoint):
         if path is not None:
             modelfile.check_writable(path)
     start = Checkpoint.load(resume) if resume is not None else None
     corpus = learn_file(sources[: len(files)], Template.read(template), min_frequency)
-    held_out = _read_dev(corpus, sources[-1], 10 if patience is None else patience) if dev is not None else None
+    held_out = _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         try:
             trained, result = training.run(corpus, None, [*logging, *showing], train_error, dev=held_out, resume=start)
@@ -263,8 +214,7 @@ def train(
             raise error if error.path else DataError(str(error), ", ".join(map(str, files))) from None
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:
-        typer.echo("interrupted before the first iteration; no model was written", err=True)
-        raise typer.Exit(130)
+        exit_without_model()
     trained.save(model)
     if checkpoint is not None:
         Checkpoint.of(result).save(checkpoint)
@@ -272,17 +222,13 @@ def train(
         f"{counted(len(trained.classes), 'label')}, {counted(len(trained.vocabulary.attributes), 'attribute')}, "
         f"{counted(len(trained.w), 'weight')}"
     )
-    typer.echo(
-        f"{result.objective} = {result.value:.6f} after {counted(result.iterations, 'iteration')}, "
-        f"{result.seconds:.2f} s"
-    )
+    typer.echo(outcome(result))
     typer.echo(f"{result.status}")
-    typer.echo(f"model written to {model}")
-    if interrupted:
-        raise typer.Exit(130)
+    say_written(model, interrupted)
 
 
 def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:
+    """Return the development set, encoded with the attributes of the training files."""
     from crfkit.encoders.sequences import feed_columns, sorted_data
     from crfkit.training.chain import Dev
 

@@ -11,6 +11,7 @@ import numpy as np
 from crfkit.encoders.structure_tables import MISSING
 from crfkit.encoders.tables import column_names, read_columns
 from crfkit.errors import ParameterError
+from crfkit.names import check_name
 from crfkit.readers.tables import Table
 
 Cuts = dict[str, list[float]]  # column → limits between its groups, ascending
@@ -18,8 +19,7 @@ Cuts = dict[str, list[float]]  # column → limits between its groups, ascending
 
 def check_table_options(missing: str, bins: int | None) -> None:
     """Raise ParameterError where an option is out of range."""
-    if missing not in MISSING:
-        raise ParameterError(f"unknown missing {missing!r}; one of {', '.join(MISSING)}")
+    check_name("missing", missing, MISSING)
     whole = isinstance(bins, numbers.Integral) and not isinstance(bins, bool)
     if bins is not None and (not whole or bins < 2):
         raise ParameterError(f"bins must be None or an integer >= 2, not {bins!r}")

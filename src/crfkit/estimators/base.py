@@ -1,111 +1,73 @@
-"""The base of estimators: scikit-learn's BaseEstimator, from the moment scikit-learn is loaded.
-
-`import sklearn.base` takes more than a second, most of it SciPy's statistics; training, tagging and files need none of
-it. So `Estimator` starts without BaseEstimator. It becomes a subclass of it as soon as anybody imports scikit-learn, or
-when a method of it is first called (`get_params`, `repr`, …), whichever comes first. Code that has BaseEstimator in its
-hands therefore always finds a full subclass: clone, grid searches, pipelines, metadata routing, isinstance.
-"""
+"""What all estimators share: model, seed, verbosity, Ctrl-C, model files, checks that they are fitted."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.machinery import ModuleSpec
-from threading import RLock
-from types import ModuleType
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crfkit.parameters import NestedParameters
+from crfkit.estimators.sklearn_later import LazyBaseEstimator
+from crfkit.result import Result, Status
+from crfkit.training.options import make_seed
+from crfkit.warn import warn_caller
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator as _Start
-else:
-
-    class _Start:
-        """Stands where BaseEstimator will stand: Python exchanges no base that is `object` itself."""
-
-
-class Estimator(NestedParameters, _Start):  # type: ignore[misc]
-    """A scikit-learn estimator whose scikit-learn part is loaded when it is needed."""
+if TYPE_CHECKING:  # solvers take longest to load and only training needs them
+    from crfkit.solvers.parts.loop import Callback, Iteration
 
 
-_HOME = "sklearn.base"
-_LATER = ("get_params", "set_params", "__repr__", "_repr_mimebundle_")  # what people call before sklearn is loaded
-_lock = RLock()
+class Estimator(LazyBaseEstimator):
+    """Base of the estimators. A subclass names its options, hands them to training, and keeps what comes back.
 
+    `fit` ends with :meth:`_keep`. All methods that need a model ask :meth:`_fitted` for it.
+    """
 
-def _load_first(name: str) -> Any:
-    def method(self: Estimator, *args: Any, **options: Any) -> Any:
-        become_sklearn()
-        return getattr(super(Estimator, self), name)(*args, **options)
+    verbose: int
+    random_state: Any
 
-    method.__name__ = name
-    method.__qualname__ = f"Estimator.{name}"
-    return method
+    model_: Any
+    classes_: Any
 
+    # --- training
 
-def become_sklearn() -> None:
-    """Load scikit-learn and make every estimator a subclass of its BaseEstimator."""
-    _adopt(import_module(_HOME).BaseEstimator)
+    def _seed(self) -> int:
+        """Return the seed that `random_state` stands for; a generator is asked for a new one at every call."""
+        return make_seed(self.random_state)
 
+    def _with_progress(self, callbacks: Sequence[Callback]) -> list[Callback]:
+        """Return the callbacks and, with `verbose`, one that prints a line per iteration."""
+        return [*callbacks, print_row] if self.verbose else list(callbacks)
 
-def _adopt(base: type) -> None:
-    with _lock:
-        if issubclass(Estimator, base):
-            return
-        for name in _LATER:
-            delattr(Estimator, name)
-        Estimator.__bases__ = (NestedParameters, base)
-        for cls in _subclasses(Estimator):
-            super(cls, cls).__init_subclass__()  # type: ignore[arg-type] # BaseEstimator makes the methods for metadata routing there
+    def _keep(self, model: Any, result: Result, concerns: Sequence[str] = (), interrupted: bool = False) -> None:
+        """Keep what training made; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""
+        self._set_model(model)
+        self.result_ = result
+        if interrupted or result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(str(Status.INTERRUPTED))
+        for concern in concerns:
+            warn_convergence(concern)
 
+    # --- model and files
 
-def _subclasses(cls: type) -> list[type]:
-    """All subclasses, parents first."""
-    found: list[type] = []
-    children: list[type] = cls.__subclasses__()
-    for child in children:
-        found += [child, *_subclasses(child)]
-    return found
+    def _set_model(self, model: Any) -> None:
+        self.model_ = model
+        self.classes_ = model.classes
 
+    def _fitted(self) -> Any:
+        """Return the model, or raise scikit-learn's NotFittedError."""
+        if not hasattr(self, "model_"):
+            raise not_fitted(self)
+        return self.model_
 
-class _Watcher:
-    """Waits on `sys.meta_path` for the import of `sklearn.base`; finds nothing by itself."""
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
-        if name != _HOME:
-            return None
-        sys.meta_path.remove(self)
-        spec: ModuleSpec | None = None
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                break
-        if spec is not None and spec.loader is not None:
-            _call_after(spec.loader)
-        return spec
+    def save(self, path: str | Path) -> None:
+        """Write a model file (.crf). An existing file is replaced only once the new one is complete."""
+        self._model_to_save().save(path)
 
-
-def _call_after(loader: Any) -> None:
-    """Lets the loader call `_adopt` after it has executed the module."""
-    execute = loader.exec_module
-
-    def exec_module(module: ModuleType) -> None:
-        del loader.exec_module
-        execute(module)
-        _adopt(module.BaseEstimator)
-
-    loader.exec_module = exec_module
-
-
-if not TYPE_CHECKING:
-    for _name in _LATER:
-        setattr(Estimator, _name, _load_first(_name))
-    if _HOME in sys.modules and hasattr(sys.modules[_HOME], "BaseEstimator"):
-        _adopt(sys.modules[_HOME].BaseEstimator)
-    else:
-        sys.meta_path.insert(0, _Watcher())
+    def _model_to_save(self) -> Any:
+        """Return the model with the options that may have changed since it was trained."""
+        return self._fitted()
 
 
 def not_fitted(estimator: Estimator) -> Exception:
@@ -116,3 +78,21 @@ def not_fitted(estimator: Estimator) -> Exception:
         f"This {type(estimator).__name__} instance is not fitted yet; call `fit`, or `load` a model, first."
     )
     return error
+
+
+def warn_convergence(concern: str) -> None:
+    """Warn, at the user's line, that a result may not be what was asked for."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    warn_caller(concern, ConvergenceWarning)
+
+
+def print_row(iteration: Iteration) -> None:
+    """Print a line about an iteration of training."""
+    row = iteration.row
+    extra = "".join(f"  {name} {value:.5f}" for name, value in row.extra.items())
+    print(
+        f"iteration {row.iteration:4d}  objective {row.value:.4f}  gradient {row.optimality:.4g}  "
+        f"{row.seconds:.2f} s{extra}",
+        flush=True,
+    )

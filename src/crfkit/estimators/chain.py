@@ -358,7 +358,7 @@ class ChainCRF(StructuredInputs, Estimator):
         """(attribute, label) → weight."""
         model = self._fitted()
         names, labels = model.vocabulary.attributes.to_list(), model.class_list
-        a, j = model.field.state_names()
+        a, j = model.field.state_ids()
         w = model.w[model.field.layout["state"]].tolist()
         return {(names[i], labels[k]): x for i, k, x in zip(a.tolist(), j.tolist(), w, strict=True)}
 
@@ -366,7 +366,7 @@ class ChainCRF(StructuredInputs, Estimator):
     def transition_features_(self) -> Mapping[tuple[Any, Any], float]:
         """(label, next label) → weight."""
         model = self._fitted()
-        i, j = model.field.transition_names()
+        i, j = model.field.transition_ids()
         w = model.w[model.field.layout["transition"]].tolist()
         labels = model.class_list
         return {(labels[a], labels[b]): x for a, b, x in zip(i.tolist(), j.tolist(), w, strict=True)}

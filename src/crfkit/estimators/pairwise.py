@@ -18,6 +18,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.models.graph import DECODERS, Encoder, GraphModel
+from crfkit.names import check_name
 from crfkit.parameters import NestedParameters
 from crfkit.protocols import Penalty
 from crfkit.result import Status
@@ -179,8 +180,7 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
         """The model as the options say now, the graphs, and the states of labels."""
         model = self._fitted()
-        if self.decode not in DECODERS:
-            raise ParameterError(f"unknown decode {self.decode!r}; one of {', '.join(DECODERS)}")
+        check_name("decoder", self.decode, DECODERS)
         model = replace(model, inference=self.inference, decode=self.decode, n_threads=self.n_threads)
         data = model.encoder.encode(X, labels)
         return model, data, None if labels is None else model.encoder.encode_labels(labels, data, X)

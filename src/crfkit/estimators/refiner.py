@@ -26,6 +26,7 @@ from crfkit.inference.engines import make_engine
 from crfkit.models.graph import DECODERS, cheap_choice
 from crfkit.models.refiner import NodeOptions, RefinerModel, choose_detail
 from crfkit.models.segmenter import with_options
+from crfkit.names import check_name
 from crfkit.pool import in_threads
 from crfkit.protocols import Penalty
 from crfkit.readers.images import as_list, read_image
@@ -210,8 +211,7 @@ class Refiner(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"edge_features must be 'contrast', None or a function of both ends, not {edges!r}")
         if self.layout not in LAYOUTS:
             raise ParameterError(f"layout must be one of {', '.join(LAYOUTS)}, not {self.layout!r}")
-        if self.decode not in DECODERS:
-            raise ParameterError(f"unknown decode {self.decode!r}; one of {', '.join(DECODERS)}")
+        check_name("decoder", self.decode, DECODERS)
         superpixels = None if self.superpixels is None else int(self.superpixels)
         return NodeOptions(int(self.block_size), superpixels, int(self.neighbours), edges)
 

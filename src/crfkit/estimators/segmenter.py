@@ -24,6 +24,7 @@ from crfkit.features.image import Image, ImageFeatures
 from crfkit.inference.engines import make_engine
 from crfkit.models.graph import GraphModel, cheap_choice
 from crfkit.models.segmenter import SegmenterModel, grid, learn_scales, with_options
+from crfkit.names import full_name
 from crfkit.penalties import L1
 from crfkit.pool import in_threads
 from crfkit.protocols import Penalty
@@ -208,7 +209,7 @@ class ImageSegmenter(PenaltySearch):
         states = block_states(given, classes, features)
         edge_mean = self._edge_mean(X)
         width = len(features.names)
-        known_only = self.loss not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states)
+        known_only = full_name(self.loss) not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states)
         encoder = BlockEncoder(classes, width, width, True, True, 4, edge_mean=edge_mean, known_only=known_only)
         forms = self._forms(len(classes))
         crf = self._field(*forms)
@@ -232,7 +233,7 @@ class ImageSegmenter(PenaltySearch):
             penalty: Any = L1() if self.penalty is None else self.penalty
             penalties = [(strength, penalty.at(strength)) for strength in strengths]
             self._try_penalties(run, penalties, test, self._compute(features, test.images, None))
-        elif self.loss == "pseudo-likelihood" and self.penalty is None:
+        elif full_name(self.loss) == "pseudo-likelihood" and self.penalty is None:
             self._choose_edges(run, given, lambda x: x * scale + mean)
         else:
             self._train(run)

@@ -23,6 +23,7 @@ from crfkit.estimators.pairwise import print_row
 from crfkit.estimators.structure_prediction import PredictionMixin
 from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
 from crfkit.models.graph import GraphModel
+from crfkit.names import full_name
 from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
@@ -66,7 +67,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         minimisation, between selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all
         candidates); "auto" is "newton" where it can be, else "grafting-light". All have the same optimum, but for a
         likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
-    loss : "pl", pseudo-likelihood, or "likelihood", as `inference` computes it
+    loss : "pseudo-likelihood" ("pl" for short), or "likelihood", as `inference` computes it
     inference : for the likelihood, and for prediction, as in :class:`GraphCRF`; "auto" is exact if the graph of all
         candidates allows that, else "trw"
     group_norm : of the weights of an edge: "inf", "2" or "1"
@@ -86,8 +87,8 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
     refit : how the weights of the edges that "ebic", "cv" and "stability" choose are made. "auto": by exact likelihood
         if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs,
         up to 150 variables), else they stay those of the loss, with a warning if marginals differ from the data's.
-        "likelihood": exact if memory allows it, else by particles, for any `edge_strength`. "pl": as the loss has
-        them; right for predicting one variable from the others, maybe far off as a distribution.
+        "likelihood": exact if memory allows it, else by particles, for any `edge_strength`. "pseudo-likelihood" (or
+        "pl"): as the loss has them; right for predicting one variable from the others, maybe far off as a distribution.
     n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where all edges that
         are worth their price are in, and go on while scores fall. A larger `ebic_gamma` is for fewer edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
@@ -133,7 +134,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
     def __init__(
         self,
         method: str = "auto",
-        loss: str = "pl",
+        loss: str = "pseudo-likelihood",
         inference: Any = "auto",
         group_norm: str = "inf",
         node_strength: float = 1.0,
@@ -266,7 +267,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
             print(f"weights by {learned.refit.by}", flush=True)
         result = self.result_
         if result is not None and not _done(result, learned.critical):
-            advice = "; another `inference` or loss='pl' may help" if self.loss == "likelihood" else ""
+            advice = "; another `inference` or loss='pseudo-likelihood' may help" if self.loss == "likelihood" else ""
             warnings.warn(f"{result.status}{advice}", ConvergenceWarning, stacklevel=2)
         return self
 
@@ -301,7 +302,7 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         try:
             learner = cls(
                 method=record["method"],
-                loss=record["loss"],
+                loss=full_name(record["loss"]),
                 inference=model.inference,
                 edge_strength=record["rule"] or record["strength"],
                 form="ordinal" if model.field.edge_form == "ordinal" else "auto",

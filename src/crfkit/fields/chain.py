@@ -195,22 +195,22 @@ class ChainField:
         """Whether some labellings are forbidden."""
         return any(mask is not None for mask in (self.allowed, self.allowed_start, self.allowed_end))
 
-    def state_names(self) -> tuple[Ids, Ids]:
-        """(attribute, label) of every state weight."""
+    def state_ids(self) -> tuple[Ids, Ids]:
+        """Return the ids (attribute, label) of every state weight."""
         if self.state_offsets is None or self.state_labels is None:
             a, label = np.divmod(np.arange(self.n_state), self.n_labels)
             return a.astype(np.int32), label.astype(np.int32)
         counts = np.diff(self.state_offsets)
         return np.repeat(np.arange(self.n_attributes, dtype=np.int32), counts), self.state_labels
 
-    def transition_names(self) -> tuple[Ids, Ids]:
-        """(from, to) of every transition weight."""
+    def transition_ids(self) -> tuple[Ids, Ids]:
+        """Return the label ids (from, to) of every transition weight."""
         codes = self.transition_codes if self.transition_codes is not None else np.arange(self.n_transition)
         i, j = np.divmod(codes, self.n_labels)
         return i.astype(np.int32), j.astype(np.int32)
 
-    def pair_names(self) -> tuple[Ids, Ids, Ids]:
-        """(pair attribute, from, to) of every pair weight."""
+    def pair_ids(self) -> tuple[Ids, Ids, Ids]:
+        """Return the ids (pair attribute, from, to) of every pair weight."""
         if self.pair_offsets is None or self.pair_codes is None:
             a, codes = np.divmod(np.arange(self.n_pair), self.n_labels**2)
         else:
@@ -219,15 +219,15 @@ class ChainField:
         i, j = np.divmod(codes, self.n_labels)
         return a.astype(np.int32), i.astype(np.int32), j.astype(np.int32)
 
-    def triple_names(self) -> tuple[Ids, Ids, Ids]:
-        """(label two before, label before, label) of every triple weight."""
+    def triple_ids(self) -> tuple[Ids, Ids, Ids]:
+        """Return the label ids (two before, before, here) of every triple weight."""
         codes = self.triple_codes if self.triple_codes is not None else np.arange(self.n_triple)
         ij, k = np.divmod(codes, self.n_labels)
         i, j = np.divmod(ij, self.n_labels)
         return i.astype(np.int32), j.astype(np.int32), k.astype(np.int32)
 
-    def class_names(self) -> tuple[Ids, Ids]:
-        """(attribute, class) of every class weight."""
+    def class_ids(self) -> tuple[Ids, Ids]:
+        """Return the ids (attribute, class) of every class weight."""
         if self.class_offsets is None or self.class_codes is None:
             a, c = np.divmod(np.arange(self.n_class), max(self.n_classes, 1))
             return a.astype(np.int32), c.astype(np.int32)

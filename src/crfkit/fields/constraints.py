@@ -11,6 +11,7 @@ import numpy as np
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import Flags
+from crfkit.names import unknown_name
 from crfkit.schemes import ALIASES, TAG_SCHEMES, LabelPairs, fault, obstacle, split_label
 
 SCHEMES = ("iob1", "iob2", "ioe1", "ioe2", "iobes", "bilou", "observed")
@@ -45,9 +46,8 @@ def make_constraints(
         return _observed(data, len(classes))
     if isinstance(constraints, str):
         if constraints not in SCHEMES:
-            known = ALIASES.get(constraints.lower(), constraints.lower())
-            hint = f"; did you mean {known!r}?" if known in SCHEMES else ""
-            raise ParameterError(f"unknown constraints {constraints!r}; there are {', '.join(SCHEMES)}{hint}")
+            usual = ALIASES.get(constraints.lower())
+            raise unknown_name("constraints", constraints, SCHEMES, nearest=usual)
         return _scheme(constraints, [str(label) for label in classes], data)
     if not isinstance(constraints, Iterable):
         raise ParameterError(f"constraints must be a scheme or pairs of labels, not {constraints!r}")

@@ -23,6 +23,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.fields.score_map import coefficients, transposed
+from crfkit.names import check_name
 from crfkit.wording import counted
 
 NODE_FORMS = ("full", "reference", "ising")
@@ -71,8 +72,7 @@ class GraphField:
             where = f"node {bad[0]}" if len(states) > 1 else "a node"
             raise DataError(f"{where} has {counted(int(states[bad[0]]), 'state')}; a field needs at least 2")
         for what, form, forms in (("node", self.node_form, NODE_FORMS), ("edge", self.edge_form, EDGE_FORMS)):
-            if form not in forms:
-                raise ParameterError(f"unknown {what} form {form!r}; one of {', '.join(forms)}")
+            check_name(f"{what} form", form, forms)
         if "ising" in (self.node_form, self.edge_form) and (states != 2).any():
             raise ParameterError(f"the Ising form is for two states, not {int(states.max())}; use 'potts'")
         if (states != states[0]).any():

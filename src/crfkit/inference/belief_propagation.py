@@ -14,6 +14,7 @@ from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.inference.tree import check_threads, is_whole
+from crfkit.names import check_name
 
 SCHEDULES = ("sweep", "flooding", "residual")
 
@@ -45,8 +46,7 @@ class BeliefPropagation:
     bound = "estimate"
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
+        check_name("schedule", self.schedule, SCHEDULES)
         check_iteration(self, adaptive=True)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:

@@ -19,6 +19,7 @@ from crfkit.inference.icm import better, icm
 from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import Engine, Marginals
 from crfkit.inference.qpbo import open_part, persistent_states
+from crfkit.names import unknown_name
 
 EXACT = "the best labelling"
 EXACT_METHODS = ("tree", "graph-cut", "junction")
@@ -90,7 +91,7 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
         _check_options(method, options)
         labels, optimal, status = METHODS[method](potentials, n_threads, **options)
     else:
-        raise ParameterError(f"unknown decoding {method!r}; one of auto, {', '.join(METHODS)}")
+        raise unknown_name("decoder", method, ("auto", *METHODS))
     G = potentials.graph.n_graphs
     proved = np.broadcast_to(np.asarray(optimal, dtype=bool), (G,)).copy()
     found = options.get("marginals") if method == "marginal" else None

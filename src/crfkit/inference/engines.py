@@ -8,6 +8,7 @@ from typing import Any
 from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
 from crfkit.inference.marginals import Engine
+from crfkit.names import check_name
 
 # Loaded when first asked for.
 ENGINES = {
@@ -33,8 +34,7 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
         return engine
     if engine == "auto":
         engine = choose_engine(graph, n_states) if graph is not None else "trw"
-    if engine not in ENGINES:
-        raise ParameterError(f"unknown inference {engine!r}; one of auto, {', '.join(ENGINES)}")
+    check_name("inference", engine, ("auto", *ENGINES))
     module, name = ENGINES[engine].split(":")
     try:
         made: Engine = getattr(import_module(module), name)(**options)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Ids
-from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import SCHEDULES, check_iteration, native_arrays
+from crfkit.names import check_name
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,7 @@ class MaxProduct:
     name = "max-product"
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
+        check_name("schedule", self.schedule, SCHEDULES)
         check_iteration(self)
 
     def decode(self, potentials: Potentials) -> tuple[Ids, bool]:

@@ -15,6 +15,7 @@ from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.belief_propagation import SCHEDULES, check_iteration, pass_messages
 from crfkit.inference.marginals import Marginals
+from crfkit.names import check_name
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,7 @@ class TreeReweighted:
     bound = "upper"
 
     def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise ParameterError(f"unknown schedule {self.schedule!r}; one of {', '.join(SCHEDULES)}")
+        check_name("schedule", self.schedule, SCHEDULES)
         if not isinstance(self.n_trees, (int, np.integer)) or self.n_trees < 1:
             raise ParameterError(f"n_trees must be an integer >= 1, not {self.n_trees!r}")
         check_iteration(self, adaptive=True)

@@ -119,8 +119,8 @@ def observed_counts(data: SequenceData, field: ChainField) -> Floats:
     amount = weight[owner] if data.values is None else weight[owner] * data.values
     one, two = t[place > 0], t[place > 1]
     parts = [
-        _count(field.state_names(), (data.attributes, y[owner]), amount),
-        _count(field.transition_names(), (y[one - 1], y[one]), weight[one]),
+        _count(field.state_ids(), (data.attributes, y[owner]), amount),
+        _count(field.transition_ids(), (y[one - 1], y[one]), weight[one]),
     ]
     if data.pair_offsets is None or data.pair_attributes is None:
         parts.append(np.zeros(field.n_pair))
@@ -128,12 +128,12 @@ def observed_counts(data: SequenceData, field: ChainField) -> Floats:
         pair_owner = np.repeat(t, np.diff(data.pair_offsets))
         inner = place[pair_owner] > 0
         pair_owner, b = pair_owner[inner], data.pair_attributes[inner]
-        parts.append(_count(field.pair_names(), (b, y[pair_owner - 1], y[pair_owner]), weight[pair_owner]))
-    parts.append(_count(field.triple_names(), (y[two - 2], y[two - 1], y[two]), weight[two]))
+        parts.append(_count(field.pair_ids(), (b, y[pair_owner - 1], y[pair_owner]), weight[pair_owner]))
+    parts.append(_count(field.triple_ids(), (y[two - 2], y[two - 1], y[two]), weight[two]))
     if field.label_classes is None:
         parts.append(np.zeros(0))
     else:
-        parts.append(_count(field.class_names(), (data.attributes, field.label_classes[y[owner]]), amount))
+        parts.append(_count(field.class_ids(), (data.attributes, field.label_classes[y[owner]]), amount))
     return np.concatenate(parts)
 
 

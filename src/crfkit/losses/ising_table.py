@@ -4,9 +4,10 @@ With s the table as ±1 [p, m] and t_i = −2·s_i·(b_i + Σ_j w_ij s_j) over t
 
     loss = Σ_i Σ_n c_n log(1 + exp t_in)
 
-costs edges·rows, not variables²·rows. The gradient by all couplings, of edges that are off as well, is one product of
-matrices, made when it is asked for. The Hessian is sparse: the bias and the couplings of i meet in the conditional of i
-only, as a block [1, s_j …] diag(c·4p(1 − p)) [1, s_j …]ᵀ. Variables are shared out among threads.
+costs edges·rows, not variables²·rows, and far less where a variable has so few neighbours that rows repeat each other
+(:mod:`ising_patterns`). The gradient by all couplings, of edges that are off as well, is one product of matrices, made
+when it is asked for. The Hessian is sparse: the bias and the couplings of i meet in the conditional of i only, as a
+block [1, s_j …] diag(c·4p(1 − p)) [1, s_j …]ᵀ. Variables are shared out among threads.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from scipy.sparse import csr_matrix
 
 from crfkit._threads import thread_count
 from crfkit._types import Floats, Ints
+from crfkit.losses.ising_patterns import PIECE, BinaryTable, Group, GroupTerms
 
 FACTORS = 512  # numbers up to 2 that are multiplied before their logarithm is taken
 T = TypeVar("T")
@@ -30,32 +32,81 @@ T = TypeVar("T")
 class Neighbours:
     """Who is joined to whom: of variable i, `others[starts[i]:starts[i + 1]]` by the edges `ids` of the same places."""
 
-    def __init__(self, edges: Any, p: int) -> None:
+    def __init__(self, edges: Any, table: BinaryTable) -> None:
+        p = len(table.s)
         ends = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
         order = np.argsort(ends, kind="stable")
+        self.table = table
         self.others: Ints = np.concatenate([edges[:, 1], edges[:, 0]]).astype(np.int64)[order]
         self.ids: Ints = np.tile(np.arange(len(edges), dtype=np.int64), 2)[order]
         self.starts: Ints = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=p))]).astype(np.int64)
         self.spans = [slice(a, b) for a, b in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)]
+        degrees = np.diff(self.starts)
+        self.many: Ints = np.flatnonzero(degrees > table.most)  # variables whose rows are gone through one by one
+        self.few: Ints = np.flatnonzero(degrees <= table.most)
+
+    def of(self, i: int) -> Ints:
+        return self.others[self.spans[i]]
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The variables with few neighbours, by their number of neighbours."""
+        degrees = np.diff(self.starts)[self.few]
+        counts: dict[int, Floats] = {}
+
+        def count(some: Sequence[int]) -> None:
+            for i in self.few[some[0] : some[-1] + 1].tolist():
+                counts[i] = self.table.counts(i, self.of(i))
+
+        if len(self.few):
+            shared(count, len(self.few))
+        found = []
+        for k in np.unique(degrees).tolist():
+            alike = self.few[degrees == k]
+            step = max(1, PIECE >> (k + 1))
+            for first in range(0, len(alike), step):
+                some = alike[first : first + step]
+                places = self.starts[some, None] + np.arange(k)
+                found.append(Group(some, places, np.stack([counts[i] for i in some.tolist()])))
+        return found
+
+    @cached_property
+    def corners(self) -> tuple[Ints, Ints]:
+        """(rows, columns) of the numbers of all blocks in the Hessian: those of groups, then of the other variables."""
+        p = len(self.table.s)
+        index = [np.concatenate([g.variables[:, None], p + self.ids[g.places]], axis=1) for g in self.groups]
+        index += [np.concatenate([[i], p + self.ids[self.spans[i]]])[None] for i in self.many.tolist()]
+        shapes = [(*of.shape, of.shape[1]) for of in index]
+        rows = [np.broadcast_to(of[:, :, None], shape).ravel() for of, shape in zip(index, shapes, strict=True)]
+        columns = [np.broadcast_to(of[:, None, :], shape).ravel() for of, shape in zip(index, shapes, strict=True)]
+        return np.concatenate(rows), np.concatenate(columns)
 
 
 class IsingTerms:
     """The terms of the loss at biases b [p] and couplings w [E]."""
 
-    def __init__(self, s: Floats, c: Floats, near: Neighbours, b: Floats, w: Floats) -> None:
-        self.s, self.c, self.near = s, c, near
-        self.b, self.w = b, w[near.ids]
+    def __init__(self, near: Neighbours, b: Floats, w: Floats) -> None:
+        self.near, self.b, self.w = near, b, w[near.ids]
+        self.s, self.c = near.table.s, near.table.weights
 
     @cached_property
-    def _passed(self) -> tuple[float, Floats, Floats, Floats]:
-        """(value, [p, m] probabilities of the other state, [p] and [2E] derivatives by biases and couplings)."""
-        s, c, near = self.s, self.c, self.near
-        p, m = s.shape
-        q, nodes, slopes = np.empty((p, m)), np.empty(p), np.empty(len(near.others))
+    def _groups(self) -> list[GroupTerms]:
+        return [GroupTerms(group, self.b, self.w) for group in self.near.groups]
 
-        def some(rows: Sequence[int]) -> float:
+    @cached_property
+    def _rows(self) -> tuple[float, Floats, Floats, Floats]:
+        """Of variables with many neighbours: (value, [·, m] probabilities of the other state, [·] and [2E] derivatives
+        by biases and couplings)."""
+        s, c, near = self.s, self.c, self.near
+        p, m = len(near.many), s.shape[1]
+        q, nodes, slopes = np.empty((p, m)), np.empty(p), np.zeros(len(near.others))
+        if not p:
+            return 0.0, q, nodes, slopes
+
+        def some(places: Sequence[int]) -> float:
             total, product = np.zeros(m), np.ones(m)
-            for count, i in enumerate(rows):
+            for count, place in enumerate(places):
+                i = int(near.many[place])
                 span = near.spans[i]
                 seen = s[near.others[span]]
                 t = self.w[span] @ seen
@@ -64,68 +115,104 @@ class IsingTerms:
                 t *= -2.0
                 e = np.exp(-np.abs(t))
                 z = 1.0 + e
-                np.divide(np.where(t > 0, 1.0, e), z, out=q[i])
+                np.divide(np.where(t > 0, 1.0, e), z, out=q[place])
                 np.maximum(t, 0.0, out=t)
                 total += t
                 product *= z
                 if count % FACTORS == FACTORS - 1:
                     total += np.log(product)
                     product.fill(1.0)
-                np.multiply(q[i], s[i], out=t)
+                np.multiply(q[place], s[i], out=t)
                 t *= c
-                nodes[i] = -2.0 * t.sum()
+                nodes[place] = -2.0 * t.sum()
                 slopes[span] = -2.0 * (seen @ t)
             total += np.log(product)
             return float(c @ total)
 
         return float(sum(shared(some, p))), q, nodes, slopes
 
-    @property
+    @cached_property
     def value(self) -> float:
-        return self._passed[0]
-
-    @property
-    def q(self) -> Floats:
-        """[p, m] the probability of the state that is not the row's."""
-        return self._passed[1]
+        return self._rows[0] + sum(terms.value for terms in self._groups)
 
     @property
     def gradient(self) -> tuple[Floats, Floats]:
         """(by biases [p], by couplings [E])"""
-        _, _, nodes, slopes = self._passed
-        edges: Floats = np.bincount(self.near.ids, slopes, minlength=len(slopes) // 2).astype(np.float64)
-        return nodes.copy(), edges
+        near, nodes = self.near, np.empty(len(self.s))
+        _, _, nodes[near.many], slopes = self._rows
+        slopes = slopes.copy()
+        for terms in self._groups:
+            nodes[terms.group.variables] = terms.slopes[:, 0]
+            slopes[terms.group.places] = terms.slopes[:, 1:]
+        edges: Floats = np.bincount(near.ids, slopes, minlength=len(slopes) // 2).astype(np.float64)
+        return nodes, edges
 
-    def pair_gradient(self) -> Floats:
-        """[p, p] by all couplings."""
-        half = products(lambda rows: (-2.0 * self.c) * self.q[rows] * self.s[rows], self.s)
-        return half + half.T
+    # --- by rows of the table
+
+    def by_row(self, of: Callable[[Floats, Floats], Floats], weighted: bool = True) -> Callable[..., Floats]:
+        """A function from variables, a slice, to [variables, m] what `of` makes of (the probability of the other state,
+        the variable's sign), times the weights of rows. Threads may call it."""
+        near, s, many = self.near, self.s, self._rows[1]
+        homes: dict[int, Floats] = {}  # variable → its values by pattern
+        for terms in self._groups:
+            homes.update(zip(terms.group.variables.tolist(), terms.by_pattern(of), strict=True))
+        places = {i: place for place, i in enumerate(near.many.tolist())}
+
+        def some(variables: slice, out: Floats | None = None) -> Floats:
+            wanted = range(*variables.indices(len(s)))
+            found = np.empty((len(wanted), s.shape[1])) if out is None else out
+            for row, i in zip(found, wanted, strict=True):
+                if i in places:
+                    row[:] = of(many[places[i]], s[i])
+                else:
+                    np.take(homes[i], near.table.codes(i, near.of(i)), out=row, mode="clip")
+            if weighted and not near.table.plain:
+                found *= self.c
+            return found
+
+        return some
+
+    def _all_by_row(self, of: Callable[[Floats, Floats], Floats], weighted: bool = True) -> Floats:
+        out, make = np.empty(self.s.shape), self.by_row(of, weighted)
+
+        def some(rows: Sequence[int]) -> None:
+            part = slice(rows[0], rows[-1] + 1)
+            make(part, out[part])
+
+        shared(some, len(out))
+        return out
+
+    @cached_property
+    def q(self) -> Floats:
+        """[p, m] the probability of the state that is not the row's."""
+        return self._all_by_row(lambda q, _: q, weighted=False)
 
     @property
     def curvature(self) -> Floats:
         """[p, m] the second derivative by the logits, with the weights of rows."""
-        return 4.0 * self.c * self.q * (1.0 - self.q)
+        return self._all_by_row(lambda q, _: 4.0 * q * (1.0 - q))
+
+    def pair_gradient(self) -> Floats:
+        """[p, p] by all couplings."""
+        half = products(self.by_row(lambda q, s: -2.0 * q * s), self.s)
+        return half + half.T
 
     def hessian(self) -> Any:
         """[p + E, p + E], sparse."""
-        near, s, q, p = self.near, self.s, self.q, len(self.s)
-        places: list[Any] = [None] * p
-        blocks: list[Any] = [None] * p
+        near, s, many = self.near, self.s, self._rows[1]
+        blocks: list[Any] = [None] * len(many)
 
-        def some(rows: Sequence[int]) -> None:
-            for i in rows:
-                span = near.spans[i]
-                k = 4.0 * self.c * q[i] * (1.0 - q[i])
-                Z = np.concatenate([np.ones((1, s.shape[1])), s[near.others[span]]])
-                places[i] = np.concatenate([[i], p + near.ids[span]])
-                blocks[i] = (Z * k) @ Z.T
+        def some(places: Sequence[int]) -> None:
+            for place in places:
+                k = 4.0 * self.c * many[place] * (1.0 - many[place])
+                Z = np.concatenate([np.ones((1, s.shape[1])), s[near.of(int(near.many[place]))]])
+                blocks[place] = (Z * k) @ Z.T
 
-        shared(some, p)
-        sizes = [len(place) for place in places]
-        rows = np.concatenate([np.repeat(place, size) for place, size in zip(places, sizes, strict=True)])
-        columns = np.concatenate([np.tile(place, size) for place, size in zip(places, sizes, strict=True)])
-        size = p + len(near.ids) // 2
-        return csr_matrix((np.concatenate([b.ravel() for b in blocks]), (rows, columns)), shape=(size, size))
+        if blocks:
+            shared(some, len(blocks))
+        numbers = np.concatenate([block.ravel() for block in [*(g.blocks() for g in self._groups), *blocks]])
+        size = len(s) + len(near.ids) // 2
+        return csr_matrix((numbers, near.corners), shape=(size, size))
 
 
 def products(rows_of: Callable[[slice], Floats], s: Floats) -> Floats:

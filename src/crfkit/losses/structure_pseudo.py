@@ -19,6 +19,7 @@ import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.losses.edges import EdgeLoss
+from crfkit.losses.ising_patterns import binary_table
 from crfkit.losses.ising_table import IsingTerms, Neighbours
 from crfkit.losses.pseudo import _largest_eigenvalue
 from crfkit.protocols import Evaluation
@@ -56,7 +57,7 @@ class StructurePseudoLikelihood(EdgeLoss):
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        return Neighbours(self.edges, self.table.n_variables)
+        return Neighbours(self.edges, binary_table(self.table))
 
     def lipschitz(self) -> float:
         """A bound of the Hessian's eigenvalues at every w (Böhning 1992), as of the pseudo-likelihood of graphs."""
@@ -358,11 +359,12 @@ class SparseEvaluation(StructureEvaluation):
 
     @cached_property
     def terms(self) -> IsingTerms:
-        loss, layout = self._loss, self._loss.field.layout
-        table = loss.table
-        return IsingTerms(
-            table.indicator_rows, table.weights, loss.neighbours, self.w[layout["node"]], self.w[layout["edge"]]
-        )
+        layout = self._loss.field.layout
+        return IsingTerms(self._loss.neighbours, self.w[layout["node"]], self.w[layout["edge"]])
+
+    @property
+    def value(self) -> float:
+        return self.terms.value
 
     @cached_property
     def _both(self) -> tuple[float, Floats]:
@@ -382,7 +384,7 @@ class SparseEvaluation(StructureEvaluation):
             return super().carried(loss, w)
         found = SparseEvaluation(loss, w)
         found.__dict__.update(_gradients=self._gradients)
-        found.terms.__dict__.update(_passed=self.terms._passed)
+        found.terms.__dict__.update(value=self.terms.value)
         return found
 
     @property

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crfkit.errors import DataError, ParameterError
+from crfkit.names import unknown_name
 from crfkit.readers.conllu import Conllu, column_number, is_conllu
 from crfkit.wording import counted
 
@@ -75,7 +76,7 @@ class ColumnFile:
                 f"unknown encoding {self.encoding!r}; common ones are utf-8, latin-1, cp1252, utf-16, gb18030"
             ) from None
         if self.format not in FORMATS:
-            raise ParameterError(f"unknown format {self.format!r}; there are {', '.join(FORMATS)}")
+            raise unknown_name("format", self.format, FORMATS)
         if self.label_column is not None:
             column_number(self.label_column)
 

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from crfkit.errors import ParameterError
+from crfkit.names import check_name
 from crfkit.solvers.adam import Adam
 from crfkit.solvers.admm import ADMM
 from crfkit.solvers.auto import Auto
@@ -85,8 +86,7 @@ def make_solver(solver: Any, **options: Any) -> Any:
         if isinstance(solver, type) or not hasattr(solver, "minimize"):
             raise ParameterError(f"a solver is a name ({', '.join(sorted(SOLVERS))}) or an instance, not {solver!r}")
         return solver
-    if solver not in SOLVERS:
-        raise ParameterError(f"unknown solver {solver!r}; there are {', '.join(sorted(SOLVERS))}")
+    check_name("solver", solver, SOLVERS)
     known = {item.name for item in fields(SOLVERS[solver])}
     for name in ("stopping", "max_iterations", "seed"):
         if name not in known:

@@ -172,23 +172,23 @@ def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: S
 
     changes: dict[str, Any] = {}
     if field.state_offsets is not None:
-        codes = union(L, field.state_names(), old.field.state_names(), False)
+        codes = union(L, field.state_ids(), old.field.state_ids(), False)
         changes |= _listed("state_offsets", "state_labels", codes, L, field.n_attributes)
     if field.transition_codes is not None:
-        codes = union(L, field.transition_names(), old.field.transition_names(), True).astype(np.int32)
+        codes = union(L, field.transition_ids(), old.field.transition_ids(), True).astype(np.int32)
         changes |= {"transition_codes": codes, "n_transition": len(codes)}
     if field.triple_codes is not None:
-        codes = union(L, field.triple_names(), old.field.triple_names(), True).astype(np.int32)
+        codes = union(L, field.triple_ids(), old.field.triple_ids(), True).astype(np.int32)
         changes |= {"triple_codes": codes, "n_triple": len(codes)}
     if field.pair_offsets is not None:
-        codes = union(L, field.pair_names(), old.field.pair_names(), False)
+        codes = union(L, field.pair_ids(), old.field.pair_ids(), False)
         changes |= _listed("pair_offsets", "pair_codes", codes, L * L, field.n_pair_attributes)
     if field.class_offsets is not None and old.field.n_class:
         place = np.array([names.index(name) if name in names else -1 for name in old.class_names], dtype=np.int64)
-        a, c = old.field.class_names()
+        a, c = old.field.class_ids()
         known = place[c] >= 0
         earlier = a[known].astype(np.int64) * field.n_classes + place[c[known]]
-        now = weight_codes(field.class_names(), (field.n_classes,))
+        now = weight_codes(field.class_ids(), (field.n_classes,))
         codes = np.union1d(now, earlier)
         changes |= _listed("class_offsets", "class_codes", codes, field.n_classes, field.n_attributes)
     return replace(field, **changes)

@@ -23,6 +23,7 @@ from crfkit.inference.chain import ChainInference
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.models.chain import ChainModel
+from crfkit.names import check_name
 from crfkit.protocols import Penalty
 from crfkit.readers.tagged import find_line, source_name
 from crfkit.result import Result, Status
@@ -75,8 +76,7 @@ class ChainTraining:
         if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
             raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
         self.options.check()
-        if self.loss not in LOSSES:
-            raise ParameterError(f"unknown loss {self.loss!r}; there are {', '.join(LOSSES)}")
+        check_name("loss", self.loss, LOSSES)
         if self.cost is not None and self.loss == "likelihood":
             raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
         if isinstance(self.order, bool) or not isinstance(self.order, (int, np.integer)) or self.order not in (1, 2):

@@ -27,6 +27,7 @@ from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
 from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.models.graph import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, naming, ready_engine
+from crfkit.names import check_name, full_name
 from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Loss, Penalty
 from crfkit.result import Result, Status
@@ -81,8 +82,11 @@ class GraphTraining:
 
     announce: Callable[[str], None] | None = None  # is told what "auto" has chosen where that is no matter of course
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", full_name(self.loss))
+
     def check(self) -> None:
-        """Raises ParameterError where an option is out of range."""
+        """Raise ParameterError where an option is out of range."""
         self.options.check()
         check_sweeps(self.sweeps, self.inference)
         edges = self.edge_penalty
@@ -91,12 +95,12 @@ class GraphTraining:
         for what, value, names in (
             ("inference", self.inference, ("auto", *ENGINES)),
             ("loss", self.loss, LOSSES),
-            ("decode", self.decode, DECODERS),
-            ("node form", self.node_form, (None, *NODE_FORMS)),
-            ("edge form", self.edge_form, (None, *EDGE_FORMS)),
+            ("decoder", self.decode, DECODERS),
+            ("node form", self.node_form, NODE_FORMS),
+            ("edge form", self.edge_form, EDGE_FORMS),
         ):
-            if isinstance(value, str) and value not in names:
-                raise ParameterError(f"unknown {what} {value!r}; one of {', '.join(n for n in names if n)}")
+            if isinstance(value, str):
+                check_name(what, value, names)
         if not isinstance(self.inference, str) and (
             isinstance(self.inference, type) or not hasattr(self.inference, "run")
         ):

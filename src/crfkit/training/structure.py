@@ -22,13 +22,14 @@ from crfkit.losses.structure_likelihood import StructureLikelihood, learning_eng
 from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.models.graph import GraphModel, ready_engine
+from crfkit.names import check_name, full_name
 from crfkit.result import Status
 from crfkit.training.structure_final import REFITS, Refit, refit_weights
 from crfkit.training.structure_inputs import InputScaling
 from crfkit.training.structure_refit import Solution
 from crfkit.training.structure_search import METHODS, NORMS, PathStep, Search, least, within_an_error
 
-LOSSES = ("pl", "likelihood")
+LOSSES = ("pseudo-likelihood", "likelihood")
 BELOW = 0.75  # of the strength where an edge comes in, with which halves of the rows are asked for it
 RULES = ("path", "cv", "ebic", "stability")
 REFITTING = ("cv", "ebic", "stability")  # rules whose model has no shrinkage
@@ -57,15 +58,19 @@ class StructureTraining:
     """How to learn; the names are those of StructureLearner."""
 
     search: Search = field(default_factory=Search)
-    loss: str = "pl"
+    loss: str = "pseudo-likelihood"
     inference: str | Engine = "auto"
     edge_strength: Any = "ebic"
     form: str = "auto"
     threshold: float = 0.75
     refit: str = "auto"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", full_name(self.loss))
+        object.__setattr__(self, "refit", full_name(self.refit))
+
     def check(self) -> None:
-        """Raises ParameterError where an option is out of range."""
+        """Raise ParameterError where an option is out of range."""
         search = self.search
         search.options.check()
         for what, value, names in (
@@ -76,8 +81,8 @@ class StructureTraining:
             ("refit", self.refit, REFITS),
             ("inference", self.inference, ("auto", *ENGINES)),
         ):
-            if (isinstance(value, str) or what != "inference") and value not in names:
-                raise ParameterError(f"unknown {what} {value!r}; one of {', '.join(names)}")
+            if isinstance(value, str) or what != "inference":
+                check_name(what, value, names)
         if not isinstance(self.inference, str) and (
             isinstance(self.inference, type) or not hasattr(self.inference, "run")
         ):
@@ -127,7 +132,7 @@ class StructureTraining:
         return of
 
     def make_loss(self, table: Observations, pairs: Ids | None) -> EdgeLoss:
-        if self.loss == "pl":
+        if self.loss == "pseudo-likelihood":
             return pseudo_likelihood(table, pairs)
         options = self.search.options
         name = learning_engine(table, pairs) if self.inference == "auto" else self.inference
@@ -155,7 +160,7 @@ class StructureTraining:
         rule, solution = self.edge_strength, learned.solution
         wanted = self.refit == "likelihood" or (self.refit == "auto" and rule in REFITTING)
         if not wanted or learned.interrupted:
-            by = "pseudo-likelihood" if self.loss == "pl" else "likelihood"
+            by = self.loss
             return replace(learned, refit=Refit(by if rule in REFITTING else f"penalised {by}"))
         engine = solution.loss.engine if isinstance(solution.loss, StructureLikelihood) else None
         own = engine if rule in REFITTING else None
@@ -177,8 +182,8 @@ class StructureTraining:
             grows = self.search.method.startswith("grafting")
             why = "a larger edge_strength selects fewer edges" if grows else first
             raise ParameterError(
-                f"inference is refused on the graph of selected edges: {error}. Here, {why}; loss='pl' needs no "
-                "inference"
+                f"inference is refused on the graph of selected edges: {error}. Here, {why}; "
+                "loss='pseudo-likelihood' needs no inference"
             ) from None
 
     def _choose(self, loss: EdgeLoss, table_of: Callable[[Ints | None], Observations], n: int) -> Learned:

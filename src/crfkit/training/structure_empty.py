@@ -40,5 +40,6 @@ def concern_of_engine(inference: Any) -> str | None:
     what = {"trw": "a bound", "mean-field": "a bound", "bp": "an approximation", "gibbs": "an estimate"}[name]
     return (
         f"loss='likelihood' by {name} is {what} that gets worse with every edge: the edges that it selects, and their "
-        "weights, are often worse than those of loss='pl'. Use loss='pl', or inference='junction' where it is exact"
+        "weights, are often worse than those of loss='pseudo-likelihood'. Use that, or "
+        "inference='junction' where it is exact"
     )

@@ -26,7 +26,7 @@ from crfkit.training.structure_particles import sampled_weights
 from crfkit.training.structure_refit import REFIT, Solution
 from crfkit.training.structure_search import Search
 
-REFITS = ("auto", "likelihood", "pl")
+REFITS = ("auto", "likelihood", "pseudo-likelihood")
 RATE = 2e-7  # seconds per entry of the tables of a junction tree, for an evaluation of the likelihood
 EVALUATIONS = 40  # of a refit
 PATIENCE = 60.0  # seconds that "auto" spends on exact inference

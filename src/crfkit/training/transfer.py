@@ -51,14 +51,14 @@ def transfer(
         w[field.layout[block]] = np.where(hit, source[old.field.layout[block]][order[at]], default)
 
     L = len(known)
-    copy("state", field.state_names(), old.field.state_names(), (states, labels), (L,))
-    copy("transition", field.transition_names(), old.field.transition_names(), (labels, labels), (L,))
-    copy("pair", field.pair_names(), old.field.pair_names(), (pairs, labels, labels), (L, L))
-    copy("triple", field.triple_names(), old.field.triple_names(), (labels, labels, labels), (L, L))
+    copy("state", field.state_ids(), old.field.state_ids(), (states, labels), (L,))
+    copy("transition", field.transition_ids(), old.field.transition_ids(), (labels, labels), (L,))
+    copy("pair", field.pair_ids(), old.field.pair_ids(), (pairs, labels, labels), (L, L))
+    copy("triple", field.triple_ids(), old.field.triple_ids(), (labels, labels, labels), (L, L))
     if field.n_classes and old.field.n_classes:
         named = {name: i for i, name in enumerate(old.class_names)}
         same = np.array([named.get(name, -1) for name in class_names or old.class_names], dtype=np.int64)
-        copy("class", field.class_names(), old.field.class_names(), (states, same), (old.field.n_classes,))
+        copy("class", field.class_ids(), old.field.class_ids(), (states, same), (old.field.n_classes,))
     return w
 
 
@@ -78,7 +78,7 @@ def pruned(model: ChainModel) -> ChainModel:
     """The same model without weights that are zero and without attributes that have no other."""
     field, w, v = model.field, model.w, model.vocabulary
     keep = {name: w[block] != 0 for name, block in field.layout.items()}
-    state, classes, pair = field.state_names(), field.class_names(), field.pair_names()
+    state, classes, pair = field.state_ids(), field.class_ids(), field.pair_ids()
     used = np.zeros(field.n_attributes, dtype=bool)
     used[state[0][keep["state"]]] = True
     used[classes[0][keep["class"]]] = True
@@ -95,9 +95,9 @@ def pruned(model: ChainModel) -> ChainModel:
     class_lists: tuple[Ints | None, Ids | None] = (None, None)
     if field.label_classes is not None:
         class_lists = lists(classes[0], classes[1], keep["class"], used)
-    i, j = field.transition_names()
+    i, j = field.transition_ids()
     transitions = (i.astype(np.int64) * field.n_labels + j)[keep["transition"]].astype(np.int32)
-    a, b, c = (part.astype(np.int64) for part in field.triple_names())
+    a, b, c = (part.astype(np.int64) for part in field.triple_ids())
     triples = ((a * field.n_labels + b) * field.n_labels + c)[keep["triple"]].astype(np.int32)
     attributes = v.attributes.take(np.flatnonzero(used).astype(np.int64))
     pair_attributes = v.pair_attributes.take(np.flatnonzero(used_pairs).astype(np.int64))

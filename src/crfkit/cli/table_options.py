@@ -1,0 +1,44 @@
+"""Options of the commands that read tables: `crfkit graph` and `crfkit structure`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crfkit.cli.help import INPUT, flag, option
+
+COLUMNS = (
+    "COLS is a list of columns, separated by commas. A column is a name or a number from 1. 1-294 is a range; -6: are "
+    "the last six columns."
+)
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table in CSV or ARFF format, also .gz.")]
+LabelFile = Annotated[
+    Path | None,
+    option(INPUT, "--label-file", metavar="FILE", help="Table with the labels, if they are not columns of DATA."),
+]
+Header = Annotated[
+    bool | None,
+    flag(
+        INPUT,
+        "--header/--no-header",
+        help="Whether the first line of CSV files has the names of the columns. Default: detected from that line.",
+    ),
+]
+MissingValues = Annotated[
+    str | None,
+    option(
+        INPUT,
+        "--na",
+        metavar="A,B",
+        help="Cells that mean a missing value. Default: NA, N/A, n/a, <NA>, NaN, nan, NULL, null and ?. Empty cells "
+        "are always missing values.",
+    ),
+]
+
+
+def missing_cells(given: str | None) -> list[str] | None:
+    """Return the cells that --na names, or None for the default."""
+    return None if given is None else [cell.strip() for cell in given.split(",")]
