@@ -8,8 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from crfkit.protocols import Loss
 
-class FunctionLoss:
+
+class FunctionLoss(Loss):
     """A loss from `both(w) → (value, gradient)` and `hessian(w)`; counts the calls that were completed."""
 
     name = "test loss"

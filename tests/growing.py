@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from crfkit.protocols import GrowingLoss
+
 NORMS = {"max": np.inf, "l1": 1, "l2": 2}
 
 
-class GrowingRegression:
+class GrowingRegression(GrowingLoss):
     """Σ log(1 + exp(−y·Xᵀw)) over the columns whose block is active; block −1 always is."""
 
     name = "growing regression"

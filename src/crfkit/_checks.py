@@ -94,3 +94,9 @@ def check_positive(**options: float) -> None:
     for name, value in options.items():
         if not (math.isfinite(value) and value > 0):
             raise ParameterError(f"{name} must be a finite number > 0, not {value!r}")
+
+
+def check_strength(what: str, strength: float) -> None:
+    """Raise ParameterError unless the strength of a penalty is a finite number >= 0."""
+    if not (math.isfinite(strength) and strength >= 0):
+        raise ParameterError(f"the strength of {what} must be a finite number >= 0, not {strength!r}")

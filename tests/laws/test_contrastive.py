@@ -15,6 +15,7 @@ from crfkit.inference.enumerate import Enumerate
 from crfkit.losses.contrastive import ContrastiveDivergence
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.penalties import L1, L2, NoPenalty
+from crfkit.protocols import Loss
 from crfkit.result import Status
 from crfkit.solvers import LBFGS, SOLVERS, Adam, GradientNorm, make_solver
 
@@ -197,7 +198,7 @@ def test_a_run_goes_on():
     assert_allclose(rest.w, best, atol=0.15)
 
 
-class Quadratic:
+class Quadratic(Loss):
     """½ (w − 3)ᵀ D (w − 3) + noise in the gradient."""
 
     name, size, capabilities = "quadratic", 4, frozenset({"gradient"})

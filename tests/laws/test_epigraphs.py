@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crfkit.errors import ParameterError
 from crfkit.penalties import L1, L2, Blockwise, GroupL1, GroupL2, GroupL2Ball, GroupLinf, Groups, HuberL1, L1Ball
-from crfkit.penalties.rows import linf_cone
+from crfkit.penalties.group_rows import linf_cone
 from crfkit.result import Status
 from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, GradientNorm
 

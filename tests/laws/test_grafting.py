@@ -51,7 +51,7 @@ def best(loss, penalty):
 def violation(loss, penalty, w):
     """The largest component of the least sub-gradient at w of all columns."""
     whole = loss.whole()
-    bound = penalty.over(whole) if hasattr(penalty, "over") else penalty
+    bound = penalty.bind(whole)
     return np.abs(Objective(whole, bound).at(w).subgradient).max()
 
 
@@ -319,7 +319,7 @@ def test_by_block_is_the_sum_of_its_parts(seed, kind, rest):
     loss = growing_regression(rest=3, n_blocks=3, size=2).whole()
     rng = np.random.default_rng(seed)
     w = np.where(rng.random(loss.size) < 0.3, 0.0, rng.normal(size=loss.size))
-    bound = ByBlock(kind, 0.7, rest).over(loss)
+    bound = ByBlock(kind, 0.7, rest).bind(loss)
     on = loss.block_index >= 0
     blocks = L1(0.7) if kind is L1 else kind(0.7, loss.block_index[on])
     assert_allclose(bound.value(w), blocks.value(w[on]) + (0.0 if rest is None else rest.value(w[~on])))
@@ -345,5 +345,5 @@ def test_by_block_checks_what_it_is_given():
     for wrong in ({"kind": L2}, {"kind": L1, "strength": -1.0}, {"kind": L1, "rest": L2}):
         with pytest.raises(ParameterError):
             ByBlock(**wrong)
-    with pytest.raises(ParameterError, match="over"):
+    with pytest.raises(ParameterError, match=r"use bind\(loss\)"):
         ByBlock(L1).value(np.zeros(3))

@@ -18,6 +18,7 @@ from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.losses.online import OnlineChain
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
+from crfkit.protocols import SmoothPenalty
 from crfkit.result import Status
 from crfkit.solvers import (
     AROW,
@@ -458,7 +459,7 @@ def test_smd_interrupted_inside_an_epoch():
 # --- combinations that cannot work
 
 
-class Rounded:
+class Rounded(SmoothPenalty):
     """A smooth penalty that is not L2."""
 
     name = "rounded"
@@ -467,9 +468,6 @@ class Rounded:
 
     def value(self, w):
         return float(np.sqrt(1 + w * w).sum())
-
-    def split(self):
-        return self, None
 
     def add_gradient(self, w, gradient):
         gradient += w / np.sqrt(1 + w * w)

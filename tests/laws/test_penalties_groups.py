@@ -439,7 +439,7 @@ def test_blocks_are_those_of_the_loss(solver):
     )
     assert np.array_equal(free.w, given.w)
     assert free.objective == given.objective
-    with pytest.raises(ParameterError, match="bound"):
+    with pytest.raises(ParameterError, match=r"use bind\(loss\)"):
         Blockwise(parts).value(free.w)
     with pytest.raises(ParameterError, match="no block 'vertex'"):
         make_solver(solver).minimize(loss, Blockwise({"vertex": L2(1.0)}), np.zeros(loss.size))

@@ -81,7 +81,7 @@ def test_all_reach_the_same_optimum(name, kind, name_of_loss):
     assert abs(found.value - best.value) < 1e-8 * best.value
     assert_allclose(found.w, best.w, atol=1e-4)
     # what the trace and result say is true of the weights returned, and zeros are zeros
-    penalty = penalty_of(kind).bound(loss.layout)
+    penalty = penalty_of(kind).bind(loss)
     smooth, rest = penalty.split()
     at = loss.at(found.w)
     gradient = at.grad
@@ -218,7 +218,7 @@ def test_the_stopping_rule_of_the_paper(name):
     loss, penalty = loss_of("pl"), penalty_of(GroupLinf)
     found = SOLVERS[name](eps=1e-3, stopping=NEVER).minimize(loss, penalty, np.zeros(loss.size))
     assert found.status is Status.CONVERGED
-    form = EpigraphForm(Objective(loss, penalty.bound(loss.layout)), found.w)
+    form = EpigraphForm(Objective(loss, penalty.bind(loss)), found.w)
     at = form.start(found.w, found.state)
     assert form.residual(at) < 1e-3
     before = SOLVERS[name](eps=1e-3, stopping=NEVER, max_iterations=found.iterations - 1).minimize(

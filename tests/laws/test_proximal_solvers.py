@@ -22,6 +22,7 @@ from crfkit.losses import ChainLikelihood
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ElasticNet, GroupL2, GroupLinf, HuberL1, NoPenalty
+from crfkit.protocols import RestPenalty
 from crfkit.result import Status
 from crfkit.solvers import (
     FISTA,
@@ -169,13 +170,9 @@ def test_linear_losses_that_the_penalty_bounds(name):
 
 
 def test_what_they_cannot_do_is_refused():
-    class Corner:
+    class Corner(RestPenalty):
         name, kinds = "corner", frozenset({"corner"})
 
-        def split(self):
-            return None, self
-
-    Corner.value = Corner.split
     for solver in (ISTA(), FISTA(), OGM()):
         with pytest.raises(CapabilityError, match="penalties of kind prox only"):
             solver.minimize(quadratic()[0], Corner(), np.zeros(8))

@@ -27,7 +27,7 @@ from numpy.testing import assert_allclose
 
 from crfkit.errors import CapabilityError, ParameterError, StopTraining
 from crfkit.penalties import L2, NoPenalty
-from crfkit.protocols import Loss
+from crfkit.protocols import Loss, RestPenalty
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers import (
     BFGS,
@@ -344,7 +344,7 @@ def test_the_clock_stops_inside_callbacks(name, monkeypatch):
 # --- combinations that cannot work
 
 
-class Corner:
+class Corner(RestPenalty):
     """A penalty with a part that is not smooth."""
 
     name = "corner"
@@ -352,9 +352,6 @@ class Corner:
 
     def value(self, w):
         return float(np.abs(w).sum())
-
-    def split(self):
-        return None, self
 
 
 @every_solver
@@ -422,6 +419,8 @@ def test_options_out_of_range_are_refused():
             make(**options)
     with pytest.raises(ParameterError, match=r"unknown solver 'no such'; expected one of .*lbfgs"):
         make_solver("no such")
+    with pytest.raises(ParameterError, match=r"did you mean 'lbfgs'\?.*owlqn"):
+        make_solver("LBGFS")
     solver = LBFGS(memory=3)
     assert make_solver(solver) is solver
     assert isinstance(quadratic()[0], Loss)

@@ -21,7 +21,7 @@ from crfkit.estimators.base import Estimator, not_fitted
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
 from crfkit.models.chain import ChainModel
-from crfkit.protocols import Penalty
+from crfkit.protocols import Capability, Penalty
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource, column_files
 from crfkit.result import Status
@@ -195,10 +195,10 @@ class ChainCRF(StructuredInputs, Estimator):
         training = self._training()
         training.check()
         solver = training.make_solver(max_iterations=1)
-        if "online" not in solver.needs:
+        if Capability.ONLINE not in solver.needs:
             from crfkit.solvers import SOLVERS
 
-            online = sorted(name for name, other in SOLVERS.items() if "online" in other.needs)
+            online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
             raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
         corpus = learn(X, y, self._template(), self.min_frequency, least_labels=1)
         before: PartialFit | None = getattr(self, "_partial", None)

@@ -303,7 +303,7 @@ class ImageSegmenter(PenaltySearch):
             if validation is not None:
                 raise ParameterError("a validation set is for choosing among strengths; there are none")
             return []
-        if self.penalty is not None and not hasattr(self.penalty, "at"):
+        if self.penalty is not None and (not isinstance(self.penalty, Penalty) or self.penalty.strength is None):
             raise ParameterError(f"strengths are for penalties that have one, not {self.penalty!r}")
         strengths = sorted({float(strength) for strength in self.strengths}, reverse=True)
         if not strengths or not all(np.isfinite(s) and s >= 0 for s in strengths):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -124,6 +124,14 @@ class Engine(Protocol):
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         """Inference in all graphs; `warm` is the result for potentials of the same graph, to start from."""
         ...
+
+
+@runtime_checkable
+class IterativeEngine(Engine, Protocol):
+    """An engine that repeats sweeps until none changes the result by more than `tolerance`, a field of a dataclass."""
+
+    @property
+    def tolerance(self) -> float: ...
 
 
 class Sampler(Protocol):

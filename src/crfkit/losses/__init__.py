@@ -1,25 +1,13 @@
-"""Losses: functions of the weights. See :mod:`crfkit.protocols`."""
+"""Losses: functions of the weights. See :mod:`crfkit.protocols`. A member is a file and a line of :data:`LOSSES`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Loaded when first asked for: taggers need nothing of graphs.
-_HOME = {
-    "CandidateChain": "chain_candidates",
-    "ChainLikelihood": "chain",
-    "CompositeLikelihood": "composite",
-    "ContrastiveDivergence": "contrastive",
-    "GraphHinge": "graph_margin",
-    "GraphLikelihood": "graph",
-    "GraphSoftmaxMargin": "graph_margin",
-    "PseudoLikelihood": "pseudo",
-    "SoftmaxMargin": "chain",
-    "StructureLikelihood": "structure_likelihood",
-    "StructurePseudoLikelihood": "structure_pseudo",
-    "StructuredHinge": "chain",
-}
+from crfkit.names import check_name
+from crfkit.protocols import Loss
 
 if TYPE_CHECKING:
     from crfkit.losses.chain import ChainLikelihood as ChainLikelihood
@@ -36,7 +24,59 @@ if TYPE_CHECKING:
     from crfkit.losses.structure_pseudo import StructurePseudoLikelihood as StructurePseudoLikelihood
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+class Registry(Mapping[str, type[Loss]]):
+    """Losses by name. Their modules are loaded when they are first asked for: taggers need nothing of graphs."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        """`homes` are "module.Class" by name."""
+        self._homes = {name: tuple(home.split(".")) for name, home in homes.items()}
+
+    def __getitem__(self, name: str) -> type[Loss]:
+        return self._load(*self._homes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+    def by_class(self, name: str) -> type[Loss]:
+        """Return the class of this name; raises AttributeError."""
+        for module, known in self._homes.values():
+            if known == name:
+                return self._load(module, known)
         raise AttributeError(f"module 'crfkit.losses' has no attribute {name!r}")
-    return getattr(import_module(f"crfkit.losses.{_HOME[name]}"), name)
+
+    def _load(self, module: str, name: str) -> type[Loss]:
+        # getattr: the registry has the name of the class, so that its module need not be imported before.
+        found: type[Loss] = getattr(import_module(f"crfkit.losses.{module}"), name)
+        return found
+
+
+LOSSES = Registry({
+    "chain-likelihood": "chain.ChainLikelihood",
+    "chain-softmax-margin": "chain.SoftmaxMargin",
+    "chain-hinge": "chain.StructuredHinge",
+    "chain-candidates": "chain_candidates.CandidateChain",
+    "graph-likelihood": "graph.GraphLikelihood",
+    "graph-softmax-margin": "graph_margin.GraphSoftmaxMargin",
+    "graph-hinge": "graph_margin.GraphHinge",
+    "pseudo-likelihood": "pseudo.PseudoLikelihood",
+    "composite-likelihood": "composite.CompositeLikelihood",
+    "contrastive-divergence": "contrastive.ContrastiveDivergence",
+    "structure-likelihood": "structure_likelihood.StructureLikelihood",
+    "structure-pseudo-likelihood": "structure_pseudo.StructurePseudoLikelihood",
+})  # fmt: skip
+
+
+def loss_class(name: str) -> type[Loss]:
+    """Return the loss of a name of :data:`LOSSES`; raises ParameterError with the nearest one.
+
+    >>> loss_class("pl").__name__
+    'PseudoLikelihood'
+    """
+    return LOSSES[check_name("loss", name, LOSSES)]
+
+
+def __getattr__(name: str) -> Any:
+    return LOSSES.by_class(name)

@@ -8,13 +8,14 @@ from typing import Any
 
 from crfkit._types import Floats
 from crfkit.errors import CapabilityError
+from crfkit.protocols import Capability, Loss
 
 
-class FieldLoss:
+class FieldLoss(Loss):
     """A loss whose weights are those of a field."""
 
     name: str
-    capabilities: frozenset[str]
+    capabilities: frozenset[Capability]
     field: Any
 
     @property

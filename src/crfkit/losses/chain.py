@@ -21,7 +21,7 @@ from crfkit.fields.chain import ChainField
 from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.losses.online import OnlineChain
 from crfkit.losses.online_cost import epoch_cost
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 if TYPE_CHECKING:
     from crfkit.losses.expectations import ChainExpectations
@@ -85,8 +85,8 @@ class ChainLoss(FieldLoss):
 
     def expectations(self) -> ChainExpectations:
         """Expected feature counts by total count, for improved iterative scaling."""
-        if "expectations" not in self.capabilities:
-            raise CapabilityError(f"the {self.name} has no expectations")
+        if Capability.EXPECTATIONS not in self.capabilities:
+            raise self._cannot(Capability.EXPECTATIONS)
         from crfkit.losses.expectations import ChainExpectations
 
         return ChainExpectations(self)
@@ -96,14 +96,26 @@ class ChainLikelihood(ChainLoss):
     """The negative log-likelihood; exact."""
 
     name = "chain likelihood"
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "online", "mistakes", "expectations"})
+    capabilities = frozenset(
+        {
+            Capability.SMOOTH,
+            Capability.HESSP,
+            Capability.HESS_DIAG,
+            Capability.SUBSET,
+            Capability.ONLINE,
+            Capability.MISTAKES,
+            Capability.EXPECTATIONS,
+        }
+    )
 
 
 class SoftmaxMargin(ChainLoss):
     """Likelihood in a field where wrong labels score higher by their cost: a smooth margin. `cost` None: Hamming."""
 
     name = "softmax margin"
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "online"})
+    capabilities = frozenset(
+        {Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.SUBSET, Capability.ONLINE}
+    )
 
     def __init__(
         self,
@@ -121,7 +133,7 @@ class StructuredHinge(ChainLoss):
     """The margin loss of structured support vector machines; it has corners. `cost` None: Hamming."""
 
     name = "structured hinge"
-    capabilities = frozenset({"subset", "online"})
+    capabilities = frozenset({Capability.SUBSET, Capability.ONLINE})
     hinge = True
 
     def __init__(
@@ -166,7 +178,7 @@ class ChainEvaluation(LazyEvaluation):
     def hessp(self, v: Floats) -> Floats:
         """∇²loss(w)·v."""
         loss = self._loss
-        self._require("hessp")
+        self._require(Capability.HESSP)
         if loss._held is not self or not loss._curved:
             loss._curved = True
             self._evaluate()
@@ -176,12 +188,12 @@ class ChainEvaluation(LazyEvaluation):
 
     def hess_diag(self) -> Floats:
         """Σ p(1−p) over the occurrences of each feature, values squared: the diagonal as if they were independent."""
-        self._require("hess_diag")
+        self._require(Capability.HESS_DIAG)
         diagonal = np.empty(len(self.w))
         self._loss._held = None
         self._loss._objective.hessian_diagonal(self.w, diagonal)
         return diagonal
 
-    def _require(self, capability: str) -> None:
+    def _require(self, capability: Capability) -> None:
         if capability not in self._loss.capabilities:
             raise CapabilityError(f"the {self._loss.name} has no {capability}")

@@ -23,13 +23,14 @@ from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.losses.chain import ChainEvaluation, ChainLikelihood
 from crfkit.losses.chain_pool import KINDS, Pool
-from crfkit.protocols import Evaluation
+from crfkit.names import check_name
+from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
 
 MEMORY_LIMIT = 1 << 30
 CHUNK = 1 << 16  # weights whose gradients are computed at once, unless the limit allows less: they stay in the cache
 
 
-class CandidateChain(ChainLikelihood):
+class CandidateChain(ChainLikelihood, GrowingLoss):
     """The chain likelihood of selected attributes, from none to all of those of a training set.
 
     Parameters
@@ -57,7 +58,7 @@ class CandidateChain(ChainLikelihood):
     (4, 4, [2, 3])
     """
 
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "candidates"})
+    capabilities = frozenset({Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.CANDIDATES})
 
     def __init__(
         self,
@@ -89,6 +90,10 @@ class CandidateChain(ChainLikelihood):
         return max(int(self.memory_limit) // 16, 1)
 
     # --- what is on
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        return tuple(kind for kind in KINDS if len(self.pool.indices[kind]))
 
     @property
     def n_candidates(self) -> int:
@@ -137,9 +142,8 @@ class CandidateChain(ChainLikelihood):
     def at(self, w: Floats, warm: Evaluation | None = None) -> CandidateEvaluation:
         return CandidateEvaluation(self, w)
 
-    def candidates(self, evaluation: Any, norm: str = "max", above: float = 0.0) -> tuple[Ints, Floats]:
-        if norm not in ("max", "l1", "l2"):
-            raise ParameterError(f"the norm must be 'max', 'l1' or 'l2', not {norm!r}")
+    def candidates(self, evaluation: Any, norm: str = BlockNorm.MAX, above: float = 0.0) -> tuple[Ints, Floats]:
+        check_name("norm", norm, BlockNorm)
         ids, scores = [], []
         for kind in KINDS:
             found = self._norms(evaluation, kind, norm)

@@ -14,7 +14,7 @@ from crfkit._threads import count_threads
 from crfkit._types import Floats
 from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.labelled import LabelledLoss
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 
 class CompositeLikelihood(LabelledLoss):
@@ -30,7 +30,7 @@ class CompositeLikelihood(LabelledLoss):
     """
 
     name = "composite likelihood"
-    capabilities = frozenset({"smooth", "subset"})
+    capabilities = frozenset({Capability.SMOOTH, Capability.SUBSET})
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> CompositeEvaluation:
         return CompositeEvaluation(self, w)

@@ -18,7 +18,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.inference.gibbs import gibbs_sweeps
 from crfkit.losses.base import FieldLoss, LazyEvaluation
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 
 class ContrastiveDivergence(FieldLoss):
@@ -44,7 +44,7 @@ class ContrastiveDivergence(FieldLoss):
     'contrastive divergence (1 sweep) + L2(1), a gradient without a value'
     """
 
-    capabilities = frozenset({"gradient"})
+    capabilities = frozenset({Capability.GRADIENT})
 
     field: GraphField
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +19,13 @@ from crfkit.data.observations import Observations
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.losses.base import FieldLoss
-from crfkit.protocols import Evaluation
+from crfkit.names import check_name
+from crfkit.protocols import BlockNorm, Evaluation, GrowingLoss
 
 Self = TypeVar("Self", bound="EdgeLoss")
 
 
-class EdgeLoss(FieldLoss):
+class EdgeLoss(FieldLoss, GrowingLoss):
     """A loss of a table of variables whose edges can be switched on.
 
     `pairs` are the edges that may be on ([M, 2], or a mask [p, p] of i < j; None: all), `active` the ids of those that
@@ -55,6 +56,8 @@ class EdgeLoss(FieldLoss):
 
     # --- the capability "candidates"
 
+    growing: ClassVar[tuple[str, ...]] = ("edge",)
+
     @property
     def n_candidates(self) -> int:
         """How many edges could still be switched on."""
@@ -78,14 +81,13 @@ class EdgeLoss(FieldLoss):
         return np.concatenate([nodes, np.repeat(self.active_ids, sizes)])
 
     def candidates(
-        self, evaluation: Evaluation, norm: str = "max", above: float = 0.0, scales: Floats | None = None
+        self, evaluation: Evaluation, norm: str = BlockNorm.MAX, above: float = 0.0, scales: Floats | None = None
     ) -> tuple[Ints, Floats]:
         """(ids, scores) of the edges that are off and whose gradient has a norm > above; the highest score first.
 
         With `scales` [p] the norm is divided by those of both variables.
         """
-        if norm not in ("max", "l1", "l2"):
-            raise ParameterError(f"unknown norm {norm!r}; one of max, l1, l2")
+        check_name("norm", norm, BlockNorm)
         scores = self._norms(self._pair_gradient(evaluation), norm)
         if scales is not None:
             scores = scores / np.outer(scales, scales)
@@ -140,13 +142,13 @@ class EdgeLoss(FieldLoss):
 
     def _norms(self, gradient: Floats, norm: str) -> Floats:
         """[p, p]"""
-        sizes = np.abs(gradient) if norm != "l2" else np.square(gradient)
-        add = np.maximum if norm == "max" else np.add
+        sizes = np.square(gradient) if norm == BlockNorm.L2 else np.abs(gradient)
+        add = np.maximum if norm == BlockNorm.MAX else np.add
         reduced = add.reduce(sizes, axis=0)
         if not self.table.single:
             starts = self.table.starts
             reduced = add.reduceat(add.reduceat(reduced, starts, axis=0), starts, axis=1)
-        found: Floats = np.sqrt(reduced) if norm == "l2" else reduced
+        found: Floats = np.sqrt(reduced) if norm == BlockNorm.L2 else reduced
         return found
 
     @property

@@ -19,9 +19,9 @@ from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.marginals import Engine, Marginals
+from crfkit.inference.marginals import Engine, IterativeEngine, Marginals
 from crfkit.losses.base import FieldLoss, LazyEvaluation
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 
 class GraphLikelihood(FieldLoss):
@@ -36,7 +36,7 @@ class GraphLikelihood(FieldLoss):
     3.0
     """
 
-    capabilities = frozenset({"smooth", "subset", "warm"})
+    capabilities = frozenset({Capability.SMOOTH, Capability.SUBSET, Capability.WARM})
 
     def __init__(
         self, data: GraphData, field: GraphField, engine: Engine, start_tolerance: float | None = None
@@ -54,8 +54,8 @@ class GraphLikelihood(FieldLoss):
         self._partly = data.labels is not None and bool((data.labels < 0).any())
         self._observed = None if self._partly else field.observed(data)
         self.last: GraphEvaluation | None = None  # the last that was computed
-        if start_tolerance is not None and hasattr(engine, "tolerance"):
-            self.capabilities = self.capabilities | {"precision"}
+        if start_tolerance is not None and isinstance(engine, IterativeEngine):
+            self.capabilities = self.capabilities | {Capability.PRECISION}
             self.finest = float(engine.tolerance)
             self.tolerance = max(self.finest, start_tolerance)
 
@@ -101,7 +101,7 @@ class GraphEvaluation(LazyEvaluation):
 
     def _run(self, potentials: Potentials, warm: Marginals | None) -> Marginals:
         engine: Any = self._loss.engine
-        if "precision" in self._loss.capabilities:
+        if Capability.PRECISION in self._loss.capabilities:
             engine = replace(engine, tolerance=self._loss.tolerance)
         marginals: Marginals = engine.run(potentials, warm)
         if not marginals.status.settled:

@@ -25,7 +25,7 @@ from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.chain import cost_matrix
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.labelled import LabelledLoss
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 
 def node_costs(data: GraphData, cost: Floats) -> Floats:
@@ -84,7 +84,7 @@ class GraphHinge(LabelledLoss):
     """
 
     name = "structured hinge"
-    capabilities = frozenset({"gradient", "subset"})
+    capabilities = frozenset({Capability.GRADIENT, Capability.SUBSET})
 
     def __init__(
         self,

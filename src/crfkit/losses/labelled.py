@@ -13,7 +13,7 @@ from crfkit.errors import DataError
 from crfkit.fields.graph import GraphField
 from crfkit.losses.base import FieldLoss
 
-Loss = TypeVar("Loss", bound="LabelledLoss")
+Self = TypeVar("Self", bound="LabelledLoss")
 
 
 class LabelledLoss(FieldLoss):
@@ -27,7 +27,7 @@ class LabelledLoss(FieldLoss):
         self.field = field
         self.n_threads = n_threads
 
-    def subset(self: Loss, ids: ArrayLike) -> Loss:
+    def subset(self: Self, ids: ArrayLike) -> Self:
         """The loss of some graphs only."""
         return type(self)(self.data.take(ids), self.field, self.n_threads)
 

@@ -20,7 +20,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.labelled import LabelledLoss
 from crfkit.losses.pseudo_table import pseudo_table
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 
 class PseudoLikelihood(LabelledLoss):
@@ -35,7 +35,9 @@ class PseudoLikelihood(LabelledLoss):
     """
 
     name = "pseudo-likelihood"
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "subset", "lipschitz"})
+    capabilities = frozenset(
+        {Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.SUBSET, Capability.LIPSCHITZ}
+    )
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> PseudoEvaluation:
         return PseudoEvaluation(self, w)

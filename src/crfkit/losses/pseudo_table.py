@@ -27,7 +27,8 @@ def pseudo_table(data: GraphData, field: GraphField, labels: Ids) -> _core.Pseud
     if not np.array_equal(graph.node_offsets, n * np.arange(N + 1)) or not np.array_equal(edges, edges[:1] + shift):
         return None
     bank = _Bank()
-    node_columns, edge_columns = bank.add(data, "node", N, n), bank.add(data, "edge", N, E)
+    node_columns = bank.add(data.node_features, data.node_rows, N, n)
+    edge_columns = bank.add(data.edge_features, data.edge_rows, N, E)
     if node_columns is None or edge_columns is None:
         return None
     return _core.PseudoTable(
@@ -52,10 +53,8 @@ class _Bank:
         self.columns: list[Floats] = []
         self._known: dict[bytes, int] = {}
 
-    def add(self, data: GraphData, kind: str, N: int, T: int) -> Any:
+    def add(self, features: Any, rows: Ids | None, N: int, T: int) -> Any:
         """[T, d] the columns of the features of each type; None if a node (edge) shares its row with another's."""
-        features: Any = getattr(data, f"{kind}_features")
-        rows: Ids | None = getattr(data, f"{kind}_rows")
         if not isinstance(features, np.ndarray):
             return None
         d = features.shape[1]

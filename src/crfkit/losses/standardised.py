@@ -7,6 +7,7 @@ of weights u = σ_i·σ_j·w has scores that are comparable, and a penalty of u 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from crfkit._types import Floats, Ints
 from crfkit.data.observations import Observations
 from crfkit.losses.edges import EdgeLoss
-from crfkit.protocols import Evaluation
+from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
 
 COUNTS = 5.0  # a label seen less often is scaled as if it had been seen so often
 
@@ -42,17 +43,45 @@ def column_scales(table: Observations) -> Floats:
     return found
 
 
-class StandardisedEdges:
+class StandardisedEdges(GrowingLoss):
     """An :class:`EdgeLoss` in the weights u = scale_i·scale_j·w of edges; the weights of nodes stay as they are."""
 
     def __init__(self, loss: EdgeLoss, scales: Floats) -> None:
         self.loss = loss
         self.scales = scales  # [p]
+        self.table = loss.table
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.loss, name)
+    @property
+    def name(self) -> str:
+        return self.loss.name
+
+    @property
+    def size(self) -> int:
+        return self.loss.size
+
+    @property
+    def layout(self) -> Mapping[str, slice]:
+        return self.loss.layout
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        return self.loss.capabilities - {Capability.LIPSCHITZ, Capability.HESSIAN}
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        return self.loss.growing
+
+    @property
+    def n_candidates(self) -> int:
+        return self.loss.n_candidates
+
+    @property
+    def active_ids(self) -> Ints:
+        return self.loss.active_ids
+
+    @property
+    def block_index(self) -> Ints:
+        return self.loss.block_index
 
     @cached_property
     def factors(self) -> Floats:
@@ -64,15 +93,11 @@ class StandardisedEdges:
         found[edge] = self.scales[ids // p] * self.scales[ids % p]
         return found
 
-    @property
-    def capabilities(self) -> frozenset[str]:
-        return self.loss.capabilities - {"lipschitz"}
-
     def at(self, w: Floats, warm: Evaluation | None = None) -> StandardisedEvaluation:
         inner = warm.inner if isinstance(warm, StandardisedEvaluation) else None
         return StandardisedEvaluation(self.loss.at(w / self.factors, inner), w, self.factors)
 
-    def candidates(self, evaluation: Any, norm: str = "max", above: float = 0.0) -> tuple[Ints, Floats]:
+    def candidates(self, evaluation: Any, norm: str = BlockNorm.MAX, above: float = 0.0) -> tuple[Ints, Floats]:
         return self.loss.candidates(evaluation.inner, norm, above, self.scales)
 
     def activate(self, ids: ArrayLike) -> tuple[StandardisedEdges, Ints]:
@@ -82,24 +107,14 @@ class StandardisedEdges:
     def add_candidates(self, pairs: ArrayLike) -> StandardisedEdges:
         return StandardisedEdges(self.loss.add_candidates(pairs), self.scales)
 
-
-class CarriedEdges(StandardisedEdges):
-    """The same of a loss that can carry evaluations to larger ones."""
-
-    def activate(self, ids: ArrayLike) -> tuple[StandardisedEdges, Ints]:
-        larger, place = self.loss.activate(ids)
-        return CarriedEdges(larger, self.scales), place
-
-    def carry(self, evaluation: StandardisedEvaluation, place: Ints) -> StandardisedEvaluation:
+    def carry(self, evaluation: StandardisedEvaluation, place: Ints) -> StandardisedEvaluation | None:
         """The evaluation of a loss with fewer edges, where those that are new have weight 0."""
-        loss: Any = self.loss
+        inner = self.loss.carry(evaluation.inner, place)
+        if inner is None:
+            return None
         w = np.zeros(self.loss.size)
         w[place] = evaluation.w
-        return StandardisedEvaluation(loss.carry(evaluation.inner, place), w, self.factors)
-
-
-def standardised(loss: EdgeLoss, scales: Floats) -> StandardisedEdges:
-    return (CarriedEdges if hasattr(loss, "carry") else StandardisedEdges)(loss, scales)
+        return StandardisedEvaluation(inner, w, self.factors)
 
 
 class StandardisedEvaluation:

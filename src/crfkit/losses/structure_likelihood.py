@@ -23,7 +23,7 @@ from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import Engine
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.graph import GraphEvaluation, GraphLikelihood
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 
 class StructureLikelihood(EdgeLoss):
@@ -47,7 +47,7 @@ class StructureLikelihood(EdgeLoss):
         super().__init__(table, pairs, active)
         self.engine: Engine = Junction() if engine is None else engine
         self.name = f"likelihood by {self.engine.name}"
-        self.capabilities = frozenset({"smooth", "warm", "candidates"})
+        self.capabilities = frozenset({Capability.SMOOTH, Capability.WARM, Capability.CANDIDATES})
 
     def _options(self) -> dict[str, Any]:
         return {"engine": self.engine}

@@ -22,7 +22,7 @@ from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.ising_patterns import binary_table
 from crfkit.losses.ising_table import IsingTerms, Neighbours
 from crfkit.losses.pseudo import _largest_eigenvalue
-from crfkit.protocols import Evaluation
+from crfkit.protocols import Capability, Evaluation
 
 DENSE_SHARE = 0.1  # of all pairs: with more edges on than this, one dense product is faster than one row at a time
 BLOCK = 1 << 14  # numbers of an array that stay in a cache while a few passes are made over them
@@ -43,7 +43,16 @@ class StructurePseudoLikelihood(EdgeLoss):
     """
 
     name = "pseudo-likelihood"
-    capabilities = frozenset({"smooth", "hessp", "hess_diag", "lipschitz", "candidates"})
+    capabilities = frozenset(
+        {
+            Capability.SMOOTH,
+            Capability.HESSP,
+            Capability.HESS_DIAG,
+            Capability.LIPSCHITZ,
+            Capability.HESSIAN,
+            Capability.CANDIDATES,
+        }
+    )
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> StructureEvaluation:
         return SparseEvaluation(self, w) if self.sparse else StructureEvaluation(self, w)

@@ -11,19 +11,19 @@ from array_api_compat import array_namespace
 
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
-from crfkit.penalties.group import GroupL2
-from crfkit.penalties.groups import Groups
-from crfkit.penalties.rows import lengths, threshold
-from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+from crfkit.penalties.group_index import Groups
+from crfkit.penalties.group_norms import GroupL2
+from crfkit.penalties.group_rows import lengths, threshold
+from crfkit.protocols import EpigraphPenalty, Kind, Vector
 
 TOLERANCE = 1e-9  # of the radius: rounding does not take a point out of the ball or off its surface
 
 
-class _Ball(Parameters, ABC):
+class _Ball(Parameters, EpigraphPenalty, ABC):
     """0 inside, ∞ outside. With n(w) = the sizes whose sum is bounded and μ the multiplier of the bound."""
 
     radius: float
-    kinds: ClassVar[frozenset[str]] = frozenset({"prox", "epigraph"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX, Kind.EPIGRAPH})
 
     @abstractmethod
     def _sizes(self, w: Vector) -> Vector: ...
@@ -41,9 +41,6 @@ class _Ball(Parameters, ABC):
 
     def value(self, w: Vector) -> float:
         return 0.0 if self._sum(w) <= self.radius * (1.0 + TOLERANCE) else math.inf
-
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return None, self  # type: ignore[return-value]
 
     def epigraph_size(self, n_weights: int) -> int:
         """None: a constraint has no α."""

@@ -6,11 +6,11 @@ from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.penalties.l1 import L1
 from crfkit.penalties.l2 import L2
-from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class ElasticNet(Parameters):
+class ElasticNet(Parameters, Penalty):
     """``l1·‖w‖₁ + l2/2·‖w‖²``
 
     >>> ElasticNet.from_crfsuite(c1=0.1, c2=0.5)

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_strength
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
-from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import Kind, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class HuberL1(Parameters):
+class HuberL1(Parameters, SmoothPenalty):
     """The L1 penalty with its corner rounded off: ``strength · Σ h(w_j)``, smooth, so that every solver takes it.
 
     ``h(x) = x²/(2·mu)`` where |x| ≤ mu, else ``|x| − mu/2``; hence ``|x| − mu/2 ≤ h(x) ≤ |x|`` (Nesterov 2005).
@@ -25,11 +26,10 @@ class HuberL1(Parameters):
     strength: float = 1.0
     mu: float = 0.01
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"huber"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.HUBER})
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ParameterError(f"the strength of HuberL1 must be a finite number >= 0, not {self.strength!r}")
+        check_strength("HuberL1", self.strength)
         if not (math.isfinite(self.mu) and self.mu > 0):
             raise ParameterError(f"mu must be a finite number > 0, not {self.mu!r}")
 
@@ -61,8 +61,5 @@ class HuberL1(Parameters):
         self.add_hessp(w, xp.ones_like(w), diagonal)
 
     def lipschitz(self) -> float:
-        """Of its gradient."""
+        """Return how fast its gradient changes at most."""
         return self.strength / self.mu
-
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return self, None

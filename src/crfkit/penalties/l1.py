@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from crfkit._checks import check_strength
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
-from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import BlockNorm, EpigraphPenalty, Kind, Selection, Vector
 
 
 @dataclass(frozen=True)
-class L1(Parameters):
+class L1(Parameters, EpigraphPenalty):
     """``strength · ‖w‖₁``: most weights become exactly zero.
 
     >>> L1.from_crfpp(C=2.0)
@@ -21,11 +21,10 @@ class L1(Parameters):
 
     strength: float = 1.0
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"l1", "prox", "epigraph"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.L1, Kind.PROX, Kind.EPIGRAPH})
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ParameterError(f"the strength of L1 must be a finite number >= 0, not {self.strength!r}")
+        check_strength("L1", self.strength)
 
     @classmethod
     def from_crfpp(cls, C: float) -> L1:
@@ -52,12 +51,17 @@ class L1(Parameters):
         xp = array_namespace(w)
         return self.strength * float(xp.sum(xp.abs(w)))
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return None, self
-
     def at(self, strength: float) -> L1:
         """The same kind of penalty with another strength."""
         return L1(strength)
+
+    @property
+    def selection(self) -> Selection:
+        """A block stays at zero where no partial derivative exceeds the strength."""
+        return Selection(BlockNorm.MAX, self.strength)
+
+    def restricted(self, places: Any) -> L1:
+        return self
 
     def min_norm_subgradient(self, w: Vector, gradient: Vector) -> Vector:
         """``g + s·sgn(w)`` where w ≠ 0; where w = 0, what of g exceeds the strength."""
@@ -77,7 +81,7 @@ class L1(Parameters):
     def dual_norm(self, gradient: Vector) -> float:
         """``max_k |g_k|``"""
         xp = array_namespace(gradient)
-        return float(xp.max(xp.abs(gradient)))
+        return float(xp.max(xp.abs(gradient))) if gradient.shape[0] else 0.0
 
     def epigraph_size(self, n_weights: int) -> int:
         """How many α there are for so many weights."""

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from crfkit._checks import check_strength
 from crfkit.arrays import add_scaled, dot
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
-from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import Kind, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class L2(Parameters):
+class L2(Parameters, SmoothPenalty):
     """``strength/2 · ‖w‖²``.
 
     Other tools write the same penalty differently; each has its own constructor:
@@ -24,11 +24,10 @@ class L2(Parameters):
 
     strength: float = 1.0
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"l2"})
+    kinds: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.strength) and self.strength >= 0):
-            raise ParameterError(f"the strength of L2 must be a finite number >= 0, not {self.strength!r}")
+        check_strength("L2", self.strength)
 
     @classmethod
     def from_crfpp(cls, C: float) -> L2:
@@ -76,5 +75,6 @@ class L2(Parameters):
     def add_hess_diag(self, w: Vector, diagonal: Vector) -> None:
         diagonal += self.strength
 
-    def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
-        return self, None
+    def lipschitz(self) -> float:
+        """Return how fast its gradient changes."""
+        return self.strength

@@ -3,11 +3,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crfkit.parameters import Parameters
-from crfkit.protocols import RestPenalty, SmoothPenalty, Vector
+from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty, Vector
 
 
 @dataclass(frozen=True)
-class NoPenalty(Parameters):
+class NoPenalty(Parameters, Penalty):
     """Zero. The maximum-likelihood estimate may then lie at infinity."""
 
     @property

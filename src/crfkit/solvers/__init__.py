@@ -7,6 +7,7 @@ from typing import Any
 
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
+from crfkit.protocols import Solver
 from crfkit.solvers.adam import Adam
 from crfkit.solvers.admm import ADMM
 from crfkit.solvers.auto import Auto
@@ -24,7 +25,7 @@ from crfkit.solvers.newton import Newton
 from crfkit.solvers.ogm import OGM
 from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.parts.line_searches import Armijo, ExactLineSearch, Goldstein, MoreThuente, StrongWolfe, UnitStep
-from crfkit.solvers.parts.loop import Iteration
+from crfkit.solvers.parts.loop import Iteration, IterativeSolver
 from crfkit.solvers.parts.stopping import (
     AnyOf,
     GradientNorm,
@@ -75,6 +76,7 @@ SOLVERS: dict[str, Any] = {
         GaussSeidel,
     )
 }  # fmt: skip
+IterativeSolver.registry = SOLVERS
 
 
 def make_solver(solver: Any, **options: Any) -> Any:
@@ -83,7 +85,7 @@ def make_solver(solver: Any, **options: Any) -> Any:
     Options that are common to many solvers (stopping, max_iterations, seed) are passed to those that have them.
     """
     if not isinstance(solver, str):
-        if isinstance(solver, type) or not hasattr(solver, "minimize"):
+        if not isinstance(solver, Solver):
             raise ParameterError(f"a solver is a name ({', '.join(sorted(SOLVERS))}) or an instance, not {solver!r}")
         return solver
     check_name("solver", solver, SOLVERS)

@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_count, check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.solvers.parts.descent import check_iterations, saved_vector
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
@@ -77,8 +77,8 @@ class Adam(IterativeSolver):
     beta2: float = 0.999
 
     name: ClassVar[str] = "adam"
-    needs: ClassVar[frozenset[str]] = frozenset({"gradient"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.GRADIENT})
+    own_objective: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

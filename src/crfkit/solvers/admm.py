@@ -22,7 +22,7 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_count
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.descent import check_iterations, saved_vector
@@ -82,8 +82,8 @@ class ADMM(IterativeSolver):
     memory: int = 10
 
     name: ClassVar[str] = "admm"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
     nonmonotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

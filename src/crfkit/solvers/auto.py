@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from crfkit._checks import check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
@@ -51,21 +51,20 @@ class Auto(IterativeSolver):
     least_sequences: int = 200
 
     name: ClassVar[str] = "auto"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1", "prox"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.L1, Kind.PROX})
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
         check_positive(memory=self.memory)
-        for name in ("epochs", "least_sequences"):
-            value = getattr(self, name)
+        for name, value in (("epochs", self.epochs), ("least_sequences", self.least_sequences)):
             if value is not None and value < 0:
                 raise ParameterError(f"{name} must be >= 0, not {value!r}")
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
-            return OWLQN() if "l1" in objective.rest.kinds else FISTA()
-        diagonal = warmed and "hess_diag" in objective.loss.capabilities
+            return OWLQN() if Kind.L1 in objective.rest.kinds else FISTA()
+        diagonal = warmed and Capability.HESS_DIAG in objective.loss.capabilities
         return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AutoState | StartState:
@@ -95,13 +94,13 @@ class Auto(IterativeSolver):
 
     def _epochs(self, objective: Objective, w0: Vector) -> int:
         """How many stochastic epochs to begin with."""
-        kinds = objective.smooth.kinds if objective.smooth is not None else frozenset({"l2"})
+        kinds = objective.smooth.kinds if objective.smooth is not None else frozenset({Kind.L2})
         loss: Any = objective.loss
         possible = (
             norm(w0) == 0.0  # from a start that was chosen, stochastic steps might lead away
             and objective.rest is None  # OWL-QN gains less from a near start than L1 epochs cost
-            and "online" in loss.capabilities
-            and "l2" in kinds
+            and Capability.ONLINE in loss.capabilities
+            and Kind.L2 in kinds
             and len(loss.data) >= self.least_sequences
         )
         if not possible:

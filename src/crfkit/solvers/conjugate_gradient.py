@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import Moved, Progress, check_iterations, move, saved_vector
 from crfkit.solvers.parts.line_searches import StrongWolfe
@@ -62,8 +62,7 @@ class ConjugateGradient(IterativeSolver):
     preconditioned: bool = False
 
     name: ClassVar[str] = "cg"
-    needs = NeedsDiagonal("smooth")
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs = NeedsDiagonal(Capability.SMOOTH)
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

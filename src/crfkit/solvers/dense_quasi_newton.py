@@ -18,7 +18,7 @@ from array_api_compat import array_namespace, device
 
 from crfkit.arrays import add_rank_two, combine, dot, matvec
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.dense import Matrix, check_memory
 from crfkit.solvers.parts.descent import Progress, check_iterations
@@ -119,8 +119,7 @@ class BFGS(IterativeSolver):
     max_memory: float = 2.0 * 2**30
 
     name: ClassVar[str] = "bfgs"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     inverse_hessian: ClassVar[type[InverseHessian]] = BFGSInverse
 
     def __post_init__(self) -> None:

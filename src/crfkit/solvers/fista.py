@@ -17,7 +17,7 @@ from array_api_compat import array_namespace
 
 from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.lipschitz import EPSILON, MAX_TRIALS, StepLength
@@ -76,8 +76,8 @@ class FISTA(IterativeSolver):
     random_start: float = 0.0
 
     name: ClassVar[str] = "fista"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)

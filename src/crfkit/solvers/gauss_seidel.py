@@ -13,15 +13,13 @@ from crfkit._checks import check_count
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.parts.descent import Progress, check_iterations
-from crfkit.solvers.parts.loop import IterativeSolver, bound
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.restricted import Restricted
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.parts.working_set import (
-    HANDLES,
-    NEEDS,
     Batches,
     Grown,
+    TakesBatches,
     Violations,
     begin,
     ends,
@@ -46,7 +44,7 @@ class At:
 
 
 @dataclass(frozen=True)
-class GaussSeidel(IterativeSolver):
+class GaussSeidel(TakesBatches):
     """Minimises over the M worst blocks at a time, with all other weights held: for losses with "candidates".
 
     Parameters
@@ -69,8 +67,6 @@ class GaussSeidel(IterativeSolver):
     inner_iterations: int = 1000
 
     name: ClassVar[str] = "gauss-seidel"
-    needs: ClassVar[frozenset[str]] = NEEDS
-    handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)
@@ -93,11 +89,10 @@ class GaussSeidel(IterativeSolver):
             loss, place = loss.activate(new)
             point = objective.grow(loss, point, place)
         index = np.flatnonzero(np.isin(loss.block_index, blocks))
-        part = Objective(some := Restricted(loss, point.w, index), bound(objective.penalty, some))
-        solver = inner_solver(part, self.memory)
-        last, status = solve(
-            part, solver, solver.init(part, point.w[index], {}), self.inner_stopping, self.inner_iterations
-        )
+        part = Objective(some := Restricted(loss, point.w, index), objective.penalty.bind(some))
+        limits = {"stopping": self.inner_stopping, "max_iterations": self.inner_iterations}
+        solver = inner_solver(part, self.memory, **limits)
+        last, status = solve(part, solver, solver.init(part, point.w[index], {}))
         objective.evaluations += part.evaluations
         if status is Status.DIVERGED:
             return status

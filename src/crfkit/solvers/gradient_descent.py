@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.arrays import combine, dot
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import Progress, check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
@@ -47,8 +47,7 @@ class GradientDescent(IterativeSolver):
     line_search: LineSearch = field(default_factory=StrongWolfe)
 
     name: ClassVar[str] = "gradient-descent"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

@@ -21,17 +21,16 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.parts.descent import check_iterations
-from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
-from crfkit.solvers.parts.working_set import HANDLES, NEEDS, Grown, begin, ends, inner_solver, select, solve
+from crfkit.solvers.parts.working_set import Grown, TakesBatches, begin, ends, inner_solver, select, solve
 
 RESTARTS = ("last", "origin")
 FAILURES = (Status.DIVERGED, Status.NON_FINITE)
 
 
 @dataclass(frozen=True)
-class GraftingLight(IterativeSolver):
+class GraftingLight(TakesBatches):
     """One step over the working set, then the next candidates, and so on: for losses with "candidates".
 
     Parameters
@@ -59,8 +58,6 @@ class GraftingLight(IterativeSolver):
     max_iterations: int = 10_000
 
     name: ClassVar[str] = "grafting-light"
-    needs: ClassVar[frozenset[str]] = NEEDS
-    handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, inner_steps=self.inner_steps, memory=self.memory)
@@ -88,7 +85,7 @@ class GraftingLight(IterativeSolver):
 
 
 @dataclass(frozen=True)
-class Grafting(IterativeSolver):
+class Grafting(TakesBatches):
     """The working set is minimised to the end before the next candidates are chosen: an iteration is all of that.
 
     Parameters
@@ -111,8 +108,6 @@ class Grafting(IterativeSolver):
     inner_iterations: int = 1000
 
     name: ClassVar[str] = "grafting"
-    needs: ClassVar[frozenset[str]] = NEEDS
-    handles_rest: ClassVar[frozenset[str]] = HANDLES
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)
@@ -126,10 +121,11 @@ class Grafting(IterativeSolver):
         return start if saved else select(objective, inner, self.select_unit, start.batches)
 
     def step(self, objective: Objective, state: Grown) -> Grown | Status:
-        solver, inner = inner_solver(objective, self.memory), state.inner
+        limits = {"stopping": self.stopping, "max_iterations": self.inner_iterations}
+        solver, inner = inner_solver(objective, self.memory, **limits), state.inner
         if self.restart == "origin" and state.violations.count:
             inner = solver.init(objective, 0.0 * inner.point.w, {})
-        inner, status = solve(objective, solver, inner, self.stopping, self.inner_iterations)
+        inner, status = solve(objective, solver, inner)
         if status in FAILURES or (inner is state.inner and state.settled):
             return status
         return select(objective, inner, self.select_unit, state.batches, status is Status.CONVERGED)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import MAX_STALLS, Progress, check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -89,9 +89,8 @@ class IIS(IterativeSolver):
     max_step: float = 10.0
 
     name: ClassVar[str] = "iis"
-    needs: ClassVar[frozenset[str]] = frozenset({"expectations"})
-    handles_smooth: ClassVar[frozenset[str]] = frozenset({"l2"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.EXPECTATIONS})
+    handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
@@ -100,17 +99,16 @@ class IIS(IterativeSolver):
             raise ParameterError(f"buckets must be >= 1, not {self.buckets!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> State:
-        expectations = objective.loss.expectations().grouped(self.buckets)  # type: ignore[attr-defined]
+        expectations = objective.loss.expectations().grouped(self.buckets)
         point, expected = _at(objective, expectations, w0)
         return State(point, expectations, expected, SlowProgress.at(point, saved))
 
     def step(self, objective: Objective, state: State) -> State | Status:
         if state.point.grad_norm == 0:
             return Status.CONVERGED
-        strength = float(getattr(objective.smooth, "strength", 0.0))
         sources = state.expectations
         w = state.point.w
-        delta = scaling_step(state.expected, sources.totals, sources.observed, strength, w, self.max_step)
+        delta = scaling_step(state.expected, sources.totals, sources.observed, objective.l2, w, self.max_step)
         point, expected = _at(objective, sources, w + delta)
         progress = state.progress.after(point)
         return progress if isinstance(progress, Status) else State(point, sources, expected, progress)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -40,8 +40,8 @@ class ISTA(IterativeSolver):
     random_start : scale of normal noise that is added to the start.
     seed : of that noise.
 
-    >>> sorted(ISTA(lipschitz=10.0).handles_rest)
-    ['prox']
+    >>> ", ".join(ISTA(lipschitz=10.0).handles_rest)
+    'prox'
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
@@ -52,8 +52,8 @@ class ISTA(IterativeSolver):
     random_start: float = 0.0
 
     name: ClassVar[str] = "ista"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import Progress, check_iterations, saved_vector
 from crfkit.solvers.parts.line_searches import StrongWolfe
@@ -44,8 +44,7 @@ class LBFGS(IterativeSolver):
     power: float = 0.5
 
     name: ClassVar[str] = "lbfgs"
-    needs = NeedsDiagonal("smooth")
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs = NeedsDiagonal(Capability.SMOOTH)
 
     def __post_init__(self) -> None:
         if self.memory < 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
 from crfkit.solvers.parts.dense import check_memory, hessian, newton_direction
@@ -57,8 +57,7 @@ class Newton(IterativeSolver):
     max_memory: float = 2.0 * 2**30
 
     name: ClassVar[str] = "newton"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth", "hessp"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.HESSP})
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.fista import FISTA, FISTAState
 from crfkit.solvers.parts.descent import saved_vector
@@ -49,8 +49,9 @@ class OGMState:
     def saved(self) -> Mapping[str, Any]:
         if self.finish is not None:
             return {"finishing": True, **self.finish.saved()}
-        kept = {name: getattr(self, name) for name in ("s", "total", "centre", "k", "mu", "settled")}
-        return {"finishing": False, **kept, **self.length.saved(), **self.patience.saved()}
+        kept = {"s": self.s, "total": self.total, "centre": self.centre, "k": self.k}
+        phase = {"finishing": False, "mu": self.mu, "settled": self.settled}
+        return {**phase, **kept, **self.length.saved(), **self.patience.saved()}
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ class OGM(IterativeSolver):
     random_start: float = 0.0
 
     name: ClassVar[str] = "ogm"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)

@@ -19,7 +19,7 @@ from array_api_compat import array_namespace
 
 from crfkit.arrays import dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import Progress, check_iterations
 from crfkit.solvers.parts.free_curvature import FreeCurvature
@@ -58,8 +58,10 @@ class OWLQN(IterativeSolver):
     max_iterations: int = 1000
 
     name: ClassVar[str] = "owlqn"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1", "orthants"})  # L1 of all weights, or of some of them
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset(
+        {Kind.L1, Kind.ORTHANTS}
+    )  # L1 of all weights, or of some of them
 
     def __post_init__(self) -> None:
         if self.memory < 1:

@@ -18,7 +18,7 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_count
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.descent import check_iterations
@@ -74,8 +74,8 @@ class PQN(IterativeSolver):
     eps: float = 0.0
 
     name: ClassVar[str] = "pqn"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"epigraph"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.EPIGRAPH})
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

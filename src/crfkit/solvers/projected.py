@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
@@ -93,8 +93,8 @@ class SPG(IterativeSolver):
     first_step: float = 1.0
 
     name: ClassVar[str] = "spg"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"epigraph"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.EPIGRAPH})
     nonmonotone: ClassVar[bool] = True  # a run that goes on may rise to values of the run before
 
     def __post_init__(self) -> None:

@@ -20,13 +20,12 @@ import numpy as np
 from scipy.sparse import diags
 from scipy.sparse.linalg import splu
 
-from crfkit.protocols import Vector
+from crfkit.protocols import Kind, RestPenalty, Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.sparse_hessian import conjugate_gradients, sparse_hessian
 from crfkit.solvers.parts.stopping import GradientNorm, StoppingRule
-from crfkit.solvers.parts.working_set import Batches, Violations, WholePoint, select, strength
+from crfkit.solvers.parts.working_set import Bare, Batches, Violations, WholePoint, WorkingSetSolver, select, strength
 
 DECREASE = 1e-4  # c₁
 MAX_TRIALS = 30
@@ -50,26 +49,12 @@ class NewtonSetState:
     def point(self) -> WholePoint:
         return WholePoint(self.inner.point, self.violations.waiting)
 
-    @property
-    def columns(self) -> Mapping[str, float]:
-        return {"selected": len(self.loss.active_ids), "violators": self.violations.count, "passes": self.passes}
-
     def saved(self) -> Mapping[str, Any]:
         return {}
 
 
 @dataclass(frozen=True)
-class _Inner:
-    """What :func:`select` needs of a state: it has no curvature to carry."""
-
-    point: Point
-
-    def grown(self, point: Point) -> _Inner:
-        return _Inner(point)
-
-
-@dataclass(frozen=True)
-class ProximalNewton(IterativeSolver):
+class ProximalNewton(WorkingSetSolver):
     """Minimises losses with "candidates" whose evaluations have `sparse_hessian`, with a penalty ByBlock.
 
     Parameters
@@ -84,17 +69,16 @@ class ProximalNewton(IterativeSolver):
     stopping: StoppingRule = field(default_factory=lambda: GradientNorm(0.0))
 
     name: ClassVar[str] = "proximal-newton"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth", "candidates"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"by block"})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.BY_BLOCK})
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> NewtonSetState:
         start = objective.at(w0)
-        return NewtonSetState(_Inner(start), objective.loss, Violations(), objective.passes)
+        return NewtonSetState(Bare(start), objective.loss, Violations(), objective.passes)
 
     def step(self, objective: Objective, state: NewtonSetState) -> NewtonSetState | Status:
         point: Point = state.inner.point
         if state.flat or self._small(point):
-            grown = select(objective, _Inner(point), self.select_unit, Batches(()))
+            grown = select(objective, Bare(point), self.select_unit, Batches(()))
             few = grown.violations.excess <= max(self.tolerance, 1e-6) * strength(point.rest)
             return NewtonSetState(grown.inner, objective.loss, grown.violations, objective.passes, few)
         d = direction(objective, point)
@@ -106,7 +90,7 @@ class ProximalNewton(IterativeSolver):
         for _ in range(MAX_TRIALS):
             new = objective.at(point.w + step * d, point.evaluation)
             if new.finite and new.value <= point.value + DECREASE * step * predicted:
-                return NewtonSetState(_Inner(new), objective.loss, Violations(), objective.passes)
+                return NewtonSetState(Bare(new), objective.loss, Violations(), objective.passes)
             step *= 0.5
         return replace(state, flat=True)
 
@@ -132,7 +116,7 @@ def direction(objective: Objective, point: Point) -> Any:
     if len(edges):
         S = (H[edges][:, edges] - cross.T @ inverse(cross)).tocsr()
         gs = g[edges] - cross.T @ inverse(g[nodes])
-        d[edges] = _model(S, gs, w[edges], rest) - w[edges]
+        d[edges] = _model(S, gs, w[edges], rest.restricted(edges)) - w[edges]
     d[nodes] = -inverse(g[nodes] + cross @ d[edges])
     return d
 
@@ -146,9 +130,9 @@ def _inverse(H: Any) -> Any:
     return lambda x: factor.solve(x if isinstance(x, np.ndarray) else x.toarray())
 
 
-def _model(S: Any, g: Any, start: Any, rest: Any) -> Any:
+def _model(S: Any, g: Any, start: Any, rest: RestPenalty) -> Any:
     """argmin_x g·(x − start) + ½(x − start)ᵀS(x − start) + penalty(x)."""
-    bound, prox = _largest(S), rest.parts[0][1].prox  # of the blocks
+    bound, prox = _largest(S), rest.prox
     if not bound > 0:
         return start
     b = g - S @ start  # the gradient of the model is S·x + b
@@ -167,7 +151,7 @@ def _model(S: Any, g: Any, start: Any, rest: Any) -> Any:
             y = new + ((t - 1.0) / later) * moved
             t = later
         x = new
-    return _polished(S, b, x, strength(rest)) if getattr(rest, "orthants", False) else x
+    return _polished(S, b, x, strength(rest)) if Kind.L1 in rest.kinds else x
 
 
 def _polished(S: Any, b: Any, x: Any, cost: float) -> Any:

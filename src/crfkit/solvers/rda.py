@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import add_scaled, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Vector
+from crfkit.protocols import Capability, Kind, Loss, Vector
 from crfkit.result import TraceRow
 from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -53,8 +53,8 @@ class RDAState:
     squares: Vector = None  # of gradients, summed; where the steps adapt
 
     def saved(self) -> Mapping[str, Any]:
-        names = ("total", "centre", "k", "epoch", "gamma", *(("squares",) if self.squares is not None else ()))
-        return {name: getattr(self, name) for name in names}
+        kept = {"total": self.total, "centre": self.centre, "k": self.k, "epoch": self.epoch, "gamma": self.gamma}
+        return kept if self.squares is None else {**kept, "squares": self.squares}
 
     def restarted(self) -> RDAState:
         """The same with no gradient in the mean and the current point as the centre."""
@@ -94,9 +94,9 @@ class RDA(IterativeSolver):
     random_start: float = 0.0
 
     name: ClassVar[str] = "rda"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth", "subset"})
-    handles_smooth: ClassVar[frozenset[str]] = frozenset({"l2"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"prox"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.SUBSET})
+    handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
@@ -113,7 +113,7 @@ class RDA(IterativeSolver):
         size = self.batch if self.batch is not None else max(min(MOST_IN_BATCH, n // LEAST_BATCHES), 1)
         batches = [loss.subset(order[k : k + size]) for k in range(0, n, size)]
         point = objective.at(start(w0, self.random_start, self.seed, saved))
-        adapts = self.adaptive and (objective.rest is None or "l1" in objective.rest.kinds)
+        adapts = self.adaptive and (objective.rest is None or Kind.L1 in objective.rest.kinds)
         if saved:
             if ("squares" in saved) != adapts:
                 raise ParameterError("the saved state is of an RDA with another setting of `adaptive`")
@@ -219,7 +219,7 @@ def _cycle(batches: Sequence[Loss], seed: int, count: int) -> Iterator[Loss]:
 
 def _dual_step(objective: Objective, total: Vector, centre: Vector, k: int, pull: Any) -> Vector:
     """argmin_x total/k·x + l2/2·‖x‖² + rest(x) + ½·Σ pull·(x − centre)²; `pull` is a number, or one for each weight."""
-    a = float(getattr(objective.smooth, "strength", 0.0)) + pull
+    a = objective.l2 + pull
     w = (pull / a) * centre - total / (k * a)
     if not norm(w) < 1e100:
         return math.nan * w  # it diverges

@@ -15,7 +15,7 @@ import numpy as np
 
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import dot
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
@@ -41,9 +41,9 @@ class SGD(IterativeSolver):
     sample: int = 1000
 
     name: ClassVar[str] = "sgd"
-    needs: ClassVar[frozenset[str]] = frozenset({"online"})
-    handles_smooth: ClassVar[frozenset[str]] = frozenset({"l2"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset({"l1"})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.ONLINE})
+    handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
+    handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.L1})
     averaged: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -79,8 +79,7 @@ class ASGD(SGD):
 
 def strengths(objective: Objective) -> tuple[float, float]:
     """(l2, l1)."""
-    l2 = getattr(objective.smooth, "strength", 0.0)
-    return float(l2), float(getattr(objective.rest, "strength", 0.0))
+    return objective.l2, objective.l1
 
 
 def run_epoch(

@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Loss, Vector
+from crfkit.protocols import Capability, Loss, Vector
 from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
@@ -62,8 +62,7 @@ class SMD(IterativeSolver):
     decay: float = 0.9
 
     name: ClassVar[str] = "smd"
-    needs: ClassVar[frozenset[str]] = frozenset({"smooth", "hessp", "subset"})
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.HESSP, Capability.SUBSET})
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)

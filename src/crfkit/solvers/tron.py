@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
 from crfkit.solvers.parts.descent import Progress, check_iterations
@@ -91,14 +91,13 @@ class Tron(IterativeSolver):
     max_radius: float = 1e20
 
     name: ClassVar[str] = "tron"
-    needs = NeedsDiagonal("smooth", "hessp")
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs = NeedsDiagonal(Capability.SMOOTH, Capability.HESSP)
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
-        for name in ("max_products", "max_trials"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be >= 1, not {getattr(self, name)!r}")
+        for name, value in (("max_products", self.max_products), ("max_trials", self.max_trials)):
+            if value < 1:
+                raise ParameterError(f"{name} must be >= 1, not {value!r}")
         if not self.max_radius > 0:
             raise ParameterError(f"max_radius must be > 0, not {self.max_radius!r}")
 

@@ -107,7 +107,7 @@ def _share(penalty: Any, part: float) -> Any:
     smooth, rest = penalty.split()
     if smooth is None and rest is None:
         return penalty
-    if not all(hasattr(other, "strength") for other in (smooth, rest) if other is not None):
+    if any(other.strength is None for other in (smooth, rest) if other is not None):
         return penalty  # the solver will refuse it
     l2 = smooth.strength * part if smooth is not None else 0.0
     return L2(l2) if rest is None else ElasticNet(rest.strength * part, l2)

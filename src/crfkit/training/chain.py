@@ -24,7 +24,7 @@ from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, Struc
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.models.chain import ChainModel
 from crfkit.names import check_name
-from crfkit.protocols import Penalty
+from crfkit.protocols import Capability, Penalty
 from crfkit.readers.tagged import find_line, source_name
 from crfkit.result import Result, Status
 from crfkit.training.early_stopping import Development, all_weights
@@ -118,7 +118,7 @@ class ChainTraining:
                 f"the model would have no names for the attributes of {solver.name}'s batches: give all attributes as "
                 "data, or minimise a CandidateChain with the solver itself"
             )
-        loss = self.make_loss(data, field, "candidates" in solver.needs)
+        loss = self.make_loss(data, field, Capability.CANDIDATES in solver.needs)
         development = None
         if training_error:
             callbacks = [TrainingError(data, field, self.n_threads), *callbacks]
@@ -130,9 +130,7 @@ class ChainTraining:
             loss, w0 = _selected(loss, w0, resume)
         if resume is not None:
             w0 = self._resumed(resume, loss.size)
-        from crfkit.solvers.parts.loop import bound
-
-        penalty = bound(self.options.make_penalty(solver), loss)
+        penalty = self.options.make_penalty(solver).bind(loss)
         with using_threads(count_threads(self.n_threads)):
             result = solver.minimize(loss, penalty, w0, callbacks, resume.state if resume else None)
         if development is not None:

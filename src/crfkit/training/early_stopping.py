@@ -101,5 +101,5 @@ class Development:
 
 def all_weights(iteration: Iteration) -> Floats:
     """The weights of the whole field, where the loss has those of selected attributes."""
-    w: Floats = iteration.loss.in_full(iteration.w) if hasattr(iteration.loss, "in_full") else iteration.w
+    w: Floats = iteration.loss.in_full(iteration.w)
     return w

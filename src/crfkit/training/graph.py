@@ -29,7 +29,7 @@ from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.models.graph import DECODERS, ITERATIVE, Encoder, GraphModel, cheap_engine, naming, ready_engine
 from crfkit.names import check_name, full_name
 from crfkit.penalties import L2, Blockwise
-from crfkit.protocols import Loss, Penalty
+from crfkit.protocols import Capability, Kind, Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
@@ -135,7 +135,7 @@ class GraphTraining:
         if start is not None and _signature(start.encoder, start.field) == _signature(encoder, graph_field):
             w0 = np.array(start.w) if scales is None else scales.from_inputs(graph_field, start.w)
         solver = self.options.make_solver()
-        if solver.name == "auto" and "smooth" not in loss.capabilities:  # a gradient without a value
+        if solver.name == "auto" and Capability.SMOOTH not in loss.capabilities:  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
             result = solver.minimize(loss, self.make_penalty(solver, encoder), w0, callbacks)
@@ -171,8 +171,8 @@ class GraphTraining:
         with inputs, a stronger one."""
         penalty, edges = self.options.make_penalty(solver), self.edge_penalty
         if edges is None:
-            takes = getattr(solver, "handles_smooth", None)  # some solvers know L2 of all weights only
-            blocks = takes is None or "blocks" in takes
+            takes = solver.handles_smooth  # some solvers know L2 of all weights only
+            blocks = takes is None or Kind.PARTS in takes
             inputs = isinstance(encoder, TableEncoder) and encoder.features is not None
             if not (blocks and isinstance(penalty, L2) and inputs):
                 return penalty

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Penalty
+from crfkit.protocols import Capability, Penalty
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
@@ -67,9 +67,9 @@ def default_penalty(solver: Any) -> Penalty:
     """
     from crfkit.penalties import L1, L2, NoPenalty
 
-    if "candidates" in getattr(solver, "needs", ()):
+    if Capability.CANDIDATES in solver.needs:
         return L1(1.0)
-    takes = getattr(solver, "handles_smooth", None)
+    takes = solver.handles_smooth
     return NoPenalty() if takes is not None and not takes else L2(1.0)
 
 

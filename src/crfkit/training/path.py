@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crfkit.errors import ParameterError, StopTraining
-from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.protocols import BlockNorm, GrowingLoss, Kind, Loss, Penalty, Vector
 from crfkit.result import Result, Status
 from crfkit.solvers import make_solver
-from crfkit.solvers.parts.loop import bound
 
 
 @dataclass(frozen=True)
@@ -76,18 +75,16 @@ def regularisation_path(
     >>> path[-1].value < path[0].value
     True
     """
-    if not hasattr(penalty, "at"):
+    if penalty.strength is None:
         raise ParameterError(f"a path needs a penalty that has a strength (L1, L2, ElasticNet), not {penalty.name}")
     w = np.zeros(loss.size)
     grid = _grid(loss, penalty, w, n, ratio) if strengths is None else _descending(strengths)
-    solver = make_solver(_usual(loss, penalty) if solver is None else solver)
-    if hasattr(solver, "batches"):
-        solver = replace(solver, batches=iter(solver.batches))  # a batch that a run has taken stays in the loss
+    solver = make_solver(_usual(loss, penalty) if solver is None else solver).for_path()
     points: list[PathPoint] = []
     for strength in grid:
         result = solver.minimize(loss, penalty.at(strength), w)
         w, loss = result.w, loss if result.loss is None else result.loss
-        found = None if score is None else float(score(loss.in_full(w) if hasattr(loss, "in_full") else w))
+        found = None if score is None else float(score(loss.in_full(w)))
         points.append(PathPoint(strength, result.value, int((w != 0).sum()), found, result))
         try:
             if callback is not None:
@@ -99,29 +96,30 @@ def regularisation_path(
     return tuple(points)
 
 
-def _usual(loss: Loss, penalty: Any) -> str:
-    rest = bound(penalty, loss).split()[1]
+def _usual(loss: Loss, penalty: Penalty) -> str:
+    rest = penalty.bind(loss).split()[1]
     if rest is None:
         return "lbfgs"
-    if getattr(loss, "n_candidates", 0):
+    if isinstance(loss, GrowingLoss) and loss.n_candidates:
         return "grafting-light"
-    return "owlqn" if "l1" in rest.kinds else "fista"
+    return "owlqn" if Kind.L1 in rest.kinds else "fista"
 
 
-def _grid(loss: Loss, penalty: Any, zeros: Vector, n: int, ratio: float) -> list[float]:
-    penalty = bound(penalty, loss)
-    if not hasattr(penalty, "critical_strength"):
-        raise ParameterError(f"no strength of {penalty.name} makes all weights zero: give the strengths of the path")
+def _grid(loss: Loss, penalty: Penalty, zeros: Vector, n: int, ratio: float) -> list[float]:
+    penalty = penalty.bind(loss)
     if n < 1:
         raise ParameterError(f"n must be >= 1, not {n!r}")
     if not 0 < ratio < 1:
         raise ParameterError(f"ratio must be between 0 and 1, not {ratio!r}")
     start = loss.at(zeros)
-    largest = penalty.critical_strength(start.grad) if len(zeros) else 0.0
-    if "candidates" in loss.capabilities:
+    largest = penalty.critical_strength(start.grad)
+    if largest is None:
+        raise ParameterError(f"no strength of {penalty.name} makes all weights zero: give the strengths of the path")
+    if isinstance(loss, GrowingLoss):
         rest = penalty.split()[1]
-        growing: Any = loss
-        largest = max([largest, *growing.candidates(start, getattr(rest, "block_norm", "max"))[1][:1]])
+        rule = None if rest is None else rest.selection
+        norm = BlockNorm.MAX if rule is None else rule.norm
+        largest = max([largest, *loss.candidates(start, norm)[1][:1]])
     if not (math.isfinite(largest) and largest > 0):
         raise ParameterError(
             f"the largest slope of the loss at zero weights is {largest}: no strength is the first at which all "

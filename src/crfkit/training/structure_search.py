@@ -14,7 +14,7 @@ from crfkit._types import Floats, Ints
 from crfkit.data.observations import Observations
 from crfkit.errors import ParameterError
 from crfkit.losses.edges import EdgeLoss
-from crfkit.losses.standardised import column_scales, standardised
+from crfkit.losses.standardised import StandardisedEdges, column_scales
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import Penalty
@@ -112,7 +112,7 @@ class Search:
         if not self.standardize:
             result = solver.minimize(start.loss, self.penalty(start.loss, strength), start.w, callbacks)
             return Solution(result.loss or start.loss, result.w, result)
-        loss = standardised(start.loss, column_scales(start.loss.table))
+        loss = StandardisedEdges(start.loss, column_scales(start.loss.table))
         result = solver.minimize(loss, self.penalty(loss, strength), start.w * loss.factors, callbacks)
         found: Any = result.loss or loss
         w = result.w / found.factors

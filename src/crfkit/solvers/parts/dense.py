@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.solvers.parts.objective import Objective, Point
 
 Matrix = Any
@@ -30,9 +30,9 @@ def hessian(objective: Objective, point: Point) -> Matrix:
     """[n, n], as the loss knows it, or from n products with unit vectors."""
     w = point.w
     xp, n = array_namespace(w), w.shape[0]
-    known: Any = getattr(point.evaluation, "hessian", None)
-    if known is not None:
-        H = known()
+    if Capability.HESSIAN in objective.loss.capabilities:
+        evaluation: Any = point.evaluation
+        H = evaluation.hessian()
         if objective.smooth is not None:
             for k in range(n):
                 unit = xp.zeros_like(w)

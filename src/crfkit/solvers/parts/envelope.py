@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from crfkit.arrays import combine, dot
-from crfkit.protocols import Vector
+from crfkit.protocols import RestPenalty, Vector
 from crfkit.solvers.parts.objective import Point
 
 
@@ -29,17 +28,20 @@ class Smoothed:
 class Envelope:
     """Of the rest of a penalty; without a rest, or one of strength 0, nothing is added."""
 
-    rest: Any
+    rest: RestPenalty | None
     mu: float
 
     @property
     def lipschitz(self) -> float:
         """1/γ."""
-        return 0.0 if self.rest is None else float(getattr(self.rest, "strength", 1.0)) / self.mu
+        if self.rest is None:
+            return 0.0
+        strength = self.rest.strength
+        return (1.0 if strength is None else strength) / self.mu  # a constraint has none
 
     def at(self, point: Point) -> Smoothed:
         rate = self.lipschitz
-        if rate == 0.0 or not math.isfinite(point.smooth_value):
+        if self.rest is None or rate == 0.0 or not math.isfinite(point.smooth_value):
             return Smoothed(point.w, point.smooth_value, point.grad)
         near = self.rest.prox(point.w, 1.0 / rate)
         away = combine(point.w, -1.0, near)

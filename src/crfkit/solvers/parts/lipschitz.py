@@ -17,6 +17,7 @@ from typing import Any
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
+from crfkit.protocols import Capability
 from crfkit.result import Status
 from crfkit.solvers.parts.objective import Objective, Point
 
@@ -112,15 +113,11 @@ def bound_holds(x: Any, new: Any, L: float) -> bool:
 
 def _known(objective: Objective) -> float | None:
     """L of the loss and of the smooth part of the penalty, where both are known."""
-    smooth: Any = objective.smooth
-    loss: Any = objective.loss
-    if "lipschitz" not in loss.capabilities:
+    loss, smooth = objective.loss, objective.smooth
+    if Capability.LIPSCHITZ not in loss.capabilities:
         return None
-    if smooth is None:
-        return float(loss.lipschitz())
-    if "l2" in smooth.kinds:
-        return float(loss.lipschitz() + smooth.strength)
-    return float(loss.lipschitz() + smooth.lipschitz()) if hasattr(smooth, "lipschitz") else None
+    of_smooth = 0.0 if smooth is None else smooth.lipschitz()
+    return None if of_smooth is None else float(loss.lipschitz() + of_smooth)
 
 
 def _curvature(objective: Objective, point: Point) -> float | Status:

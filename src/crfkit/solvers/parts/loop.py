@@ -9,40 +9,19 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.parameters import Parameters
-from crfkit.protocols import Loss, Penalty, Vector
+from crfkit.protocols import Iterate, Loss, Penalty, Solver, State, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.precision import Precision
-from crfkit.solvers.parts.stopping import StoppingRule, for_values_that_rise
+from crfkit.solvers.parts.stopping import for_values_that_rise
 
-
-class Iterate(Protocol):
-    """Where a solver stands: a :class:`~.objective.Point`, or what an online solver has in its place."""
-
-    @property
-    def w(self) -> Vector: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def optimality(self) -> float: ...
-    @property
-    def finite(self) -> bool: ...
-
-
-class State(Protocol):
-    @property
-    def point(self) -> Iterate: ...
-    def saved(self) -> Mapping[str, Any]:
-        """Arrays and numbers from which a later run can go on at the same w."""
-        ...
-
-
-S = TypeVar("S", bound=State)
+NO_OTHERS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -66,32 +45,7 @@ class InterruptedStepError(KeyboardInterrupt):
 Callback = Callable[[Iteration], Mapping[str, float] | None]
 
 
-class Stepper(Protocol[S]):
-    @property
-    def name(self) -> str: ...
-    @property
-    def needs(self) -> frozenset[str]: ...
-    @property
-    def handles_rest(self) -> frozenset[str]: ...
-    @property
-    def max_iterations(self) -> int: ...
-    @property
-    def stopping(self) -> StoppingRule: ...
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> S:
-        """The state at w0; `saved` is empty, or what a state of this solver at w0 saved."""
-        ...
-
-    def step(self, objective: Objective, state: S) -> S | Status: ...
-    def finished(self, trace: Sequence[TraceRow], state: S) -> bool:
-        """Return whether to stop at this state, that of the last row."""
-        ...
-
-    def next_phase(self, objective: Objective, state: S) -> S | None:
-        """Return the state to go on from where `finished` ends a phase only; None: it ends the run."""
-        ...
-
-
-class Steps(Generic[S]):
+class Steps:
     """The iteration itself: every run, and every minimisation inside a step of another solver, goes through it.
 
     Iterate over it to make the steps. Each turn gives a state, the start first, after its row was added to `trace`.
@@ -99,16 +53,16 @@ class Steps(Generic[S]):
     """
 
     def __init__(
-        self, solver: Stepper[S], objective: Objective, start: S, seconds: Callable[[], float] = lambda: 0.0
+        self, solver: Solver, objective: Objective, start: State, seconds: Callable[[], float] = lambda: 0.0
     ) -> None:
         self.solver = solver
         self.objective = objective
-        self.state = start
+        self.state: Any = start
         self.status = Status.MAX_ITERATIONS
         self.trace: list[TraceRow] = []
         self._seconds = seconds
 
-    def __iter__(self) -> Iterator[S]:
+    def __iter__(self) -> Iterator[State]:
         solver, objective, precision = self.solver, self.objective, Precision(self.objective)
         since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
         for iteration in range(solver.max_iterations + 1):
@@ -144,22 +98,23 @@ class Steps(Generic[S]):
                 self._seconds(),
                 objective.loss.size if objective.rest is None else int((point.w != 0).sum()),
                 objective.products,
-                getattr(self.state, "columns", {}),
+                self.solver.columns(self.state),
             )
         )
 
 
 def run(
-    solver: Stepper[S],
+    solver: Solver,
     loss: Loss,
     penalty: Penalty,
     w0: Vector,
     callbacks: Sequence[Callback] = (),
     resume: Mapping[str, Any] | None = None,
+    registry: Mapping[str, Any] = NO_OTHERS,
 ) -> Result:
-    """Minimise loss + penalty from w0."""
-    penalty = bound(penalty, loss)
-    check_compatible(solver, loss, penalty)
+    """Minimise loss + penalty from w0; `registry` has the solvers that errors suggest instead."""
+    penalty = penalty.bind(loss)
+    check_compatible(solver, loss, penalty, registry)
     if w0.shape != (loss.size,):
         raise ParameterError(f"the start vector has shape {tuple(w0.shape)}, but the loss has {loss.size} weights")
     if not math.isfinite(norm(w0)):
@@ -169,12 +124,10 @@ def run(
     objective = Objective(loss, penalty)
     if objective.rest is not None and objective.rest.value(w0) == math.inf:
         w0 = objective.rest.prox(w0, 1.0)  # a constraint that the start does not keep
-    named = getattr(solver, "objective_name", None)
-    may_rise = named is not None or getattr(solver, "nonmonotone", False)
-    given = loss
+    may_rise = solver.own_objective or solver.nonmonotone
     clock = _Clock()
 
-    def finish(state: S, status: Status, trace: Sequence[TraceRow] = ()) -> Result:
+    def finish(state: State, status: Status, trace: Sequence[TraceRow] = ()) -> Result:
         if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and _has_risen(trace):
             status = Status.DIVERGED
         if status is Status.LINE_SEARCH_FAILED and _at_rounding(trace, state.point):
@@ -186,12 +139,12 @@ def run(
             status,
             tuple(trace),
             {"solver": solver.name, **state.saved()},
-            named(objective) if named else objective.name,
+            solver.objective_name(objective),
             objective.evaluations,
             clock.seconds(),
             objective.products,
             objective.passes,
-            None if (grown := getattr(state, "loss", given)) is given else grown,
+            None if (grown := solver.grown_loss(state)) is loss else grown,
         )
 
     try:
@@ -219,11 +172,13 @@ def run(
     return finish(steps.state, status, steps.trace)
 
 
-class IterativeSolver(Parameters):
+class IterativeSolver(Parameters, Solver):
     """Base of solvers that are `init` and `step`."""
 
+    registry: ClassVar[Mapping[str, Any]] = NO_OTHERS  # set by crfkit.solvers, which knows them all
+
     def minimize(
-        self: Stepper[Any],
+        self,
         loss: Loss,
         penalty: Penalty,
         w0: Vector,
@@ -231,35 +186,19 @@ class IterativeSolver(Parameters):
         resume: Mapping[str, Any] | None = None,
     ) -> Result:
         """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
-        return run(self, loss, penalty, w0, callbacks, resume)
+        return run(self, loss, penalty, w0, callbacks, resume, self.registry)
 
-    def finished(self: Stepper[Any], trace: Sequence[TraceRow], state: Any) -> bool:
+    def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
         """Whether the stopping rule is satisfied."""
-        rule = for_values_that_rise(self.stopping) if getattr(self, "nonmonotone", False) else self.stopping
+        rule = for_values_that_rise(self.stopping) if self.nonmonotone else self.stopping
         return rule.satisfied(trace, state.point.w)
 
-    def next_phase(self, objective: Objective, state: Any) -> Any:
-        """Return None: where the stopping rule is satisfied, the run ends."""
-        return None
 
-
-def bound(penalty: Any, loss: Any) -> Any:
-    """A penalty of named blocks with the blocks of the loss, one of candidates with its weights; others as they are."""
-    if hasattr(penalty, "over"):
-        if "candidates" not in loss.capabilities:
-            raise CapabilityError(
-                f"{penalty.name} is of blocks that can be switched on, which the {loss.name} does not have"
-            )
-        return penalty.over(loss)
-    return penalty.bound(loss.layout) if hasattr(penalty, "bound") else penalty
-
-
-def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None:
-    """Raises before the first evaluation if the three cannot work together."""
-    from crfkit.solvers import SOLVERS
+def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Mapping[str, Any] = NO_OTHERS) -> None:
+    """Raise before the first evaluation if the three cannot work together; name those of the registry that can."""
 
     def which(able: Callable[[Any], bool]) -> str:
-        names = [name for name, other in SOLVERS.items() if able(other)]
+        names = [name for name, other in registry.items() if able(other)]
         return f"; these can: {', '.join(names)}" if names else ""
 
     missing = sorted(solver.needs - loss.capabilities)
@@ -269,7 +208,7 @@ def check_compatible(solver: Stepper[Any], loss: Loss, penalty: Penalty) -> None
             f"it has {', '.join(sorted(loss.capabilities))}" + which(lambda other: other.needs <= loss.capabilities)
         )
     smooth, rest = penalty.split()
-    handles_smooth = getattr(solver, "handles_smooth", None)  # None: any
+    handles_smooth = solver.handles_smooth
     takes_none = handles_smooth == frozenset() and not solver.handles_rest
     ignored = smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds
     if ignored or (takes_none and rest is not None):

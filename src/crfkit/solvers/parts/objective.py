@@ -10,7 +10,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from crfkit.arrays import norm
-from crfkit.protocols import Evaluation, Loss, Penalty, RestPenalty, Vector
+from crfkit.protocols import Capability, Evaluation, GrowingLoss, Loss, Penalty, RestPenalty, Vector
 
 
 def extended(vector: Vector, place: Any, size: int) -> Vector:
@@ -78,6 +78,16 @@ class Objective:
     def name(self) -> str:
         return f"{self.loss.name} + {self.penalty.name}"
 
+    @property
+    def l2(self) -> float:
+        """The strength of the smooth part, for solvers that take no other than L2."""
+        return 0.0 if self.smooth is None or self.smooth.strength is None else self.smooth.strength
+
+    @property
+    def l1(self) -> float:
+        """The strength of the rest, for solvers that take no other than L1."""
+        return 0.0 if self.rest is None or self.rest.strength is None else self.rest.strength
+
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
         """Value and gradient of the smooth part at w. The gradient array belongs to the point."""
         evaluation = self.loss.at(w, warm if warm is not None else self._accepted)
@@ -92,15 +102,14 @@ class Objective:
             self.smooth.add_gradient(w, grad)
         return Point(w, value, grad, evaluation, self.rest)
 
-    def grow(self, loss: Any, point: Point, place: Any) -> Point:
+    def grow(self, loss: GrowingLoss, point: Point, place: Any) -> Point:
         """Goes on with a loss that has grown; returns the point in its space, with the new weights at zero."""
-        penalty: Any = self.penalty
-        self._bind(loss, penalty.over(loss) if hasattr(penalty, "over") else penalty)
+        self._bind(loss, self.penalty.bind(loss))
         self._accepted = None
         w = extended(point.w, place, loss.size)
-        if not hasattr(loss, "carry"):
-            return self.at(w, point.evaluation)
         evaluation = loss.carry(point.evaluation, place)
+        if evaluation is None:
+            return self.at(w, point.evaluation)
         grad = 0.0 * w
         if self.smooth is not None:
             self.smooth.add_gradient(w, grad)
@@ -110,7 +119,7 @@ class Objective:
 
     def accept(self, point: Any) -> None:
         """The iterate that evaluations start from; with the last trial a line search would see several functions."""
-        if "warm" in self.loss.capabilities:
+        if Capability.WARM in self.loss.capabilities:
             self._accepted = point.evaluation
 
     def hessp(self, point: Point, v: Vector) -> Vector:

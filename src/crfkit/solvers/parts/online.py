@@ -12,7 +12,7 @@ import numpy as np
 
 from crfkit._checks import check_online
 from crfkit.arrays import norm
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
@@ -33,7 +33,7 @@ class Online(Protocol):
 
 def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
     """The loss's online form at w0, or where `saved` was left."""
-    online = objective.loss.online()  # type: ignore[attr-defined]
+    online = objective.loss.online()
     if "theta" in saved:
         online.restore(saved)
     else:
@@ -84,9 +84,9 @@ class MistakeDriven(IterativeSolver, ABC):
     averaged: bool = True
 
     name: ClassVar[str]
-    needs: ClassVar[frozenset[str]] = frozenset({"online", "mistakes"})
-    handles_smooth: ClassVar[frozenset[str]] = frozenset()
-    handles_rest: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.ONLINE, Capability.MISTAKES})
+    handles_smooth: ClassVar[frozenset[Kind]] = frozenset()
+    own_objective: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)

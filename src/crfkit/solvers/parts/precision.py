@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from crfkit.arrays import norm
+from crfkit.protocols import Capability
 from crfkit.solvers.parts.objective import Objective
 
 ERROR = 0.05  # of the gradient, relative to that of the objective
@@ -23,7 +24,7 @@ class Precision:
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
-        self.active = "precision" in objective.loss.capabilities
+        self.active = Capability.PRECISION in objective.loss.capabilities
         self._checked_at = float("inf")  # the optimality when the error was last measured
 
     def at_limit(self) -> bool:

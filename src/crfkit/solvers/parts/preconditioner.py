@@ -7,18 +7,18 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from crfkit.protocols import Vector
+from crfkit.protocols import Capability, Vector
 from crfkit.solvers.parts.objective import Objective, Point
 
 
 class NeedsDiagonal:
     """What a solver needs of a loss: the class by its default options; a preconditioned one "hess_diag" too."""
 
-    def __init__(self, *needs: str) -> None:
+    def __init__(self, *needs: Capability) -> None:
         self._needs = frozenset(needs)
 
-    def __get__(self, solver: Any, owner: type) -> frozenset[str]:
-        return self._needs | {"hess_diag"} if solver is not None and solver.preconditioned else self._needs
+    def __get__(self, solver: Any, owner: type) -> frozenset[Capability]:
+        return self._needs | {Capability.HESS_DIAG} if solver is not None and solver.preconditioned else self._needs
 
 
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0) -> Vector:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from crfkit.errors import CapabilityError
-from crfkit.protocols import Evaluation, Vector
+from crfkit.protocols import Capability, Evaluation, GrowingLoss, Vector
 
 
-class Restricted:
+class Restricted(GrowingLoss):
     """``v ↦ loss(w with v at index)``"""
 
-    capabilities = frozenset({"smooth", "candidates"})
+    capabilities = frozenset({Capability.SMOOTH, Capability.CANDIDATES})
 
     def __init__(self, loss: Any, w: Vector, index: Any) -> None:
         self.loss = loss
         self.w = w
         self.index = index
-        self.name = f"{loss.name} of some weights"
+
+    @property
+    def name(self) -> str:
+        return f"{self.loss.name} of some weights"
 
     @property
     def size(self) -> int:
@@ -26,7 +31,14 @@ class Restricted:
 
     @property
     def layout(self) -> Mapping[str, slice]:
-        return {"some": slice(0, self.size)}
+        """The parts of the whole, as far as they are among the weights; the index ascends."""
+        ends = {name: np.searchsorted(self.index, [part.start, part.stop]) for name, part in self.loss.layout.items()}
+        return {name: slice(int(first), int(last)) for name, (first, last) in ends.items()}
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        names: tuple[str, ...] = self.loss.growing
+        return names
 
     @property
     def block_index(self) -> Any:

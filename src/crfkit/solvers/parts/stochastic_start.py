@@ -57,7 +57,7 @@ class StartState:
         """The state after one more epoch; None if there is none left or it does not lower the objective."""
         if self.epoch >= self.planned:
             return None
-        online = self.online if self.online is not None else objective.loss.online()  # type: ignore[attr-defined]
+        online = self.online if self.online is not None else objective.loss.online()
         n = online.n_sequences
         step_size = self.step_size
         if step_size is None:

@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.protocols import Evaluation, Vector
+from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, RestPenalty, Selection, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA, FISTAState
 from crfkit.solvers.owlqn import OWLQN, OWLQNState
 from crfkit.solvers.parts.descent import Progress
+from crfkit.solvers.parts.loop import IterativeSolver, Steps
 from crfkit.solvers.parts.objective import Objective, Point, extended
 from crfkit.solvers.parts.proximal import Patience
 from crfkit.solvers.parts.stopping import StoppingRule
 
 SLACK = 1e-6  # of the strength: candidates that exceed it by less do not keep a run from ending
 
-NEEDS = frozenset({"smooth", "candidates"})
-HANDLES = frozenset({"l1", "by block"})
+NEEDS = frozenset({Capability.SMOOTH, Capability.CANDIDATES})
+HANDLES = frozenset({Kind.L1, Kind.BY_BLOCK})
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,13 @@ class Batches:
 
 
 @dataclass(frozen=True)
+class Bare:
+    """The state of an inner solver that has learned nothing but its point."""
+
+    point: Point
+
+
+@dataclass(frozen=True)
 class Grown:
     """Where a solver of the family stands."""
 
@@ -101,34 +109,71 @@ class Grown:
         return WholePoint(self.inner.point, self.violations.waiting)
 
     @property
-    def columns(self) -> Mapping[str, float]:
-        """Of the trace: blocks in the working set, candidates that violate, passes over the candidates in total."""
-        return {"selected": len(self.loss.active_ids), "violators": self.violations.count, "passes": self.passes}
-
-    @property
     def settled(self) -> bool:
         """Whether no candidate violates at this point."""
         return self.steps == 0 and self.violations.excess <= SLACK * strength(self.inner.point.rest)
 
     def saved(self) -> Mapping[str, Any]:
-        state = {name: getattr(self.violations, name) for name in Violations.__dataclass_fields__}
         active = np.asarray(self.loss.active_ids)
-        return {**self.inner.saved(), **state, "since": self.steps, "active": active, "batches": self.taken}
+        return {
+            **self.inner.saved(),
+            **asdict(self.violations),
+            "since": self.steps,
+            "active": active,
+            "batches": self.taken,
+        }
 
 
-def strength(rest: Any) -> float:
-    return float(rest.strength)
+class WorkingSetSolver(IterativeSolver):
+    """Base of the solvers whose states are those of a working set."""
+
+    needs: ClassVar[frozenset[Capability]] = NEEDS
+    handles_rest: ClassVar[frozenset[Kind]] = HANDLES
+
+    def columns(self, state: Any) -> Mapping[str, float]:
+        """Return blocks in the working set, candidates that violate, and passes over the candidates in total."""
+        return {"selected": len(state.loss.active_ids), "violators": state.violations.count, "passes": state.passes}
+
+    def grown_loss(self, state: Any) -> GrowingLoss:
+        loss: GrowingLoss = state.loss
+        return loss
 
 
-def inner_solver(objective: Objective, memory: int) -> Any:
+class TakesBatches(WorkingSetSolver):
+    """Base of those that have `batches` of candidates that arrive later."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def batches(self) -> Iterable[Any]: ...
+
+    def for_path(self) -> TakesBatches:
+        """A batch that a run has taken stays in the loss: the next run goes on with those after it."""
+        return replace(self, batches=iter(self.batches))  # type: ignore[type-var]
+
+
+def selection(rest: RestPenalty | None) -> Selection:
+    """The rule by which candidates are chosen."""
+    found = None if rest is None else rest.selection
+    assert found is not None  # else the loop has refused the penalty
+    return found
+
+
+def strength(rest: RestPenalty | None) -> float:
+    return selection(rest).strength
+
+
+def inner_solver(objective: Objective, memory: int, **limits: Any) -> Any:
     """OWL-QN where corners are those of single weights, else FISTA; an error if nothing would be left out."""
     rest: Any = objective.rest
     if rest is None:
         raise CapabilityError(
             f"{objective.penalty.name} makes no weight zero, so that all candidates would be selected; "
-            "penalties that select: L1, ElasticNet, ByBlock"
+            "penalties that select: L1, ElasticNet, GroupL2, GroupLinf, ByBlock"
         )
-    return OWLQN(memory=memory) if getattr(rest, "orthants", "l1" in rest.kinds) else FISTA(backtracking=True)
+    if OWLQN.handles_rest & rest.kinds:
+        return OWLQN(memory=memory, **limits)
+    return FISTA(backtracking=True, **limits)
 
 
 def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: Iterable[Any]) -> Grown:
@@ -149,9 +194,9 @@ def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: I
 def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any]:
     """(ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
     loss: Any = objective.loss
-    norm = getattr(objective.rest, "block_norm", "max")
+    rule = selection(objective.rest)
     while True:
-        ids, scores = loss.candidates(point.evaluation, norm, strength(objective.rest))
+        ids, scores = loss.candidates(point.evaluation, rule.norm, rule.strength)
         objective.passes += 1
         more = batches.next() if len(ids) == 0 else None
         if more is None:
@@ -173,8 +218,8 @@ def select(objective: Objective, inner: Any, unit: int, batches: Batches, solved
 
 def _extended(inner: Any, point: Point, place: Any) -> Any:
     """The state of the inner solver in the larger space: what it has learned stays, new weights are zero in it."""
-    if hasattr(inner, "grown"):
-        return inner.grown(point)
+    if isinstance(inner, Bare):
+        return Bare(point)
     size = point.w.shape[0]
     if isinstance(inner, OWLQNState):
         return OWLQNState(point, inner.curvature.extended(place, size), Progress.at(point, {}))
@@ -182,25 +227,12 @@ def _extended(inner: Any, point: Point, place: Any) -> Any:
     return FISTAState(point, v, inner.t, inner.L, inner.length, Patience.at(point, {}))
 
 
-def solve(
-    objective: Objective, solver: Any, inner: Any, stopping: StoppingRule, max_iterations: int
-) -> tuple[Any, Status]:
-    """(the last state of the inner solver, why it ended)."""
-    rows: list[TraceRow] = []
-    for k in range(max_iterations + 1):
-        if k > 0:
-            outcome = solver.step(objective, inner)
-            if isinstance(outcome, Status):
-                return inner, outcome
-            if not outcome.point.finite:
-                return inner, Status.DIVERGED
-            inner = outcome
-            objective.accept(inner.point)
-        point = inner.point
-        rows.append(TraceRow(k, point.value, point.optimality, objective.evaluations, 0.0, 0))
-        if stopping.satisfied(rows, point.w):
-            return inner, Status.CONVERGED
-    return inner, Status.MAX_ITERATIONS
+def solve(objective: Objective, solver: IterativeSolver, inner: Any) -> tuple[Any, Status]:
+    """Minimise over the working set from a state of its solver; return the last state and why it ended."""
+    steps = Steps(solver, objective, inner)
+    for _ in steps:
+        pass
+    return steps.state, steps.status
 
 
 def ends(trace: Sequence[TraceRow], state: Grown, stopping: StoppingRule) -> bool:

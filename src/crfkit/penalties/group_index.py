@@ -133,6 +133,10 @@ class Groups:
             raise ParameterError(f"the groups are of {least}{n} weights, but there are {w.shape[0]}")
 
 
+class LossBlocks(Groups):
+    """The blocks of a loss that can grow, as groups: a penalty of them is bound anew when the loss has grown."""
+
+
 def _take(w: Vector, block: NDArray[np.int64], span: slice | None = None) -> Vector:
     xp = array_namespace(w)
     if span is not None:
