@@ -327,9 +327,12 @@ def test_ogm_evaluates_once_per_iteration_where_l_is_known(penalty):
     data = grid_data()
     loss = Counting(data, tied_field(data, 2, "ising", "ising"), 1)
     options = {"finish": False, "tolerance": 0.0, "stopping": NEVER, "max_iterations": 40}
-    found = OGM(mu=1.0, continuation=0.1, **options | {"tolerance": 1e-2}).minimize(loss, penalty, np.zeros(loss.size))
+    found = OGM(**options).minimize(loss, penalty, np.zeros(loss.size))
     assert (found.iterations, found.evaluations, loss.count) == (40, 41, 41)
     assert [row.evaluations for row in found.trace] == list(range(1, 42))
+    phases = OGM(mu=1.0, continuation=0.5, least_mu=0.25, **options | {"tolerance": 1e-2})
+    found = phases.minimize(loss, penalty, np.zeros(loss.size))
+    assert found.evaluations == 41 + 2  # the phases of μ = 0.5 and 0.25 begin with one more, at s
     checked = OGM(backtracking=True, **options).minimize(loss, penalty, np.zeros(loss.size))
     assert checked.evaluations >= 81
 

@@ -60,7 +60,7 @@ class OGM(IterativeSolver):
 
     The trace's value is the true objective at θ_k. The stopping rule ends the smoothed phases too, each for the next;
     the run ends when it is satisfied in the last one. An iteration takes one evaluation where L is known, two where it
-    is found by backtracking and in the finish.
+    is found by backtracking and in the finish; the first of a phase takes one more.
 
     Parameters
     ----------
@@ -125,10 +125,11 @@ class OGM(IterativeSolver):
         if state.point.optimality == 0.0:
             return Status.CONVERGED
         if state.settled and state.finish is None and not self._last(objective, state):
+            point = objective.at(state.s)  # the rate is that of s, so the next phase begins there
             if self._smallest(objective, state.mu):
-                state = self._finishing(self._finisher().begin(objective, state.point, state.length.saved()))
+                state = self._finishing(self._finisher().begin(objective, point, state.length.saved()))
             else:
-                mu, point = max(state.mu * (self.continuation or 0.0), self.least_mu), state.point
+                mu = max(state.mu * (self.continuation or 0.0), self.least_mu)
                 state = _begin(objective, point, point.w, mu, state.length, Patience.at(point, {}))
         if state.finish is not None:
             outcome = self._finisher().step(objective, state.finish)
