@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from combinations import compatible
 
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
@@ -45,16 +46,6 @@ def optimum(name, penalty):
     result = solver.minimize(loss_of(name), penalty, np.zeros(loss_of(name).size))
     assert result.optimality < 1e-5
     return result.value
-
-
-def compatible(solver, loss, penalty):
-    smooth, rest = penalty.split()
-    takes = getattr(solver, "handles_smooth", None)
-    return (
-        solver.needs <= loss.capabilities
-        and (smooth is None or takes is None or bool(takes & smooth.kinds))
-        and (rest is None or bool(solver.handles_rest & rest.kinds))
-    )
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.name)

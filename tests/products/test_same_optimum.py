@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from combinations import compatible
 from oracle import make_problem
 
 from crfkit.errors import CapabilityError
@@ -35,16 +36,6 @@ def optimum(name: str, penalty, order: int) -> float:
 
 def loss_of(name: str, order: int):
     return LOSSES[name](problem(order).data, problem(order).field, n_threads=1)
-
-
-def compatible(solver, loss, penalty) -> bool:
-    smooth, rest = penalty.split()
-    takes = getattr(solver, "handles_smooth", None)
-    return (
-        solver.needs <= loss.capabilities
-        and (smooth is None or takes is None or bool(takes & smooth.kinds))
-        and (rest is None or bool(solver.handles_rest & rest.kinds))
-    )
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
@@ -26,18 +26,18 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.descent import check_iterations, saved_vector
-from crfkit.solvers.parts.line_searches.trial import ROUNDING
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState
+from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.secant_pairs import SecantPairs
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 UNBALANCED, MOST = 1.5, 10.0  # ρ changes by at least and at most these factors
 PERIOD = 10
 MAX_TRIALS = 30
-MAX_STALLS = 100
+PATIENCE = replace(FIRST_ORDER, stalls=100)
 SETTLED = 1000  # ρ stays as it is after so many iterations, without which convergence is not certain
 
 
@@ -50,11 +50,11 @@ class ADMMState:
     k: int
     residual: float  # ‖w − z‖ + ‖z − z_old‖: how well the next w is worth to be known
     pairs: SecantPairs
-    patience: Patience
+    progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
         numbers = {"rho": self.rho, "k": self.k, "residual": self.residual}
-        return {"own_w": self.w.w, "u": self.u, **numbers, **self.pairs.saved(), **self.patience.saved()}
+        return {"own_w": self.w.w, "u": self.u, **numbers, **self.pairs.saved(), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class ADMM(IterativeSolver):
             w, u = z, array_namespace(w0).zeros_like(w0)
         rho, k, residual = float(saved.get("rho", self.rho or 0.0)), int(saved.get("k", 0)), saved.get("residual", 1.0)
         pairs = SecantPairs.of(self.memory, saved, w0)
-        return ADMMState(z, w, u, rho, k, float(residual), pairs, Patience.at(z, saved))
+        return ADMMState(z, w, u, rho, k, float(residual), pairs, Progress.at(z, saved))
 
     def step(self, objective: Objective, state: ADMMState | QuasiNewtonState) -> ADMMState | QuasiNewtonState | Status:
         if isinstance(state, QuasiNewtonState):
@@ -124,10 +124,10 @@ class ADMM(IterativeSolver):
         if self.adaptive and state.k < SETTLED and state.k % PERIOD == PERIOD - 1:
             factor = _balance(apart / (max(norm(w.w), norm(new.w)) or 1.0), moved / (norm(u) or 1.0))
             rho, u = factor * rho, (1.0 / factor) * u
-        patience = state.patience.after(new, most=MAX_STALLS)
-        if isinstance(patience, Status):
-            return patience
-        return ADMMState(new, w, u, rho, state.k + 1, apart + moved, pairs, patience)
+        progress = state.progress.after(new, PATIENCE)
+        if isinstance(progress, Status):
+            return progress
+        return ADMMState(new, w, u, rho, state.k + 1, apart + moved, pairs, progress)
 
     def _near(
         self, objective: Objective, w: Point, center: Vector, rho: float, pairs: SecantPairs, enough: float

@@ -14,12 +14,13 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Moved, Progress, check_iterations, move, saved_vector
+from crfkit.solvers.parts.descent import Moved, check_iterations, move, saved_vector
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 

@@ -21,11 +21,12 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.dense import Matrix, check_memory
-from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 

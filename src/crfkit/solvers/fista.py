@@ -20,10 +20,12 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import saved_vector
-from crfkit.solvers.parts.lipschitz import EPSILON, MAX_TRIALS, StepLength
+from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
-from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience, check_proximal, forward_backward, start
+from crfkit.solvers.parts.objective import Objective, Point, extended
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
+from crfkit.solvers.parts.proximal import check_proximal, forward_backward, start
+from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 RESTARTS = ("none", "function", "gradient")
@@ -36,10 +38,15 @@ class FISTAState:
     t: float
     L: float  # of the last step
     length: StepLength
-    patience: Patience
+    progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
-        return {"v": self.v, "t": self.t, "L": self.L, **self.length.saved(), **self.patience.saved()}
+        return {"v": self.v, "t": self.t, "L": self.L, **self.length.saved(), **self.progress.saved()}
+
+    def grown(self, point: Point, place: Any) -> FISTAState:
+        """Return the state in a larger space, where weight i stands at place[i]: its momentum and L stay."""
+        v = extended(self.v, place, point.w.shape[0])
+        return FISTAState(point, v, self.t, self.L, self.length, Progress.at(point, {}))
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ class FISTA(IterativeSolver):
         length = StepLength.backtracked(objective, self.lipschitz, self.backtracking, saved)
         v = saved_vector(saved, "v", w0) if "v" in saved else array_namespace(w0).zeros_like(w0)
         t, L = float(saved.get("t", 0.0)), float(saved.get("L", 0.0))
-        return FISTAState(point, v, t, L, length, Patience.at(point, saved))
+        return FISTAState(point, v, t, L, length, Progress.at(point, saved))
 
     def step(self, objective: Objective, state: FISTAState) -> FISTAState | Status:
         old = state.point
@@ -108,14 +115,14 @@ class FISTA(IterativeSolver):
         y, z, t, length = found
         rises = _rises(old, z)
         new = old if self.monotone and rises else z
-        patience = state.patience.after(new, waves=self.restart == "none" and not self.monotone)
-        if isinstance(patience, Status):
-            return patience
+        progress = state.progress.after(new, FIRST_ORDER, waves=self.restart == "none" and not self.monotone)
+        if isinstance(progress, Status):
+            return progress
         v = combine(t * (z.w - new.w), t - 1.0, combine(new.w, -1.0, old.w))
         uphill = dot(combine(y, -1.0, z.w), combine(z.w, -1.0, old.w)) > 0
         if (self.restart == "gradient" and uphill) or (self.restart == "function" and rises):
             t, v = 0.0, 0.0 * v
-        return FISTAState(new, v, t, length.L, length.longer(), patience)
+        return FISTAState(new, v, t, length.L, length.longer(), progress)
 
     def _advance(
         self, objective: Objective, state: FISTAState, length: StepLength
@@ -138,5 +145,5 @@ class FISTA(IterativeSolver):
 
 def _rises(old: Point, new: Point) -> bool:
     """Whether the objective does or, where it is flat to rounding, its slope."""
-    noise = 4.0 * EPSILON * abs(old.value)
+    noise = ROUNDING * abs(old.value)
     return new.value > old.value + noise or (new.value > old.value and new.optimality >= old.optimality)

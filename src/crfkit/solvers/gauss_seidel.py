@@ -12,8 +12,9 @@ import numpy as np
 from crfkit._checks import check_count
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.restricted import Restricted
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.parts.working_set import (

@@ -23,9 +23,10 @@ from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import MAX_STALLS, Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import SHORT_STEPS, Progress
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 Floats = NDArray[np.float64]
@@ -45,18 +46,6 @@ class Expectations(Protocol):
     def at(self, w: Vector) -> Any:
         """`value`, `grad` and `expected` [buckets, n] at w."""
         ...
-
-
-@dataclass(frozen=True)
-class SlowProgress(Progress):
-    """Steps are short here: any decrease of the gradient counts."""
-
-    def after(self, new: Point) -> Progress | Status:
-        improves = new.value < self.best_value or new.grad_norm < self.best_norm
-        stalls = 0 if improves else self.stalls + 1
-        if stalls > MAX_STALLS:
-            return Status.LINE_SEARCH_FAILED
-        return SlowProgress(new.value, min(self.best_value, new.value), min(self.best_norm, new.grad_norm), stalls)
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ class IIS(IterativeSolver):
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> State:
         expectations = objective.loss.expectations().grouped(self.buckets)
         point, expected = _at(objective, expectations, w0)
-        return State(point, expectations, expected, SlowProgress.at(point, saved))
+        return State(point, expectations, expected, Progress.at(point, saved))
 
     def step(self, objective: Objective, state: State) -> State | Status:
         if state.point.grad_norm == 0:
@@ -110,7 +99,7 @@ class IIS(IterativeSolver):
         w = state.point.w
         delta = scaling_step(state.expected, sources.totals, sources.observed, objective.l2, w, self.max_step)
         point, expected = _at(objective, sources, w + delta)
-        progress = state.progress.after(point)
+        progress = state.progress.after(point, SHORT_STEPS)
         return progress if isinstance(progress, Status) else State(point, sources, expected, progress)
 
 

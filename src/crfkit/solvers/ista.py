@@ -11,7 +11,8 @@ from crfkit.result import Status
 from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience, check_proximal, forward_backward, start
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
+from crfkit.solvers.parts.proximal import check_proximal, forward_backward, start
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -19,10 +20,10 @@ from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 class ISTAState:
     point: Point
     length: StepLength
-    patience: Patience
+    progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
-        return {**self.length.saved(), **self.patience.saved()}
+        return {**self.length.saved(), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class ISTA(IterativeSolver):
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ISTAState:
         point = objective.at(start(w0, self.random_start, self.seed, saved))
         length = StepLength.backtracked(objective, self.lipschitz, self.backtracking, saved)
-        return ISTAState(point, length, Patience.at(point, saved))
+        return ISTAState(point, length, Progress.at(point, saved))
 
     def step(self, objective: Objective, state: ISTAState) -> ISTAState | Status:
         point = state.point
@@ -73,7 +74,7 @@ class ISTA(IterativeSolver):
         for _ in range(MAX_TRIALS):
             new = forward_backward(objective, point, length.L)
             if length.allows(point, new):
-                patience = state.patience.after(new)
-                return patience if isinstance(patience, Status) else ISTAState(new, length.longer(), patience)
+                progress = state.progress.after(new, FIRST_ORDER)
+                return progress if isinstance(progress, Status) else ISTAState(new, length.longer(), progress)
             length = length.shorter()
         return Status.LINE_SEARCH_FAILED

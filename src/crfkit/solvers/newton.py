@@ -12,11 +12,12 @@ from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
 from crfkit.solvers.parts.dense import check_memory, hessian, newton_direction
-from crfkit.solvers.parts.descent import Progress, check_iterations, move
+from crfkit.solvers.parts.descent import check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.sparse_hessian import sparse_direction
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 

@@ -28,7 +28,8 @@ from crfkit.solvers.parts.envelope import Envelope, Smoothed
 from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience, check_proximal, start
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
+from crfkit.solvers.parts.proximal import check_proximal, start
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -43,7 +44,7 @@ class OGMState:
     mu: float
     settled: bool  # J_μ no longer changes: on to a smaller μ or to the finish
     length: StepLength
-    patience: Patience
+    progress: Progress
     finish: FISTAState | None = None
 
     def saved(self) -> Mapping[str, Any]:
@@ -51,7 +52,7 @@ class OGMState:
             return {"finishing": True, **self.finish.saved()}
         kept = {"s": self.s, "total": self.total, "centre": self.centre, "k": self.k}
         phase = {"finishing": False, "mu": self.mu, "settled": self.settled}
-        return {**phase, **kept, **self.length.saved(), **self.patience.saved()}
+        return {**phase, **kept, **self.length.saved(), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
@@ -110,16 +111,16 @@ class OGM(IterativeSolver):
             return self._finishing(inner)
         point = objective.at(start(w0, self.random_start, self.seed, saved))
         length = StepLength.trusted(objective, self.lipschitz, self.backtracking, saved)
-        patience = Patience.at(point, saved)
+        progress = Progress.at(point, saved)
         if "s" in saved and saved.get("value") == point.value:  # gradients of another objective would be of no use
             s, total, centre = (saved_vector(saved, name, w0) for name in ("s", "total", "centre"))
             k, mu, settled = int(saved["k"]), float(saved["mu"]), bool(saved["settled"])
             here = Envelope(objective.rest, mu).at(point)
-            return OGMState(point, here, s, total, centre, k, mu, settled, length, patience)
+            return OGMState(point, here, s, total, centre, k, mu, settled, length, progress)
         centre = point.w if self.prox_center is None else self.prox_center
         if centre.shape != w0.shape:
             raise ParameterError(f"prox_center has shape {tuple(centre.shape)}, but there are {w0.shape[0]} weights")
-        return _begin(objective, point, centre, self.mu, length, patience)
+        return _begin(objective, point, centre, self.mu, length, progress)
 
     def step(self, objective: Objective, state: OGMState) -> OGMState | Status:
         if state.point.optimality == 0.0:
@@ -130,7 +131,7 @@ class OGM(IterativeSolver):
                 state = self._finishing(self._finisher().begin(objective, point, state.length.saved()))
             else:
                 mu = max(state.mu * (self.continuation or 0.0), self.least_mu)
-                state = _begin(objective, point, point.w, mu, state.length, Patience.at(point, {}))
+                state = _begin(objective, point, point.w, mu, state.length, Progress.at(point, {}))
         if state.finish is not None:
             outcome = self._finisher().step(objective, state.finish)
             return outcome if isinstance(outcome, Status) else self._finishing(outcome)
@@ -164,16 +165,16 @@ class OGM(IterativeSolver):
         total = combine(state.total, 0.5 * (k + 1), here.grad)
         theta = objective.at(_theta(k + 1, state.centre, total, s, L))
         goes_on = not self._last(objective, state)
-        patience = state.patience.after(theta, waves=not goes_on)
-        stalled = patience is Status.LINE_SEARCH_FAILED and goes_on
-        if isinstance(patience, Status):
+        progress = state.progress.after(theta, FIRST_ORDER, waves=not goes_on)
+        stalled = progress is Status.LINE_SEARCH_FAILED and goes_on
+        if isinstance(progress, Status):
             if not stalled:
-                return patience
-            patience = Patience.at(theta, {})
+                return progress
+            progress = Progress.at(theta, {})
         new = envelope.at(theta)
         small = abs(new.smooth_value - here.smooth_value) <= self.tolerance * abs(here.smooth_value)
         settled = stalled or (k > 0 and small) or norm(here.grad) == 0.0
-        return OGMState(theta, new, s, total, state.centre, k + 1, state.mu, settled, length, patience)
+        return OGMState(theta, new, s, total, state.centre, k + 1, state.mu, settled, length, progress)
 
     def _smallest(self, objective: Objective, mu: float) -> bool:
         return objective.rest is None or self.continuation is None or mu <= self.least_mu
@@ -185,16 +186,16 @@ class OGM(IterativeSolver):
         """Return the state of the last phase, which is that of FISTA."""
         point, none = inner.point, inner.point.w[:0]
         here = Smoothed(point.w, point.smooth_value, point.grad)
-        return OGMState(point, here, none, none, none, 0, 0.0, False, inner.length, inner.patience, inner)
+        return OGMState(point, here, none, none, none, 0, 0.0, False, inner.length, inner.progress, inner)
 
 
 def _begin(
-    objective: Objective, point: Point, centre: Vector, mu: float, length: StepLength, patience: Patience
+    objective: Objective, point: Point, centre: Vector, mu: float, length: StepLength, progress: Progress
 ) -> OGMState:
     """Return the first state of a smoothed phase."""
     zeros = array_namespace(point.w).zeros_like(point.w)
     here = Envelope(objective.rest, mu).at(point)
-    return OGMState(point, here, point.w, zeros, centre, 0, mu, False, length, patience)
+    return OGMState(point, here, point.w, zeros, centre, 0, mu, False, length, progress)
 
 
 def _theta(k: int, centre: Vector, total: Vector, s: Vector, L: float) -> Vector:

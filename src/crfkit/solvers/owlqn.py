@@ -21,10 +21,12 @@ from crfkit.arrays import dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.free_curvature import FreeCurvature
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
+from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 MAX_TRIALS = 40
@@ -42,6 +44,10 @@ class OWLQNState:
 
     def saved(self) -> Mapping[str, Any]:
         return {**self.curvature.saved(), **self.progress.saved()}
+
+    def grown(self, point: Point, place: Any) -> OWLQNState:
+        """Return the state in a larger space, where weight i stands at place[i]: its curvature stays."""
+        return OWLQNState(point, self.curvature.extended(place, point.w.shape[0]), Progress.at(point, {}))
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvat
     d = xp.concat(parts)
     w, p = xp.take(point.w, index), xp.take(p, index)
     orthant = xp.where(w != 0, xp.sign(w), xp.sign(p)) if objective.rest is not None else None
-    slack = 4 * 2.0**-52 * abs(point.value)
+    slack = ROUNDING * abs(point.value)
 
     def tried(step: float) -> Point | None:
         moved = w + step * d

@@ -4,14 +4,14 @@
 
 SPG = Barzilai–Borwein step + GLL line search (Schmidt et al. 2008); AGPM = adaptive conic step + Zhang–Hager line
 search (Xue & Zhang 2016). The step lengths β are in parts/step_rules.py,
-t in parts/nonmonotone.py.
+t in parts/line_searches/nonmonotone.py.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,17 +21,17 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
+from crfkit.solvers.parts.line_searches.nonmonotone import Reference, saved_reference
 from crfkit.solvers.parts.line_searches.trial import Trial
 from crfkit.solvers.parts.loop import IterativeSolver
-from crfkit.solvers.parts.nonmonotone import Reference, saved_reference
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.step_rules import KAPPA, STEP_RULES, Secant
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 BETA_MIN, BETA_MAX = 1e-10, 1e10
 GROWTH = 10.0  # of a step that saw no curvature
-MAX_STALLS = 50  # steps of very different lengths take turns: the best value is old for a while
+PATIENCE = replace(FIRST_ORDER, stalls=50)  # long and short steps take turns, so the best value may be old
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ProjectedState:
     beta: float
     k: int  # number of the next step
     kept: Sequence[float]  # of the line search
-    patience: Patience
+    progress: Progress
 
     @property
     def point(self) -> Point:
@@ -49,7 +49,7 @@ class ProjectedState:
 
     def saved(self) -> Mapping[str, Any]:
         numbers = {"beta": self.beta, "k": self.k, "reference": saved_reference(self.kept)}
-        return {**numbers, **self.form.saved(self.at), **self.patience.saved()}
+        return {**numbers, **self.form.saved(self.at), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class SPG(IterativeSolver):
         at = form.start(w0, saved)
         beta, k = float(saved.get("beta", self.first_step)), int(saved.get("k", 0))
         kept = self._reference.start(at.value, saved)
-        return ProjectedState(form, at, beta, k, kept, Patience.at(at.point, saved))
+        return ProjectedState(form, at, beta, k, kept, Progress.at(at.point, saved))
 
     def step(self, objective: Objective, state: ProjectedState) -> ProjectedState | Status:
         form, old = state.form, state.at
-        beta, kept, patience = state.beta, state.kept, state.patience
+        beta, kept, progress = state.beta, state.kept, state.progress
         if old.point.optimality == 0.0:
             return Status.CONVERGED
         while True:
@@ -133,15 +133,15 @@ class SPG(IterativeSolver):
             if isinstance(new, Status):
                 if old is state.at:
                     return new
-                return ProjectedState(form, old, min(beta, BETA_MAX), state.k + 1, kept, patience)  # as far as it led
+                return ProjectedState(form, old, min(beta, BETA_MAX), state.k + 1, kept, progress)  # as far as it led
             kept = self._reference.after(kept, new.value)
-            moved = patience.after(new.point, most=MAX_STALLS)
+            moved = progress.after(new.point, PATIENCE)
             if isinstance(moved, Status):
                 return moved
             secant = Secant.between(old.x, old.value, old.grad, new.x, new.value, new.grad)
             if secant.curved or new.value >= old.value or not new.point.finite:
                 break
-            old, patience, beta = new, moved, GROWTH * beta  # a straight slope: on, with longer steps
+            old, progress, beta = new, moved, GROWTH * beta  # a straight slope: on, with longer steps
         k = state.k + 1
         return ProjectedState(form, new, self._next(secant, beta, k), k, kept, moved)
 

@@ -15,11 +15,12 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
-from crfkit.solvers.parts.descent import Progress, check_iterations
-from crfkit.solvers.parts.line_searches.trial import ROUNDING
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.progress import Progress
+from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 ETA0, ETA1, ETA2 = 1e-4, 0.25, 0.75  # thresholds of ρ: to take the step; to shrink, to keep or to extend the region

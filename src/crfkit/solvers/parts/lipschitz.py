@@ -20,12 +20,12 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability
 from crfkit.result import Status
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.rounding import EPSILON
 
 GROW = 2.0
 SHRINK = 0.9  # of L after every step that was taken; about one trial in seven is then too long
 MAX_TRIALS = 100
 MAX_STEP = 1e20  # weights beyond it have diverged
-EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from crfkit.arrays import norm
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Progress, move
+from crfkit.solvers.parts.descent import move
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 
 
 class Curvature(Protocol):

@@ -17,12 +17,10 @@ import numpy as np
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, RestPenalty, Selection, Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.fista import FISTA, FISTAState
-from crfkit.solvers.owlqn import OWLQN, OWLQNState
-from crfkit.solvers.parts.descent import Progress
+from crfkit.solvers.fista import FISTA
+from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.parts.loop import IterativeSolver, Steps
-from crfkit.solvers.parts.objective import Objective, Point, extended
-from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.stopping import StoppingRule
 
 SLACK = 1e-6  # of the strength: candidates that exceed it by less do not keep a run from ending
@@ -89,6 +87,10 @@ class Bare:
     """The state of an inner solver that has learned nothing but its point."""
 
     point: Point
+
+    def grown(self, point: Point, place: Any) -> Bare:
+        """Return the state in a larger space, where weight i stands at place[i]."""
+        return Bare(point)
 
 
 @dataclass(frozen=True)
@@ -212,19 +214,8 @@ def select(objective: Objective, inner: Any, unit: int, batches: Batches, solved
     if len(ids):
         loss: Any = objective.loss
         larger, place = loss.activate(ids[:unit])
-        inner = _extended(inner, objective.grow(larger, inner.point, place), place)
+        inner = inner.grown(objective.grow(larger, inner.point, place), place)
     return Grown(inner, objective.loss, violations, objective.passes, batches, batches.taken, 0, solved)
-
-
-def _extended(inner: Any, point: Point, place: Any) -> Any:
-    """The state of the inner solver in the larger space: what it has learned stays, new weights are zero in it."""
-    if isinstance(inner, Bare):
-        return Bare(point)
-    size = point.w.shape[0]
-    if isinstance(inner, OWLQNState):
-        return OWLQNState(point, inner.curvature.extended(place, size), Progress.at(point, {}))
-    v = extended(inner.v, place, size)
-    return FISTAState(point, v, inner.t, inner.L, inner.length, Patience.at(point, {}))
 
 
 def solve(objective: Objective, solver: IterativeSolver, inner: Any) -> tuple[Any, Status]:

@@ -10,8 +10,7 @@ from typing import Protocol
 
 from crfkit.errors import ParameterError
 from crfkit.solvers.parts.objective import Point
-
-ROUNDING = 4 * 2.0**-52  # differences of φ that are smaller, relative to φ, count as none
+from crfkit.solvers.parts.rounding import ROUNDING
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ import numpy as np
 from crfkit._checks import check_count
 from crfkit.errors import ParameterError
 from crfkit.solvers.parts.line_searches.interpolation import cubic_minimiser, inside
-from crfkit.solvers.parts.line_searches.trial import ROUNDING, Trial, check_range
+from crfkit.solvers.parts.line_searches.trial import Trial, check_range
+from crfkit.solvers.parts.rounding import ROUNDING
 
 SEARCHES = ("armijo", "gll", "zhang-hager")
 MAX_TRIALS = 40
