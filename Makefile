@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/*/*.inl)
+CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext)))
+SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
 .PHONY: demo test lint format stubs bench docs clean
 
@@ -29,14 +30,14 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror cpp/*/*.cpp cpp/*/*.hpp cpp/*/*.inl
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/python -m nanobind.stubgen -q -m crfkit._core -o $(VENV)/_core.pyi
 	diff -u src/crfkit/_core.pyi $(VENV)/_core.pyi
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i cpp/*/*.cpp cpp/*/*.hpp cpp/*/*.inl
+	$(BIN)/clang-format -i $(CPP)
 
 # The types of the compiled core, for type checkers and editors.
 stubs: $(VENV)/.dev

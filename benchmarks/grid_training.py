@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import L2, GridCRF
-from crfkit.encoders.blocks import block_labels
+from crfkit.encoders.image_blocks import block_labels
 from crfkit.encoders.image_pairs import Pairs
 from crfkit.features.image import ImageFeatures
 from crfkit.inference.tree_reweighted import TreeReweighted

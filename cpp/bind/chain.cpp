@@ -1,5 +1,5 @@
 #include "chain.hpp"
-#include "../core/chain_engine.hpp"
+#include "../core/chain/engine.hpp"
 #include "common.hpp"
 
 namespace crfkit {

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "../core/chain.hpp"
-#include "../core/parallel.hpp"
-#include "../core/views.hpp"
+#include "../core/chain/kernels.hpp"
+#include "../core/support/parallel.hpp"
+#include "../core/support/views.hpp"
 #include "common.hpp"
 
 namespace crfkit {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "../core/parallel.hpp"
+#include "../core/support/parallel.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -79,6 +79,7 @@ auto interruptible(const Work& work) {
 
 void bind_strings(nb::module_& m);
 void bind_encoder(nb::module_& m);
+void bind_sequences(nb::module_& m);
 void bind_chain(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_vectors(nb::module_& m);

@@ -1,7 +1,7 @@
 // The graph as Python holds it, and what the engines' bindings check of its potentials.
 #pragma once
 
-#include "../core/graph.hpp"
+#include "../core/graph/graph.hpp"
 #include "common.hpp"
 
 namespace crfkit {

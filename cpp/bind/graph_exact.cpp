@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "../core/graph_junction.hpp"
-#include "../core/graph_tree.hpp"
-#include "../core/parallel.hpp"
+#include "../core/graph/junction.hpp"
+#include "../core/graph/tree.hpp"
+#include "../core/support/parallel.hpp"
 #include "graph.hpp"
 
 namespace crfkit {

@@ -1,5 +1,5 @@
-#include "../core/graph_gibbs.hpp"
-#include "../core/parallel.hpp"
+#include "../core/graph/gibbs.hpp"
+#include "../core/support/parallel.hpp"
 #include "graph.hpp"
 
 namespace crfkit {

@@ -1,8 +1,8 @@
-#include "../core/graph_icm.hpp"
+#include "../core/graph/icm.hpp"
 
 #include <algorithm>
 
-#include "../core/parallel.hpp"
+#include "../core/support/parallel.hpp"
 #include "graph.hpp"
 
 namespace crfkit {

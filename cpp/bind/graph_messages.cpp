@@ -1,7 +1,7 @@
-#include "../core/log_messages.hpp"
-#include "../core/mean_field.hpp"
-#include "../core/reweighted.hpp"
-#include "../core/sum_product.hpp"
+#include "../core/graph/log_messages.hpp"
+#include "../core/graph/mean_field.hpp"
+#include "../core/graph/reweighted.hpp"
+#include "../core/graph/sum_product.hpp"
 #include "graph.hpp"
 
 namespace crfkit {

@@ -1,6 +1,6 @@
-#include "../core/graph_pseudo.hpp"
+#include "../core/graph/pseudo.hpp"
 
-#include "../core/parallel.hpp"
+#include "../core/support/parallel.hpp"
 #include "graph.hpp"
 
 namespace crfkit {

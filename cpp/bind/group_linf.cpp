@@ -1,4 +1,4 @@
-#include "../core/group_linf.hpp"
+#include "../core/vectors/group_linf.hpp"
 
 #include "common.hpp"
 

@@ -1,5 +1,5 @@
 // Attributes by position and positions by attribute; gradients of attributes that have no weights yet.
-#include "../core/inverted.hpp"
+#include "../core/chain/inverted.hpp"
 
 #include <algorithm>
 

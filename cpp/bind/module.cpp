@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);  // objects that caches and globals of Python keep live until the process ends
     crfkit::bind_strings(m);
     crfkit::bind_encoder(m);
+    crfkit::bind_sequences(m);
     crfkit::bind_chain(m);
     crfkit::bind_online(m);
     crfkit::bind_vectors(m);

@@ -1,4 +1,4 @@
-#include "../core/online.hpp"
+#include "../core/chain/online.hpp"
 
 #include "chain.hpp"
 #include "common.hpp"

@@ -1,4 +1,4 @@
-#include "../core/pseudo_table.hpp"
+#include "../core/graph/pseudo_table.hpp"
 
 #include <memory>
 

@@ -2,36 +2,12 @@
 
 namespace crfkit {
 
-StringTable make_table(const StringIndex& source, const int64_t* order, size_t n) {
-    std::vector<uint64_t> offsets{0};
-    std::vector<uint8_t> bytes;
-    offsets.reserve(n + 1);
-    for (size_t k = 0; k < n; ++k) {
-        if (order[k] < 0 || static_cast<uint64_t>(order[k]) >= source.size)
-            throw std::out_of_range("string id out of range");
-        const std::string_view text = source.at(static_cast<uint64_t>(order[k]));
-        bytes.insert(bytes.end(), text.begin(), text.end());
-        offsets.push_back(bytes.size());
-    }
-    std::vector<uint64_t> slots = build_slots(offsets.data(), reinterpret_cast<const char*>(bytes.data()), n);
-    return {Array<uint64_t>(to_numpy(std::move(offsets))), Array<uint8_t>(to_numpy(std::move(bytes))),
-            Array<uint64_t>(to_numpy(std::move(slots)))};
+StringTable make_table(StringArrays&& arrays) {
+    return {Array<uint64_t>(to_numpy(std::move(arrays.offsets))), Array<uint8_t>(to_numpy(std::move(arrays.bytes))),
+            Array<uint64_t>(to_numpy(std::move(arrays.slots)))};
 }
 
 namespace {
-
-StringTable from_strings(const std::vector<std::string>& strings) {
-    std::vector<uint64_t> offsets{0};
-    std::vector<uint8_t> bytes;
-    for (const auto& text : strings) {
-        bytes.insert(bytes.end(), text.begin(), text.end());
-        offsets.push_back(bytes.size());
-    }
-    std::vector<uint64_t> slots =
-        build_slots(offsets.data(), reinterpret_cast<const char*>(bytes.data()), strings.size());
-    return {Array<uint64_t>(to_numpy(std::move(offsets))), Array<uint8_t>(to_numpy(std::move(bytes))),
-            Array<uint64_t>(to_numpy(std::move(slots)))};
-}
 
 nb::object decode(std::string_view text) {
     return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
@@ -60,7 +36,9 @@ void bind_strings(nb::module_& m) {
                 }
             },
             "offsets"_a, "bytes"_a, "slots"_a, "Checks that the arrays make a table.")
-        .def_static("from_strings", &from_strings, "strings"_a)
+        .def_static(
+            "from_strings", [](const std::vector<std::string>& strings) { return make_table(freeze(strings)); },
+            "strings"_a)
         .def("__len__", [](const StringTable& t) { return t.offsets.size() - 1; })
         .def(
             "__getitem__",
@@ -84,7 +62,7 @@ void bind_strings(nb::module_& m) {
         .def(
             "take",
             [](const StringTable& t, const Array<int64_t>& order) {
-                return make_table(t.view(), order.data(), order.size());
+                return make_table(freeze(t.view(), {order.data(), order.size()}));
             },
             "order"_a, "The table of these ids' strings, renumbered in this order.")
         .def_prop_ro("offsets", [](nb::handle self) { return member(self, &StringTable::offsets); })

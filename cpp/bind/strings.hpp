@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../core/interner.hpp"
+#include "../core/text/interner.hpp"
 #include "common.hpp"
 
 namespace crfkit {
@@ -17,7 +17,6 @@ struct StringTable {
     }
 };
 
-// The strings of `source` at `order`, in that order.
-StringTable make_table(const StringIndex& source, const int64_t* order, size_t n);
+StringTable make_table(StringArrays&& arrays);
 
 }  // namespace crfkit

@@ -1,6 +1,6 @@
-#include "../core/vectors.hpp"
+#include "../core/vectors/vectors.hpp"
 
-#include "../core/secant.hpp"
+#include "../core/vectors/secant.hpp"
 #include "common.hpp"
 
 namespace crfkit {

@@ -12,7 +12,7 @@ import numpy as np
 
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
-from crfkit.encoders.blocks import block_labels
+from crfkit.encoders.image_blocks import block_labels
 from crfkit.errors import StopTraining
 from crfkit.features.image import ImageFeatures
 from crfkit.fields.graph import GraphField, tied_field

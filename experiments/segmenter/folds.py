@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from crfkit import ImageSegmenter
-from crfkit.encoders.blocks import UPSAMPLING, block_labels, full_size
+from crfkit.encoders.image_blocks import UPSAMPLING, block_labels, full_size
 from crfkit.features.image import ImageFeatures
 from crfkit.penalties import L2, Blockwise
 from crfkit.readers.images import pair_folders, read_image, read_mask
+from crfkit.training.segmenter import SegmenterTraining
 
 FEATURES: dict[str, Any] = {"size": (80, 100), "sift_cell": 8}
 Pair = tuple[Path, Path]
@@ -32,8 +33,8 @@ Pair = tuple[Path, Path]
 class Uncentred(ImageSegmenter):
     """Edge features |h_i − h_j| as they are, not less their mean."""
 
-    def _edge_mean(self, X: list[Any]) -> Any:
-        return np.zeros(X[0].shape[-1])
+    def _training(self) -> SegmenterTraining:
+        return replace(super()._training(), centred=False)
 
 
 def variants() -> dict[str, tuple[type[ImageSegmenter], dict[str, Any]]]:

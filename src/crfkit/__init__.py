@@ -21,7 +21,7 @@ _HOME = {
     "GraphCRF": "crfkit.estimators.graph",
     "GraphData": "crfkit.data.graphs",
     "GraphModel": "crfkit.models.graph",
-    "GraphSample": "crfkit.encoders.graphs",
+    "GraphSample": "crfkit.encoders.graph_samples",
     "GridCRF": "crfkit.estimators.grid",
     "GroupL2": "crfkit.penalties",
     "GroupLinf": "crfkit.penalties",
@@ -45,7 +45,7 @@ _HOME = {
 if TYPE_CHECKING:
     from crfkit.data.graph import Graph as Graph
     from crfkit.data.graphs import GraphData as GraphData
-    from crfkit.encoders.graphs import GraphSample as GraphSample
+    from crfkit.encoders.graph_samples import GraphSample as GraphSample
     from crfkit.estimators.chain import ChainCRF as ChainCRF
     from crfkit.estimators.graph import GraphCRF as GraphCRF
     from crfkit.estimators.grid import GridCRF as GridCRF

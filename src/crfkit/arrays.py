@@ -67,9 +67,32 @@ def matvec(matrix: Any, x: Any) -> Any:
 
 def add_rank_two(matrix: Any, a: Any, b: Any) -> None:
     """``matrix += abᵀ + baᵀ`` in place, some rows at a time: no second matrix is made."""
-    for first in range(0, matrix.shape[0], 64):
-        rows = slice(first, first + 64)
+    n = matrix.shape[0]
+    for first in range(0, n, 64):
+        rows = slice(first, min(first + 64, n))
         matrix[rows, :] += a[rows, None] * b[None, :] + b[rows, None] * a[None, :]
+
+
+def count_nonzero(x: Any) -> int:
+    """Return how many numbers of x are not zero."""
+    if type(x) is np.ndarray:
+        return int(np.count_nonzero(x))
+    xp = array_namespace(x)
+    return int(xp.sum(xp.astype(x != 0, xp.int64)))
+
+
+def put(x: Any, places: Any, values: Any) -> None:
+    """``x[places] = values`` in place, where no place is named twice.
+
+    The array API has no assignment by indices: there every number is read from where it now stands.
+    """
+    if type(x) is np.ndarray:
+        x[places] = values
+        return
+    xp, n = array_namespace(x), x.shape[0]
+    source = np.arange(n)
+    source[np.asarray(places)] = np.arange(n, n + values.shape[0])
+    x[...] = xp.take(xp.concat([x, values]), xp.asarray(source, device=device(x)))
 
 
 def combine(x: Any, a: float, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Everything crfkit raises on purpose. Each message says what was given, where, and what to do."""
+"""The errors and warnings of crfkit. Each message says what was wrong, where, what was expected and what to do."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class TemplateError(DataError):
 
 
 class TemplateWarning(UserWarning):
-    """A feature template that probably does not mean what was meant."""
+    """A feature template that is valid but probably contains a mistake."""
 
 
 class DataWarning(UserWarning):
-    """Input data that can be used, but probably not as was meant."""
+    """Input data that can be used but probably contain a mistake."""
 
 
 class ModelFileError(CrfkitError, ValueError):
-    """A model file that is truncated, foreign, altered or from a newer version."""
+    """A file that is not a model file, or one that is truncated, altered or from a newer version."""
 
 
 class ParameterError(CrfkitError, ValueError):
@@ -48,4 +48,4 @@ class StopTraining(Exception):  # noqa: N818 - a signal, not an error
 
 
 class ApproximationWarning(UserWarning):
-    """An approximation that was chosen because exact inference would take too long, or that cannot be trusted here."""
+    """An approximation that was used because exact inference would take too long, or whose results are unreliable."""

@@ -1,4 +1,4 @@
-"""Scores of predicted labels: phrases as the CoNLL shared tasks count them, labels one by one, and accuracy."""
+"""Scores of predicted labels: phrases as in the CoNLL shared tasks, single labels, and accuracy."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Counts:
 
 @dataclass
 class Evaluation:
-    """Counts over label sequences; :meth:`add` as many as there are. `print` shows a table.
+    """Counts over label sequences, which :meth:`add` adds one by one. `print` shows a table.
 
-    Phrases (`overall`, `by_type`) are counted where all labels write phrases: "B-NP", "I-NP", "O" and so on. Labels
-    (`by_label`, `confusion`, `macro`) are counted always.
+    Phrases (`overall`, `by_type`) are counted if all labels mark phrases ("B-NP", "I-NP", "O" and so on). Labels
+    (`by_label`, `confusion`, `macro`) are always counted.
     """
 
     tokens: int = 0
@@ -55,13 +55,15 @@ class Evaluation:
     confusion: Counter[tuple[Any, Any]] = field(default_factory=Counter, repr=False)  # (gold, predicted) → positions
     _by_type: dict[str, Counts] = field(default_factory=dict, repr=False)
     _gold_pairs: LabelPairs = field(default_factory=LabelPairs, repr=False)
-    _readable: bool = field(default=True, repr=False)  # no label so far that cannot be of a phrase
+    _readable: bool = field(default=True, repr=False)  # whether all labels so far mark phrases
 
     def add(self, gold: Sequence[Any], predicted: Sequence[Any]) -> None:
         """Add one sequence."""
         gold, predicted = (_labels(row, what) for row, what in ((gold, "gold"), (predicted, "predicted")))
         if len(gold) != len(predicted):
-            raise DataError(f"sequence {self.sequences}: {len(gold)} gold labels but {len(predicted)} predicted ones")
+            raise DataError(
+                f"sequence {self.sequences} has {len(gold)} gold labels but {len(predicted)} predicted labels"
+            )
         hits = sum(a == b for a, b in zip(gold, predicted, strict=True))
         self.tokens += len(gold)
         self.correct_tokens += hits
@@ -104,7 +106,7 @@ class Evaluation:
 
     @property
     def labels(self) -> list[Any]:
-        """All labels, gold and predicted, sorted."""
+        """Return all gold and predicted labels, sorted."""
         labels = {label for pair in self.confusion for label in pair}
         try:
             return sorted(labels)
@@ -113,7 +115,7 @@ class Evaluation:
 
     @property
     def by_label(self) -> dict[Any, Counts]:
-        """Positions of each label: precision, recall, F1, and `gold`, the support."""
+        """Return the counts of each label over positions; `gold` is its support."""
         table = {label: Counts() for label in self.labels}
         for (gold, predicted), count in self.confusion.items():
             table[gold].gold += count
@@ -124,14 +126,14 @@ class Evaluation:
 
     @property
     def macro(self) -> dict[str, float]:
-        """Means over labels of precision, recall and F1; each label counts alike."""
+        """Return the means over labels of precision, recall and F1; all labels have equal weight."""
         rows = list(self.by_label.values())
         n = max(len(rows), 1)
         return {name: sum(getattr(row, name) for row in rows) / n for name in ("precision", "recall", "f1")}
 
     @property
     def mistakes(self) -> list[tuple[Any, Any, int]]:
-        """(gold label, predicted label, positions) of labels that were confused, the most frequent first."""
+        """Return (gold label, predicted label, positions) of confused labels, most frequent first."""
         pairs = [(a, b, n) for (a, b), n in self.confusion.items() if a != b]
         return sorted(pairs, key=lambda row: (-row[2], str(row[0]), str(row[1])))
 
@@ -139,7 +141,7 @@ class Evaluation:
 
     @property
     def has_phrases(self) -> bool:
-        """Whether phrases are counted."""
+        """Return whether phrases are counted."""
         return self._obstacle is None
 
     @property
@@ -148,7 +150,7 @@ class Evaluation:
 
     @property
     def overall(self) -> Counts:
-        """All phrases. Raises DataError where the labels do not write phrases."""
+        """Return the counts of all phrases; raise DataError if the labels do not mark phrases."""
         total = Counts()
         for counts in self.by_type.values():
             for name in ("correct", "predicted", "gold"):
@@ -157,19 +159,19 @@ class Evaluation:
 
     @property
     def by_type(self) -> dict[str, Counts]:
-        """Phrases of each type. Raises DataError where the labels do not write phrases."""
+        """Return the counts of phrases of each type; raise DataError if the labels do not mark phrases."""
         if (reason := self._obstacle) is not None:
-            raise DataError(f"these labels write no phrases: {reason}; use accuracy, by_label or macro instead")
+            raise DataError(f"these labels do not mark phrases: {reason}; use accuracy, by_label or macro instead")
         return self._by_type
 
     @property
     def scheme(self) -> str | None:
-        """The tagging scheme of the gold labels ("iob2", "bilou" …); None if they follow none."""
+        """Return the tagging scheme of the gold labels ("iob2", "bilou" …), or None if they follow none."""
         return self._gold_pairs.scheme if self.has_phrases else None
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know about these scores."""
+        """Return remarks that a reader of these scores should know."""
         notes = []
         if (reason := self._obstacle) is not None:
             notes.append(f"phrases are not counted: {reason}")
@@ -179,14 +181,16 @@ class Evaluation:
             }
             if foreign:
                 notes.append(
-                    f"the predicted label {min(foreign)} is not one of {scheme.upper()}: phrases are compared whatever "
-                    "their scheme, but accuracy compares labels as they are"
+                    f"the predicted label {min(foreign)} does not belong to {scheme.upper()}; scores of phrases do not "
+                    "depend on the scheme, but accuracy does"
                 )
         elif self._gold_pairs.tags:
-            notes.append("the gold labels break the rules of every tagging scheme; phrases are read as conlleval does")
+            notes.append(
+                "the gold labels break the rules of every tagging scheme; phrases are read as conlleval reads them"
+            )
         gold, predicted = ({pair[k] for pair in self.confusion} for k in (0, 1))
         if gold and not gold & predicted:
-            notes.append("no predicted label occurs among the gold labels; check which columns hold them")
+            notes.append("no predicted label is also a gold label; check which columns have the labels")
         return notes
 
     # --- for people and programs
@@ -242,14 +246,14 @@ def evaluate(gold: Iterable[Sequence[Any]], predicted: Iterable[Sequence[Any]]) 
         if n[0] == n[1]:
             result.add(*rows)
     if n[0] != n[1]:
-        raise DataError(f"there are {n[0]} gold label sequences but {n[1]} predicted ones")
+        raise DataError(f"there are {n[0]} gold label sequences but {n[1]} predicted label sequences")
     return result
 
 
 def _labels(row: Any, what: str) -> list[Any]:
     if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
         raise DataError(
-            f"expected sequences of labels, but among the {what} ones is {row!r}; put a single sequence into a list: "
+            f"expected sequences of {what} labels, but one of them is {row!r}; put a single sequence into a list: "
             "evaluate([gold], [predicted])"
         )
     return list(row.tolist() if hasattr(row, "tolist") else row)

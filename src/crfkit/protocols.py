@@ -323,6 +323,10 @@ class Solver:
             """Whether values rise now and then, so that stopping rules have to allow for it; False by default."""
 
         @property
+        def numpy_only(self) -> bool:
+            """Whether vectors must be NumPy's: it hands them to the compiled core or to SciPy. False by default."""
+
+        @property
         def own_objective(self) -> bool:
             """Whether its values are not those of loss + penalty, so that it may end above the start; see below."""
 
@@ -330,6 +334,7 @@ class Solver:
         handles_smooth = None
         handles_rest = frozenset()
         nonmonotone = False
+        numpy_only = False
         own_objective = False
 
     def minimize(

@@ -1,4 +1,4 @@
-"""What a solver returns: a value, never printed text."""
+"""The result of a solver: weights, status and trace."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 
 
 class Status(Enum):
-    """Why a solver stopped; the value is the cause and the remedy."""
+    """The reason why a solver stopped. The value is a sentence with the cause and the remedy."""
 
     CONVERGED = "converged: the stopping rule is satisfied"
     ROUNDING = (
-        "converged to rounding: what is left to gain is less than the rounding of the objective, so that no step "
-        "decreases it; the weights are as good as double precision allows"
+        "converged to rounding: no step decreases the objective by more than its rounding error; the weights are as "
+        "good as double precision allows"
     )
     MAX_ITERATIONS = "not converged: the iteration limit was reached; raise max_iterations or the tolerance"
     LINE_SEARCH_FAILED = (
-        "not converged: no step along the search direction decreases the objective, though its gradient is not small; "
-        "its gradient is wrong, or values and gradients have noise (loosen the tolerance)"
+        "not converged: no step along the search direction decreases the objective, although its gradient is not "
+        "small; either the gradient is wrong, or values and gradients are noisy (loosen the tolerance)"
     )
     NON_FINITE = (
         "not converged: the objective or its gradient is not finite at the start; check the data for extreme values "
         "and the start vector"
     )
     DIVERGED = (
-        "not converged: the objective fell without bound or the weights overflowed; add a penalty, or lower the "
-        "step size of a stochastic solver"
+        "not converged: the objective fell without bound or the weights overflowed; add a penalty, or lower the step "
+        "size of a stochastic solver"
     )
     INTERRUPTED = "not converged: interrupted; the weights reached so far are kept"
     STOPPED_BY_CALLBACK = "stopped by a callback"
@@ -37,7 +37,7 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether the weights are those of an optimum, by the stopping rule or to rounding."""
+        """Return whether the weights are an optimum, by the stopping rule or to rounding."""
         return self in (Status.CONVERGED, Status.ROUNDING)
 
     def __str__(self) -> str:
@@ -71,13 +71,13 @@ class Result:
     optimality: float
     status: Status
     trace: tuple[TraceRow, ...]
-    state: Mapping[str, Any]  # serialisable; lets a later run go on
+    state: Mapping[str, Any]  # serialisable; a later run can resume from it
     objective: str  # what was minimised, e.g. "chain likelihood + L2(1.0)"
-    evaluations: int  # of value and gradient, those of a last step that failed included
+    evaluations: int  # of value and gradient, including those of a last step that failed
     seconds: float  # without the time spent in callbacks
     products: int = 0  # Hessian-vector products
-    passes: int = 0  # over the candidates of a loss that can grow
-    loss: Any = None  # that `w` belongs to, if the solver has grown it
+    passes: int = 0  # over the candidates of a loss that grows
+    loss: Any = None  # the loss that `w` belongs to, if the solver has grown it
 
     @property
     def iterations(self) -> int:
@@ -85,7 +85,7 @@ class Result:
 
     @property
     def last_change(self) -> float:
-        """By how much the last iteration changed the objective, relative to its value; NaN before the first."""
+        """Return the change of the objective in the last iteration, relative to its value; NaN before the first."""
         if len(self.trace) < 2:
             return math.nan
         before, after = self.trace[-2].value, self.trace[-1].value
@@ -93,7 +93,7 @@ class Result:
 
     @property
     def message(self) -> str:
-        """Why it ended, with the size of the last change and of the gradient: what a warning says."""
+        """Return the status with the last change of the objective and the norm of the gradient, for warnings."""
         change = (
             ""
             if math.isnan(self.last_change)

@@ -1,4 +1,4 @@
-"""Tagging schemes: how labels write phrases down. IOB1, IOB2, IOE1, IOE2, IOBES and BILOU; detection, conversion.
+"""Tagging schemes, which mark phrases by labels: IOB1, IOB2, IOE1, IOE2, IOBES and BILOU; detection and conversion.
 
 A label is "O", or a tag and a type ("B-NP"), or a tag alone ("B"). The tags of all schemes: B begins a phrase, I is
 inside it, E or L ends it, S or U is all of it.
@@ -24,8 +24,11 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True)
 class Scheme:
-    """The rules of a scheme, each about two neighbours: a tag of `after` needs a tag of `preceded_by` and its own type
-    just before it, and a tag of `before` needs a tag of `followed_by` and its own type just after it."""
+    """The rules of a scheme, which are about two neighbours.
+
+    A tag in `after` needs a tag in `preceded_by`, of its own type, just before it. A tag in `before` needs a tag in
+    `followed_by`, of its own type, just after it.
+    """
 
     tags: str
     after: str = ""
@@ -34,7 +37,7 @@ class Scheme:
     followed_by: str = ""
 
 
-# In the order in which they are tried where several fit.
+# Detection tries them in this order and takes the first that fits.
 TAG_SCHEMES: Mapping[str, Scheme] = {
     "iob2": Scheme("BI", after="I", preceded_by="BI"),
     "iobes": Scheme("BIES", after="IE", preceded_by="BI", before="BI", followed_by="IE"),
@@ -51,7 +54,7 @@ ALIASES: Mapping[str, str] = {"bio": "iob2", "ioe": "ioe2", "bioes": "iobes", "b
 
 @lru_cache(maxsize=65536)
 def split_label(label: str) -> tuple[str, str] | None:
-    """Return (tag, type) of a label, or None if it is not one of a phrase.
+    """Return (tag, type) of a label, or None if it does not mark phrases.
 
     >>> split_label("B-NP"), split_label("O"), split_label("NOUN"), split_label("B_NP")
     (('B', 'NP'), ('O', ''), None, None)
@@ -63,10 +66,10 @@ def split_label(label: str) -> tuple[str, str] | None:
 
 
 def obstacle(labels: Iterable[Any]) -> str | None:
-    """Return why labels do not write phrases, or None if they do.
+    """Return the reason why labels do not mark phrases, or None if they do.
 
-    They do if each is O, a tag of B, I, E, S, L or U with a type after "-", or one of these tags alone: B and I, and
-    the others only in company of B and of E or L.
+    Labels mark phrases if each is O, or a tag (B, I, E, S, L or U) with a type after "-", or a tag alone. E, S, L and U
+    alone are accepted only if B and one of E and L occur as well.
     """
     labels = list(labels)
     odd = [x for x in labels if not isinstance(x, str) or split_label(x) is None]
@@ -85,7 +88,7 @@ def obstacle(labels: Iterable[Any]) -> str | None:
 
 
 def are_phrases(labels: Iterable[Any]) -> bool:
-    """Return whether labels write phrases, so that phrases can be counted.
+    """Return whether labels mark phrases, so that phrases can be counted.
 
     >>> are_phrases(["B-NP", "I-NP", "O"]), are_phrases(["DET", "NOUN", "O"])
     (True, False)
@@ -105,7 +108,7 @@ def phrases(labels: Sequence[str]) -> Iterator[Phrase]:
     for t, label in enumerate([*labels, "O"]):
         parts = split_label(label) if isinstance(label, str) else None
         if parts is None:
-            raise DataError(f"position {t}: the label {label!r} does not write a phrase; expected B-…, I-… or O")
+            raise DataError(f"position {t}: the label {label!r} does not mark a phrase; expected B-…, I-… or O")
         next_tag, next_kind = parts
         if begin is not None and (next_tag in "OBSU" or tag in "ESLU" or kind != next_kind):
             yield Phrase(kind, begin, t)
@@ -119,8 +122,9 @@ def phrases(labels: Sequence[str]) -> Iterator[Phrase]:
 
 
 def fault(scheme: str, previous: str | None, following: str | None) -> tuple[int, str] | None:
-    """Return what a scheme forbids about two neighbours: (0 or 1 for the label at fault, what it does); None if they
-    are valid. None is what lies before the first label and after the last.
+    """Return (0 or 1 for the label at fault, message) if a scheme forbids two neighbours, else None.
+
+    A neighbour of None is the place before the first label or after the last.
 
     >>> fault("iob2", "O", "I-ORG")
     (1, 'I-ORG cannot begin a phrase in iob2')
@@ -130,15 +134,15 @@ def fault(scheme: str, previous: str | None, following: str | None) -> tuple[int
     same = kind == next_kind
     if tag in rules.before and not (next_tag in rules.followed_by and same):
         if scheme == "ioe1":
-            return 0, f"{previous} ends a phrase that no other of its type follows, which ioe1 writes as I"
+            return 0, f"{previous} ends a phrase that is not followed by another of its type; ioe1 writes I there"
         return 0, f"{previous} cannot end a phrase in {scheme}"
     if next_tag in rules.after and not (tag in rules.preceded_by and same):
         if scheme == "iob1":
-            return 1, f"{following} begins a phrase that follows no other of its type, which iob1 writes as I"
+            return 1, f"{following} begins a phrase that does not follow another of its type; iob1 writes I there"
         return 1, f"{following} cannot begin a phrase in {scheme}"
     for place, (label, own) in enumerate(((previous, tag), (following, next_tag))):
         if own not in rules.tags and own != "O":
-            return place, f"{label} is no label of {scheme}, whose tags are {', '.join(rules.tags)} and O"
+            return place, f"{label} is not a label of {scheme}, whose tags are {', '.join(rules.tags)} and O"
     return None
 
 
@@ -171,18 +175,18 @@ class LabelPairs:
         return {_parts(label)[0] for label in self.labels} - {"O"}
 
     def faults(self, scheme: str) -> int:
-        """Return how many places break a scheme."""
+        """Return the number of places that break a scheme."""
         return sum(count for pair, count in self.counts.items() if fault(scheme, *pair))
 
     @property
     def scheme(self) -> str | None:
-        """The scheme that all sequences follow; None if there is none, or no phrase."""
+        """Return the scheme that all sequences follow, or None if there is none or no phrase."""
         if not self.tags or not are_phrases(self.labels):
             return None
         return next((name for name in TAG_SCHEMES if not any(fault(name, *pair) for pair in self.counts)), None)
 
     def advice(self, scheme: str) -> str:
-        """Return what the labels look like, where they break `scheme`."""
+        """Return the scheme that labels seem to follow instead of `scheme`, or how many places break `scheme`."""
         found = self.scheme
         if found is not None and found != scheme:
             return f"these labels look like {found.upper()}"
@@ -193,7 +197,7 @@ class LabelPairs:
 def detect_scheme(sequences: Iterable[Sequence[str]]) -> str | None:
     """Return the scheme that label sequences follow: "iob1", "iob2", "ioe1", "ioe2", "iobes" or "bilou".
 
-    None if they do not write phrases, if there is no phrase, or if they break the rules of every scheme.
+    Returns None if they do not mark phrases, if there is no phrase, or if they break the rules of every scheme.
 
     >>> detect_scheme([["B-NP", "I-NP", "O", "B-NP"]])
     'iob2'
@@ -230,7 +234,7 @@ def convert_tags(sequences: Iterable[Sequence[str]], to: str, source: str = "aut
 
 
 class LabelFaultError(DataError):
-    """A label that a scheme does not allow, or that is of none."""
+    """A label that breaks a scheme or that does not mark phrases."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -241,7 +245,7 @@ def convert_sequence(labels: Sequence[str], to: str, source: str | None = None) 
     """Return one label sequence in another scheme; with `source`, check that it follows that one."""
     for t, label in enumerate(labels):
         if not isinstance(label, str) or split_label(label) is None:
-            raise LabelFaultError(f"the label {label!r} does not write a phrase; expected B-…, I-… or O", t)
+            raise LabelFaultError(f"the label {label!r} does not mark a phrase; expected B-…, I-… or O", t)
     if source is not None:
         for t, pair in enumerate(zip([None, *labels], [*labels, None], strict=True)):
             if wrong := fault(source, *pair):
@@ -261,7 +265,7 @@ def _touch(first: Phrase, second: Phrase) -> bool:
 
 
 def _tags(scheme: str, n: int, before: bool, after: bool) -> str:
-    """Return the tags of a phrase of n positions; one of the same type may lie just before or just after it."""
+    """Return the tags of a phrase of n positions; `before` and `after`: another of its type touches it there."""
     if scheme in ("iob1", "iob2"):
         return ("B" if before or scheme == "iob2" else "I") + "I" * (n - 1)
     if scheme in ("ioe1", "ioe2"):
@@ -271,7 +275,7 @@ def _tags(scheme: str, n: int, before: bool, after: bool) -> str:
 
 
 def scheme_name(name: str) -> str:
-    """Return the name of a scheme as it is in TAG_SCHEMES, from any spelling.
+    """Return the name of a scheme in TAG_SCHEMES, from any spelling.
 
     >>> scheme_name("IOBES"), scheme_name("BIO")
     ('iobes', 'iob2')

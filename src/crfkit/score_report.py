@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 def report(result: Evaluation, labels: bool = False, mistakes: int = 10) -> str:
-    """Return the scores as text: of phrases where the labels write any, else of labels with the most frequent mistakes.
+    """Return the scores as text: of phrases if the labels mark phrases, else of labels with the most frequent mistakes.
 
-    labels : show the scores of labels besides those of phrases
-    mistakes : how many pairs of confused labels to show
+    labels : whether to show the scores of labels as well as those of phrases
+    mistakes : number of pairs of confused labels to show
     """
     lines = [
         f"{_count(result.tokens, 'token')}, accuracy {result.accuracy:.2%}; "

@@ -1,4 +1,4 @@
-"""Scores of estimators as scikit-learn's searches ask for them: ``scorer(estimator, X, y)``."""
+"""Scorers for scikit-learn's searches, which call ``scorer(estimator, X, y)``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 def phrase_f1_scorer(estimator: Any, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> float:
     """Return the F1 of phrases of an estimator's predictions, between 0 and 1; higher is better.
 
-    Raises DataError where the labels do not write phrases ("B-NP", "I-NP", "O" …).
+    Raises DataError if the labels do not mark phrases ("B-NP", "I-NP", "O" …).
 
     >>> from sklearn.model_selection import cross_val_score
     >>> from crfkit import ChainCRF

@@ -1,4 +1,4 @@
-"""Generated data: seeded, so that demos and tests need no files."""
+"""Generated data with a seed, so that demos and tests need no files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _FIRMS = ["Orion", "Bergen", "Delta", "Victoria", "Nimbus", "Apex", "Lima", "Atl
 _SUFFIXES = ["Ltd", "Bank", "Group", "Airlines"]
 _DAYS = ["Monday", "Tuesday", "Friday", "May", "June", "March"]
 
-# Slots in angle brackets are filled with entities (<ANY>: of any kind, which the context does not tell); words
-# divided by | are alternatives.
+# Slots in angle brackets are filled with entities; the context does not tell the kind of <ANY>. Words divided by | are
+# alternatives.
 _PATTERNS = [
     "<PER> works|worked for|at <ORG> in <LOC> .",
     "<ORG> opened an office in <LOC> on <DATE> .",
@@ -47,7 +47,7 @@ _KINDS = ["PER", "LOC", "ORG"]
 
 
 def entity_corpus(n_sentences: int, seed: int = 0) -> list[list[Token]]:
-    """Sentences of a small language with people, places, firms and dates, labelled in IOB2.
+    """Return sentences of a small language with people, places, firms and dates, labelled in IOB2.
 
     Many names are ambiguous (Victoria is a person, a place and a firm) and some are invented, so that a tagger has
     to use the context and does not reach 100 %.
@@ -89,7 +89,7 @@ def _entity(kind: str, rng: random.Random) -> list[str]:
 
 
 def _shape(word: str) -> str:
-    """x for lower case, Xx for capitalised, 9 for numbers, . for the rest."""
+    """Return x for lower case, Xx for capitalised, 9 for numbers, . for the rest."""
     if word[0].isdigit():
         return "9"
     if not word[0].isalpha():
@@ -98,7 +98,7 @@ def _shape(word: str) -> str:
 
 
 def write_columns(path: str, sentences: Sequence[Sequence[Token]]) -> None:
-    """Writes sentences as a column file."""
+    """Write sentences as a column file."""
     with open(path, "w", encoding="utf-8") as stream:
         for sentence in sentences:
             stream.writelines("\t".join(token) + "\n" for token in sentence)
@@ -108,7 +108,7 @@ def write_columns(path: str, sentences: Sequence[Sequence[Token]]) -> None:
 def disc_images(
     n: int, seed: int = 0, shape: tuple[int, int] = (64, 80)
 ) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.uint8]]]:
-    """(images [H, W, 3], masks [H, W] with 1 on the disc): a faint tint under strong noise.
+    """Return (images [H, W, 3], masks [H, W] with 1 on the disc): discs with a faint tint under strong noise.
 
     >>> images, masks = disc_images(2)
     >>> images[0].shape, sorted(set(masks[0].ravel().tolist()))
@@ -130,7 +130,7 @@ def disc_images(
 
 @dataclass(frozen=True, eq=False)
 class PairwiseTable:
-    """Samples of a pairwise CRF on binary variables, each with features of its own, and what they were drawn from."""
+    """Samples of a pairwise CRF on binary variables, each with its own features, and the field they are drawn from."""
 
     X: NDArray[np.float64]  # [samples, nodes, features]
     Y: NDArray[np.int32]  # [samples, nodes] 0 or 1
@@ -139,7 +139,7 @@ class PairwiseTable:
     edge_weights: NDArray[np.float64]  # [E, 3, 1 + 2·features] of [1, f_i, f_j], for the states 00, 01, 10; none for 11
 
     def data(self, structure: Graph | None = None) -> GraphData:
-        """Encoded for an untied field: a copy of the structure (None: all pairs of nodes) for every sample."""
+        """Return the samples encoded for an untied field; every sample has the given edges, or all pairs of nodes."""
         n_samples, n, d = self.X.shape
         structure = Graph.complete(n) if structure is None else structure
         i, j = structure.edges.T
@@ -155,14 +155,14 @@ class PairwiseTable:
         )
 
     def __getitem__(self, rows: slice) -> PairwiseTable:
-        """Some of the samples."""
+        """Return some of the samples."""
         return PairwiseTable(self.X[rows], self.Y[rows], self.edges, self.node_weights, self.edge_weights)
 
 
 def random_pairwise(
     n_nodes: int, n_features: int, n_samples: int, edge_probability: float = 0.5, seed: int = 0
 ) -> PairwiseTable:
-    """A random pairwise CRF and exact samples of it, as in Xue & Zhang (2016), after Schmidt et al. (2008).
+    """Return a random pairwise CRF and exact samples of it, as in Xue & Zhang (2016), after Schmidt et al. (2008).
 
     Each pair of nodes is an edge with this probability; features and node weights are N(0, 1), the weights of an edge
     U(−b, b) with b ~ N(0, 1) for each edge. At most about 20 nodes: samples are drawn by exact inference.
@@ -199,8 +199,8 @@ def gaussian_chains(
     scale: float = 1.0,
     seed: int = 0,
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
-    """(inputs [n, length, n_inputs], labels 0 or 1 [n, length], the inputs that matter): the data of Zhu, Lao & Xing
-    (2010, section 6.1.1).
+    """Return (inputs [n, length, n_inputs], labels 0 or 1 [n, length], the relevant inputs), the data of Zhu, Lao &
+    Xing (2010, section 6.1.1).
 
     Inputs are independent normal numbers. Labels are drawn exactly from a chain whose weights (one for each label and
     relevant input, and for each pair of labels) are normal with this standard deviation.
@@ -211,7 +211,8 @@ def gaussian_chains(
     """
     if not (n >= 0 and length >= 1 and 0 <= n_relevant <= n_inputs):
         raise ParameterError(
-            f"n >= 0, length >= 1 and 0 <= n_relevant <= n_inputs; got {n}, {length}, {n_relevant} and {n_inputs}"
+            f"expected n >= 0, length >= 1 and 0 <= n_relevant <= n_inputs; got {n}, {length}, {n_relevant} "
+            f"and {n_inputs}"
         )
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, length, n_inputs))
@@ -234,7 +235,7 @@ def gaussian_chains(
 def labelled_words(
     n: int, n_labels: int, length: tuple[int, int] = (5, 25), context: int = 1, noise: float = 0.3, seed: int = 0
 ) -> tuple[list[list[list[str]]], list[list[str]]]:
-    """(sequences of attribute lists, labels "L0" …): any number of labels, for tests of how time grows with them.
+    """Return (sequences of attribute lists, labels "L0" …) with any number of labels, to measure how time grows.
 
     Each label has five usual successors and twenty usual words, which it shares with others; `noise` is the share of
     words that are drawn at random. A token's attributes are the words up to `context` positions away. Lengths are drawn

@@ -130,17 +130,15 @@ def test_two_lines_of_one_identifier_are_a_warning(run):
     outcome = run("train", "train.txt", "-t", "twice", "-m", "m.crf", "-q")
     assert outcome.code == 0
     first, second = outcome.err.splitlines()
-    assert first.startswith(
-        "crfkit: warning: twice:4: 'U01:%x[0,1]' is of the same identifier as line 2, 'U01:%x[0,0]'"
-    )
+    assert first.startswith("crfkit: warning: twice:4: 'U01:%x[0,1]' has the identifier of line 2, 'U01:%x[0,0]'")
     assert "give each line an identifier of its own" in first
-    assert second.startswith("crfkit: warning: twice:6: 'U02:%x[1,0]' is the same as line 5")
+    assert second.startswith("crfkit: warning: twice:6: 'U02:%x[1,0]' is a duplicate of line 5")
     assert run("tag", "m.crf", "test.txt").err == ""  # it was said when the model was made
 
 
 def test_the_estimator_warns_as_well():
     template = Template("U1:%x[0,0]\nU1:%x[-1,0]\nB")
-    with pytest.warns(TemplateWarning, match=r"^template:2: 'U1:%x\[-1,0\]' is of the same identifier as line 1"):
+    with pytest.warns(TemplateWarning, match=r"^template:2: 'U1:%x\[-1,0\]' has the identifier of line 1"):
         ChainCRF(template).fit([["a", "b"]] * 2, [["A", "B"]] * 2)
 
 

@@ -71,18 +71,22 @@ def test_labels_on_request(call):
     ("arguments", "stdin", "message"),
     [
         ("eval", b"", "MODEL and FILE are missing; give crfkit eval MODEL FILE..."),
-        ("eval model.crf", b"", "FILE missing"),
+        ("eval model.crf", b"", "FILE is missing"),
         ("eval model.crf test.txt --gold 2", b"", "--gold and --predicted need --tagged"),
         ("eval model.crf test.txt test.txt", b"", "test.txt is given twice"),
         ("eval --tagged", b"", "<stdin>: the file has no sequences"),
-        ("eval --tagged", b"a b\nc\n", "<stdin>:2: 1 column, but column -2 is asked for"),
+        ("eval --tagged", b"a b\nc\n", "<stdin>:2: the line has 1 column, so that there is no column -2"),
         ("eval --tagged --gold 0", POS, "there is no column 0"),
         ("eval --tagged --gold -1", POS, "--gold and --predicted are both column -1"),
-        ("eval --tagged --gold 9", POS, "<stdin>:1: 3 columns, but column 9 is asked for"),
+        ("eval --tagged --gold 9", POS, "<stdin>:1: the line has 3 columns, so that there is no column 9"),
         ("eval --tagged", b"a N N .9\n", "numbers, '.9', but the true ones (column -2) are 'N'; choose the columns"),
         ("eval --tagged", b"a N \xff\n", "<stdin>:1: not UTF-8 at byte 5"),
         ("eval --tagged missing", b"", "missing: cannot read the file"),
-        ("eval model.crf -", b"a x NOUN\nb y VERB\n", "is in the last column ('NOUN', 'VERB')"),
+        (
+            "eval model.crf -",
+            b"a x NOUN\nb y VERB\n",
+            "the last column ('NOUN', 'VERB') has none of the model's labels",
+        ),
     ],
 )
 def test_scores_that_cannot_be(fails, arguments, stdin, message):
@@ -131,7 +135,7 @@ def test_labels_that_follow_no_scheme_are_told_of(call):
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        ("--to iobes", b"a B-X\n\nb NN\n", "<stdin>:3: the label 'NN' does not write a phrase"),
+        ("--to iobes", b"a B-X\n\nb NN\n", "<stdin>:3: the label 'NN' does not mark a phrase"),
         (
             "--to iobes --from iob2",
             b"a O\nb O\n\na O\nb I-ORG\n",
@@ -140,7 +144,7 @@ def test_labels_that_follow_no_scheme_are_told_of(call):
         ("--to nosuch", b"a O\n", "unknown tagging scheme 'nosuch'; expected one of bilou, iob1"),
         ("--to iob2 --from nosuch", b"a O\n", "unknown tagging scheme 'nosuch'"),
         ("--to iob2 --column 0", b"a O\n", "there is no column 0"),
-        ("--to iob2 --column 3", b"a O\n", "<stdin>:1: 2 columns, but column 3 is asked for"),
+        ("--to iob2 --column 3", b"a O\n", "<stdin>:1: the line has 2 columns, so that there is no column 3"),
         ("--to iob2", b"\n\n", "<stdin>: the file has no sequences"),
         ("--to iob2 missing", b"", "missing: cannot read the file"),
     ],

@@ -213,10 +213,10 @@ def test_train_names_what_is_wrong(folders, fails):
     save(mask, np.dstack([load("images/d.png")[:24, :, 0]] * 2 + [np.zeros((24, 30), dtype=np.uint8)]))
     assert fails(*TRAIN).startswith("masks/a.png has colours")
     restore(mask, b"")
-    assert fails(*TRAIN).startswith("masks/a.png: cannot be read as an image")
+    assert fails(*TRAIN).startswith("masks/a.png: the file cannot be read as an image")
     restore(mask, good_mask)
     restore(image, good_image[:100])
-    assert fails(*TRAIN).startswith("images/a.png: cannot be read as an image")
+    assert fails(*TRAIN).startswith("images/a.png: the file cannot be read as an image")
     restore(image, b"P5\n0 0\n255\n")
     assert "images/a.png" in fails(*TRAIN)
     restore(image, good_image)
@@ -226,7 +226,9 @@ def test_train_names_what_is_wrong(folders, fails):
     assert fails(*TRAIN).startswith("every pixel of the masks is 0")
     Path("none").mkdir()
     assert fails("segment", "train", "none", "masks", "--model", "m.crf").startswith("none: the folder has no images")
-    assert fails("segment", "train", "images", "nowhere", "--model", "m.crf").startswith("nowhere: no such folder")
+    assert fails("segment", "train", "images", "nowhere", "--model", "m.crf").startswith(
+        "nowhere: there is no such folder"
+    )
     assert "folder" in fails("segment", "train", "images/a.png", "masks", "--model", "m.crf")
 
 
@@ -287,7 +289,7 @@ def test_apply_and_eval_refuse_what_they_cannot_use(folders, fails):
     Path("none").mkdir()
     assert fails("segment", "apply", "s.crf", "none", "-o", "out").startswith("none: the folder has no images")
     save("masks/a.png", load("masks/a.png") // 255)
-    assert fails("segment", "eval", "s.crf", "images", "masks").startswith("masks/a.png: the value 1 is no class")
+    assert fails("segment", "eval", "s.crf", "images", "masks").startswith("masks/a.png: the value 1 is not a class")
     save("masks/a.png", np.zeros((3, 3), dtype=np.uint8))
     assert "expected equal sizes" in fails("segment", "eval", "s.crf", "images", "masks")
 

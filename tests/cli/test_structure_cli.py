@@ -138,12 +138,12 @@ def test_graph_predict_uses_the_table(call, table, tmp_path):
     call("structure", "learn", path, "-m", model, "-q")
     rows = path.read_text().splitlines()
     whole = call("graph", "predict", model, path)
-    assert "every cell is predicted from the others" in whole.err
+    assert "every cell was predicted from the other cells" in whole.err
     assert len(set(whole.out.splitlines()[1:])) > 20  # not the same row for all
     holes = tmp_path / "h.csv"
     holes.write_text("\n".join([rows[0], *(",".join(["NA", *row.split(",")[1:]]) for row in rows[1:50])]) + "\n")
     filled = call("graph", "predict", model, holes, "--marginals")
-    assert "missing cells are filled in" in filled.err
+    assert "missing cells were filled in" in filled.err
     got = [line.split(",") for line in filled.out.splitlines()[1:]]
     assert [line[1:8] for line in got] == [row.split(",")[1:] for row in rows[1:50]]
     assert {line[0] for line in got} == {"0", "1"}

@@ -176,7 +176,7 @@ def test_what_they_cannot_do_is_refused():
     for solver in (ISTA(), FISTA(), OGM()):
         with pytest.raises(CapabilityError, match="penalties of kind prox only"):
             solver.minimize(quadratic()[0], Corner(), np.zeros(8))
-    with pytest.raises(CapabilityError, match=r"would ignore HuberL1"):
+    with pytest.raises(CapabilityError, match=r"does not support HuberL1"):
         RDA().minimize(loss_of("chain"), HuberL1(), np.zeros(loss_of("chain").size))
 
 

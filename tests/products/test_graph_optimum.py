@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from combinations import compatible
+from compatibility import compatible
 
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from combinations import compatible
+from compatibility import compatible
 from oracle import make_problem
 
 from crfkit.errors import CapabilityError

@@ -82,7 +82,9 @@ def test_names(discs):
 
     named.feature_names = [f"my {name}" for name in COLOUR_NAMES]
     features = ImageFeatures(2, (grey, named, two, "c1"), position=True)
-    with pytest.raises(ParameterError, match=r"'grey' returns is known after an image only: call measured\(image\)"):
+    with pytest.raises(
+        ParameterError, match=r"'grey' returns is not known before the first image; call " r"measured\(image\)"
+    ):
         _ = features.names
     names = features.measured(discs[0][0]).names
     assert names[34:] == ("row", "column", "custom0", *named.feature_names, "custom7", "custom8")
@@ -162,7 +164,7 @@ def test_what_functions_may_not_return(discs, function, said):
 
 
 def test_functions_need_names_of_their_own(discs):
-    with pytest.raises(ParameterError, match=r"2 functions of features are named '<lambda>'.*__name__"):
+    with pytest.raises(ParameterError, match=r"2 feature functions are named '<lambda>'.*__name__"):
         ImageSegmenter(features=(lambda x: x, lambda x: x**2), **OPTIONS).fit(*discs)
     with pytest.raises(ParameterError, match="features must be a tuple such as"):
         ImageSegmenter(features=grey, **OPTIONS).fit(*discs)

@@ -89,7 +89,7 @@ def test_files_that_are_no_images_are_named(tmp_path, read):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(DataError, match=name):
             read(tmp_path / name)
-    with pytest.raises(DataError, match=r"missing\.png: no such file"):
+    with pytest.raises(DataError, match=r"missing\.png: there is no such file"):
         read(tmp_path / "missing.png")
     pages = [pillow.fromarray(GREY), pillow.fromarray(GREY)]
     pages[0].save(tmp_path / "pages.tif", save_all=True, append_images=pages[1:])

@@ -1,4 +1,4 @@
-"""Labels that write no phrases are scored one by one; phrases only where labels write them; inputs are checked."""
+"""Labels that mark no phrases are scored one by one; phrases only if labels mark them; inputs are checked."""
 
 import itertools
 import json
@@ -38,7 +38,7 @@ def test_labels_that_are_no_phrases_have_no_phrase_scores():
     """Part-of-speech tags once had an F1 of phrases, of a type without a name."""
     result = evaluate([["DET", "NOUN", "VERB", "O"]], [["DET", "NOUN", "NOUN", "O"]])
     for name in ("overall", "by_type"):
-        with pytest.raises(DataError, match=r"write no phrases: the label 'DET' .*accuracy, by_label or macro"):
+        with pytest.raises(DataError, match=r"do not mark phrases: the label 'DET' .*accuracy, by_label or macro"):
             getattr(result, name)
     told = result.as_dict()
     assert "overall" not in told
@@ -70,7 +70,7 @@ def test_report_of_phrases():
     result = evaluate([["B-A", "I-A", "O"]], [["B-A", "E-A", "O"]])
     text = str(result)
     assert text.splitlines()[1] == "tagging scheme IOB2"
-    assert "the predicted label E-A is not one of IOB2" in text
+    assert "the predicted label E-A does not belong to IOB2" in text
     assert "I-A → E-A" not in text
     assert "I-A → E-A" in report(result, labels=True)
     broken = evaluate([["O", "I-A", "B-A", "O", "B-A"]], [["O"] * 5])
@@ -83,7 +83,7 @@ def test_only_the_most_frequent_mistakes_are_shown():
     text = str(evaluate(gold, [["b"] * 14]))
     assert text.count(" → ") == 11  # with the heading
     assert "and 4 other pairs" in text
-    assert "no predicted label occurs among the gold labels" in text
+    assert "no predicted label is also a gold label" in text
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_labels_of_other_types(labels, other):
             r"'B-NP'; put a single sequence into a list: evaluate\(\[gold\], \[predicted\]\)",
         ),
         ([1, 2], [1, 2], r"among the gold ones is 1; put a single"),
-        ([["O"]], ["O"], r"among the predicted ones is 'O'"),
+        ([["O"]], ["O"], r"sequences of predicted labels, but one of them is 'O'"),
         (np.array(["O"]), np.array(["O"]), "put a single sequence"),
         ("O", "O", "gold labels must be a list of label sequences, not str"),
         ([["O"]], None, "predicted labels must be a list of label sequences, not NoneType"),
         ([["O"], ["O"]], [["O"]], "2 gold label sequences but 1 predicted"),
         ([["O"]], [["O"], []], "1 gold label sequences but 2 predicted"),
-        ([["O"], ["O", "O"]], [["O"], ["O"]], "sequence 1: 2 gold labels but 1 predicted"),
+        ([["O"], ["O", "O"]], [["O"], ["O"]], "sequence 1 has 2 gold labels but 1 predicted"),
         ([[["O"]]], [[["O"]]], r"sequence 0: \['O'\] is a list, not a label"),
     ],
     ids=str,

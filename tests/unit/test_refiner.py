@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from crfkit import L2, GraphData, GridCRF, Refiner
 from crfkit.data.graph import Graph
+from crfkit.encoders.image_regions import Regions
 from crfkit.encoders.probability_maps import read_probabilities
-from crfkit.encoders.regions import Regions
 from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.features.image_edges import contrast_features
 from crfkit.fields.calibrated import CalibratedField

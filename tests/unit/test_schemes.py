@@ -189,7 +189,7 @@ def test_labels_are_split_at_the_first_dash():
 
 
 def test_what_cannot_be_converted():
-    with pytest.raises(DataError, match=r"sequence 1, position 0: the label 'NN' does not write a phrase"):
+    with pytest.raises(DataError, match=r"sequence 1, position 0: the label 'NN' does not mark a phrase"):
         convert_tags([["O"], ["NN"]], "iobes")
     with pytest.raises(
         DataError, match=r"sequence 1, position 1: I-ORG cannot begin a phrase in iob2; these labels look like IOB1"
@@ -197,7 +197,7 @@ def test_what_cannot_be_converted():
         convert_tags([["O"], ["O", "I-ORG"]], "iobes", "iob2")
     with pytest.raises(DataError, match=r"position 1: I-A cannot end a phrase in ioe2; 1 place breaks ioe2"):
         convert_tags([["E-A", "I-A", "O"], ["I-A", "E-A", "E-A"]], "iob2", "ioe2")
-    with pytest.raises(DataError, match=r"S-A is no label of bilou, whose tags are B, I, L, U and O; .* like IOBES"):
+    with pytest.raises(DataError, match=r"S-A is not a label of bilou, whose tags are B, I, L, U and O; .* like IOBES"):
         convert_tags([["O", "S-A"]], "iob2", "bilou")
     for to in ("io", "", None, 3):
         with pytest.raises(ParameterError, match=r"unknown tagging scheme .*bilou, iob1, iob2, iobes, ioe1, ioe2"):

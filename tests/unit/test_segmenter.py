@@ -11,11 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from crfkit import L1, L2, GridCRF, ImageSegmenter, modelfile
-from crfkit.encoders.blocks import block_labels, full_size
+from crfkit import L1, L2, Graph, GridCRF, ImageSegmenter, modelfile
+from crfkit.encoders.image_blocks import block_labels, full_size
 from crfkit.encoders.image_pairs import Pairs
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.image import ImageFeatures
+from crfkit.models.image_inference import limited_engine
 from crfkit.models.segmenter import SegmenterModel, learn_scales
 from crfkit.pool import in_threads
 from crfkit.readers.images import MaskRules
@@ -302,7 +303,7 @@ def test_data_that_cannot_be_learned_from(scenes):
         fit([], [])
     with pytest.raises(DataError, match="must be a list"):
         fit(images[0], masks[0])
-    with pytest.raises(DataError, match=r"mask 1 makes it 3 values"):
+    with pytest.raises(DataError, match=r"masks contain 3 distinct values .*mask 1\)"):
         fit(images, [masks[0], 5 * masks[1], *masks[2:]])
     with pytest.raises(DataError, match="image 2 has values that are not finite"):
         fit([*images[:2], images[2] * np.nan, images[3]], masks)
@@ -398,13 +399,13 @@ def test_names_of_files_in_messages(scenes, tmp_path):
     paths = [tmp_path / f"m{k}.png" for k in range(4)]
     for k, path in enumerate(paths):
         pillow.fromarray(((7 if k == 2 else 1) * masks[k]).astype(np.uint8)).save(path)
-    with pytest.raises(DataError, match=r"m2\.png makes it 3 values in all masks \[0, 1, 7\]"):
+    with pytest.raises(DataError, match=r"masks contain 3 distinct values \[0, 1, 7\].*m2\.png\)"):
         ImageSegmenter(**QUICK).fit(images, paths)
     search = ImageSegmenter(**QUICK, strengths=[9.0], validation_fraction=0.25)
     for seed in range(4):
         (held_out,) = Pairs.read(images, paths, MaskRules(multiclass=True)).draw(0.25, seed)[1].names
         if not held_out.endswith("m2.png"):
-            with pytest.raises(DataError, match=r"m2\.png makes it 3 values"):
+            with pytest.raises(DataError, match=r"masks contain 3 distinct values.*m2\.png\)"):
                 clone(search).set_params(random_state=seed).fit(images, paths)
 
 
@@ -421,10 +422,9 @@ def test_sweeps_bound_the_inference_of_training_only(scenes):
         seen.append(iteration.row.seconds)
 
     for inference, sweeps, expected in (("trw", 3, 3), ("bp", 7, 7), ("mean-field", None, None), ("junction", 5, None)):
-        made = ImageSegmenter(inference=inference, sweeps=sweeps, n_threads=1)
-        engine = made._training_engine((12, 15), 3, 2)
+        engine = limited_engine(inference, lambda: Graph.grid((12, 15)).repeat(3), 2, sweeps, 1)
         assert (engine if isinstance(engine, str) else engine.max_iterations) == (expected or inference)
-    assert ImageSegmenter(sweeps=5)._training_engine((3, 40), 3, 2) == "auto"  # narrow: exact
+    assert limited_engine("auto", lambda: Graph.grid((3, 40)).repeat(3), 2, 5, None) == "auto"  # narrow: exact
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = ImageSegmenter(inference="trw", sweeps=2, max_iterations=3, n_threads=1, size=(12, 16))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from crfkit import L2, ImageSegmenter, modelfile
-from crfkit.encoders.blocks import full_size, interpolate
+from crfkit.encoders.block_grids import average_difference
+from crfkit.encoders.image_blocks import full_size, interpolate
 from crfkit.errors import ParameterError
 from crfkit.features.image import ImageFeatures
 from crfkit.models.segmenter import SegmenterModel
 from crfkit.synthetic import disc_images
-from crfkit.training.segmenter_blocks import average_difference, from_equal_features
+from crfkit.training.segmenter_weights import from_equal_features
 
 OPTIONS = {"block_size": 4, "features": (), "colour": True, "n_threads": 1, "penalty": L2(1.0)}
 
@@ -133,8 +135,8 @@ def test_l1_selects_fewer_differences_once_they_are_centred(discs):
     edges = ImageSegmenter(**options).fit(images, masks).model_.weights()[1]
 
     class Uncentred(ImageSegmenter):
-        def _edge_mean(self, X):
-            return np.zeros(X[0].shape[-1])
+        def _training(self):
+            return replace(super()._training(), centred=False)
 
     plain = Uncentred(**options).fit(images, masks).model_.weights()[1]
     assert np.count_nonzero(edges[0, 1:]) < np.count_nonzero(plain[0, 1:])

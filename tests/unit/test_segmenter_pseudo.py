@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crfkit import L2, GraphCRF, ImageSegmenter
-from crfkit.encoders.blocks import block_labels, full_size
+from crfkit.encoders.image_blocks import block_labels, full_size
 from crfkit.penalties import Blockwise
 from crfkit.readers.images import read_image
 from crfkit.synthetic import disc_images

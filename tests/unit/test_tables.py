@@ -91,7 +91,7 @@ def test_files_that_cannot_be_read(tmp_path, write):
     with pytest.raises(DataError, match="none: cannot read the file: No such file"):
         read_table(tmp_path / "none")
     (tmp_path / "latin").write_bytes("a,b\né,1\n".encode("latin-1"))
-    with pytest.raises(DataError, match="latin:2: not UTF-8"):
+    with pytest.raises(DataError, match="latin:2: the file is not UTF-8"):
         read_table(tmp_path / "latin")
     (tmp_path / "t.gz").write_bytes(b"no gzip")
     with pytest.raises(DataError, match="cannot read the file"):
@@ -141,7 +141,7 @@ def test_select():
 def test_check_numbers(write):
     table = read_table(write("a,b\n1,2\n\n3,x\n"))
     table.take([0]).check_numbers()
-    with pytest.raises(DataError, match=r"t\.csv:4: column 'b' is 'x', not a number"):
+    with pytest.raises(DataError, match=r"t\.csv:4: column 'b' is 'x'; expected a number"):
         table.check_numbers()
     with pytest.raises(DataError, match=r"t\.csv:3: column 'b' has no value"):
         read_table(write("a,b\n1,2\n3,\n")).check_numbers()
@@ -213,7 +213,7 @@ def test_dense_and_sparse_rows_agree_with_scipy(tmp_path):
     [
         ("1,red,3", 5, "3 cells; the file has 2 attributes"),
         ("1,blue", 5, "'colour' is 'blue'; its values are red, green"),
-        ("x,red", 5, "'a' is 'x', not a number"),
+        ("x,red", 5, "'a' is 'x'; expected a number"),
         ("{0 1, 2 x}", 5, "index 2 of 2 attributes"),
         ("{0 1, 0 2}", 5, "index 0 is there twice"),
         ("{0}", 5, "cannot read the sparse row at '0'"),
@@ -245,3 +245,14 @@ def test_errors_of_arff_headers(write, text, message):
     with pytest.raises(DataError) as error:
         read_table(write(text, "t.arff"))
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(("text", "column"), [(",a,b\n0,1,2\n1,3,4\n", 1), ("a,b,\n1,2,\n3,4,\n", 3)])
+def test_a_header_with_a_gap_is_not_data(tmp_path, text, column):
+    """What pandas writes with its index, and lines that end in a comma."""
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=rf"t\.csv:1: column {column} has no name; .*pandas.*index=False"):
+        read_table(path)
+    path.write_text("?,red,1\n2,blue,3\n")
+    assert len(read_table(path)) == 2

@@ -53,7 +53,7 @@ def _block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: An
     """Return masks of a field with the same features, scales and penalty but no edges: p(y | x) = Π p(y_i | h_i)."""
     import numpy as np
 
-    from crfkit.encoders.blocks import block_labels, full_size
+    from crfkit.encoders.image_blocks import block_labels, full_size
     from crfkit.estimators.graph import GraphCRF
     from crfkit.penalties import L1
     from crfkit.readers.images import read_image

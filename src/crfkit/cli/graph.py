@@ -103,8 +103,8 @@ def train(
 
     options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
     training = GraphTraining(
-        inference,
-        loss,
+        inference=inference,
+        loss=loss,
         sweeps=sweeps,
         standardize=standardize,
         edge_penalty=None if edge_l2 is None else L2(edge_l2),
@@ -122,7 +122,7 @@ def train(
     graph: Any = edges if edge_file is None else read_edges(edge_file, Y)
     try:
         encoder, states = TableEncoder.learn(
-            graph, X, Y, intercept=True, edge_inputs=edge_features, constant=lambda note: typer.echo(note, err=True)
+            X, Y, graph=graph, edge_inputs=edge_features, constant=lambda note: typer.echo(note, err=True)
         )
     except DataError as error:
         raise DataError(str(error), Y.path) from None

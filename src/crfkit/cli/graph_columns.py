@@ -20,9 +20,11 @@ def choose_columns(
     header: bool | None,
     na: list[str] | None = None,
 ) -> tuple[Table | None, Table]:
-    """(features or None, labels) as the options name them."""
+    """Return the tables (features or None, labels) that the options name."""
     if label_file is None and labels is None:
-        raise ParameterError("which columns are labels? give --labels COLS, or a table of labels as --label-file")
+        raise ParameterError(
+            "the label columns are missing; give --labels COLS, or --label-file with a table of labels"
+        )
     if label_file is None:
         chosen = table.select(labels or "")
         Y = table.take(chosen)
@@ -34,21 +36,27 @@ def choose_columns(
     for name, column in zip(Y.columns, Y.values, strict=True):
         missing = [row for row, value in enumerate(column.tolist()) if value is None or value != value]
         if missing:
-            raise DataError(f"column {name!r} has no label", Y.path, int(Y.lines[missing[0]]))
+            raise DataError(
+                f"column {name!r} has no label; fill in the cell or remove the row", Y.path, int(Y.lines[missing[0]])
+            )
     if features == "none":
         return None, Y
     ids = table.select(features) if features is not None else [i for i in range(len(table.columns)) if i not in chosen]
     if both := sorted(set(ids) & set(chosen)):
-        raise ParameterError(f"the column {table.columns[both[0]]!r} is both a feature and a label")
+        raise ParameterError(
+            f"the column {table.columns[both[0]]!r} is both a feature and a label; leave it out of one of them"
+        )
     if not ids:
-        raise ParameterError("all columns are labels; for a field without inputs give --features none")
+        raise ParameterError(
+            "all columns are labels, so that no feature is left; for a field without inputs, give --features none"
+        )
     X = table.take(ids)
     X.check_numbers()
     return X, Y
 
 
 def read_edges(path: Path, Y: Table) -> list[tuple[int, int]]:
-    """Two label columns (names, or numbers from 1) per line, separated by a comma, a tab or spaces."""
+    """Read pairs of label columns: two names, or numbers from 1, per line, with a comma, a tab or spaces between."""
     pairs = []
     seen: dict[tuple[int, int], int] = {}
     text = b"".join(read_chunks(path)).decode("utf-8-sig", errors="replace")
@@ -58,29 +66,33 @@ def read_edges(path: Path, Y: Table) -> list[tuple[int, int]]:
         if not line.strip():
             continue
         if len(cells) != 2:
-            raise DataError(f"{counted(len(cells), 'cell')}; an edge is two label columns", path, number)
+            raise DataError(f"expected two label columns, got {counted(len(cells), 'cell')}", path, number)
         ends = []
         for cell in cells:
             try:
                 (place,) = Y.select(cell)
             except ValueError:
-                raise DataError(f"{cell!r} is no label column; there are {_shown(Y.columns)}", path, number) from None
+                raise DataError(
+                    f"{cell!r} is not a label column; expected one of {_shown(Y.columns)}", path, number
+                ) from None
             ends.append(place)
         low, high = sorted(ends)
         if low == high:
-            raise DataError(f"{cells[0]!r} is joined to itself", path, number)
+            raise DataError(f"{cells[0]!r} is joined to itself; an edge needs two different columns", path, number)
         if (low, high) in seen:
-            raise DataError(f"the edge of line {seen[low, high]} once more", path, number)
+            raise DataError(f"this edge is a duplicate of line {seen[low, high]}; remove one of them", path, number)
         seen[low, high] = number
         pairs.append((ends[0], ends[1]))
     return pairs
 
 
-def take_names(table: Table, names: list[str], what: str) -> Table:
+def take_columns(table: Table, names: list[str], what: str) -> Table:
+    """Return the columns with these names; `what` says in an error what a missing column is of the model."""
     missing = [name for name in names if name not in table.places]
     if missing:
         raise DataError(
-            f"there is no column {missing[0]!r}, {what} of the model; the columns are {_shown(table.columns)}",
+            f"the table has no column {missing[0]!r}, which is {what} of the model; its columns are "
+            f"{_shown(table.columns)}",
             table.path,
         )
     return table.take([table.places[name] for name in names])
@@ -94,46 +106,51 @@ def label_columns(
     needed: bool,
     na: list[str] | None = None,
 ) -> tuple[Table | None, Table]:
-    """(the label columns or None if they are not there, the table they are in): DATA or a file of their own."""
+    """Return (the label columns or None if there are none, the table that has them), from DATA or from --label-file."""
     if label_file is not None:
         source = read_table(label_file, header, "y", na)
         check_rows(source, table)
-        return take_names(source, encoder.variables, "a variable"), source
+        return take_columns(source, encoder.variables, "a variable"), source
     if not needed and not all(name in table.places for name in encoder.variables):
         return None, table
-    return take_names(table, encoder.variables, "a variable"), table
+    return take_columns(table, encoder.variables, "a variable"), table
 
 
 def observed_columns(spec: str, source: Table, encoder: TableEncoder) -> list[int]:
-    """Variables by a text that names or numbers columns of the table that holds the labels."""
+    """Return the ids of the variables that --observed names, by name or by column of the table with the labels."""
     chosen = []
     for place in source.select(spec):
         name = source.columns[place]
         if name not in encoder.variables:
-            raise DataError(f"--observed: {name!r} is no label; they are {_shown(encoder.variables)}", source.path)
+            raise DataError(
+                f"--observed: {name!r} is not a label of the model; its labels are {_shown(encoder.variables)}",
+                source.path,
+            )
         chosen.append(encoder.variables.index(name))
     return chosen
 
 
 def check_rows(labels: Table, table: Table) -> None:
+    """Raise DataError unless the labels and the data have the same number of rows."""
     if len(labels) == len(table):
         return
-    message = f"{len(labels)} rows of labels for {len(table)} rows of data"
+    message = f"the labels have {len(labels)} rows, but the data have {len(table)}"
     headers = [str(t.path) for t in (labels, table) if t.header]
     if abs(len(labels) - len(table)) == 1 and len(headers) == 1:
-        message += f"; the first line of {headers[0]} was taken for names: give --no-header if it is data"
+        message += f"; the first line of {headers[0]} was taken for column names; if it is data, give --no-header"
     raise DataError(message, labels.path)
 
 
 def read_states(gold: Table, encoder: TableEncoder) -> Ids:
-    """[rows, variables] states, −1 for empty cells; raises and names the line of a label the model does not know."""
+    """Return states [rows, variables], −1 for empty cells; raise DataError for a label that the model does not know."""
     for name, column, classes in zip(gold.columns, gold.values, encoder.classes, strict=True):
         known = set(classes.tolist())
         for row, label in enumerate(column.tolist()):
             if label is not None and label == label and label not in known:
                 shown = ", ".join(map(str, classes.tolist()[:8]))
                 message = (
-                    f"column {name!r} has the label {label!r}; its labels are {shown}; empty the cell to predict it"
+                    f"column {name!r} has the unknown label {label!r}; the model knows {shown}. Empty the cell to "
+                    "predict it"
                 )
                 raise DataError(message, gold.path, int(gold.lines[row]))
     return encoder.states(gold)

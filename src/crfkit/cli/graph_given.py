@@ -1,4 +1,4 @@
-"""What `crfkit graph predict` makes of a table for a model of learnt structure: the cells that it holds are known."""
+"""How `crfkit graph predict` uses a table with a model of learnt structure: its cells are observed labels."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from crfkit.readers.tables import Table
 
 
 def is_structure(model: GraphModel) -> bool:
-    """Whether a model was learnt by `crfkit structure` and has no inputs: all it can use is the table itself."""
+    """Return whether a model was learnt by `crfkit structure` without inputs, so that it predicts from the table."""
     encoder = model.encoder
     return isinstance(encoder, TableEncoder) and encoder.features is None and "structure" in model.training
 
 
 def given_labels(model: GraphModel, source: Table) -> Table:
-    """The variables of the model in a table; columns that it lacks are missing throughout."""
+    """Return the variables of the model as columns; columns that the table lacks are missing values."""
     encoder: Any = model.encoder
     if not any(name in source.places for name in encoder.variables):
         shown = ", ".join(encoder.variables[:6]) + (", …" if len(encoder.variables) > 6 else "")
-        raise DataError(f"the table has none of the columns of the model, which are {shown}", source.path)
+        raise DataError(f"the table has none of the model's columns; expected some of {shown}", source.path)
     empty = np.full(len(source), None, dtype=object)
     values = [source.values[source.places[v]] if v in source.places else empty for v in encoder.variables]
     table = replace(source, columns=list(encoder.variables), values=values)
@@ -36,7 +36,7 @@ def given_labels(model: GraphModel, source: Table) -> Table:
 
 
 def from_the_others(model: GraphModel, states: Ids) -> list[Floats]:
-    """[rows, labels] for each variable: p(variable | the others of the row)."""
+    """Return p(variable | other variables of the row) as an array [rows, labels] for each variable."""
     from crfkit.estimators.structure import StructureLearner
 
     learner = StructureLearner()

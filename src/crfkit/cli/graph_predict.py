@@ -58,7 +58,7 @@ def predict(
 
     import numpy as np
 
-    from crfkit.cli.graph_columns import label_columns, observed_columns, read_states, take_names
+    from crfkit.cli.graph_columns import label_columns, observed_columns, read_states, take_columns
     from crfkit.cli.graph_given import from_the_others, given_labels, is_structure
     from crfkit.cli.graph_messages import errors, in_options
     from crfkit.cli.options import check_distinct
@@ -85,7 +85,7 @@ def predict(
     check_sweeps(sweeps, engine)
     trained = replace(trained, decode=decode or trained.decode, inference=engine, sweeps=sweeps)
     table = read_table(data, header, na=missing_cells(na))
-    X = take_names(table, encoder.features, "the feature") if encoder.features is not None else None
+    X = take_columns(table, encoder.features, "a feature") if encoder.features is not None else None
     if X is not None:
         X.check_numbers()
     alone = is_structure(trained) and observed is None

@@ -1,4 +1,4 @@
-"""Numbers as labels: groups of about equal size, named by their limits."""
+"""Numbers as labels: groups of about equal size, named after their limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.encoders.structure_tables import MISSING
-from crfkit.encoders.tables import column_names, read_columns
+from crfkit.encoders.table_columns import column_names, read_columns
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
 from crfkit.readers.tables import Table

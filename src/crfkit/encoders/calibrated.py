@@ -1,4 +1,4 @@
-"""Graphs whose nodes have log-probabilities of another model as their features."""
+"""Graphs whose nodes have the log-probabilities of another model as features, to calibrate and smooth them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from crfkit.fields.calibrated import CalibratedField
 from crfkit.fields.graph import GraphField
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CalibratedEncoder(SampleEncoder):
-    """As :class:`SampleEncoder`, with K features per node: the log-probability of each class."""
+    """Encode graphs as :class:`SampleEncoder` does, with K features per node: the log-probability of each class."""
 
     kind = "calibrated"
     edge_form = "potts"
 
     def field(self, node_form: str, edge_form: str) -> GraphField:
-        """One temperature and a bias per class for all nodes, one set of weights for all edges."""
+        """Return the field: one temperature and a bias per class for all nodes, one set of weights for all edges."""
         n_edge_features = 1 if self.n_edge_features is None else self.n_edge_features + self.intercept
         return CalibratedField(np.array(self.n_states), 1 + len(self.classes), n_edge_features, edge_form=edge_form)
 

@@ -1,9 +1,10 @@
-"""Images as graphs: a node per pixel, edges between neighbours, features of edges from those of their ends."""
+"""Images as graphs: a node per pixel, edges between neighbours, edge features computed from both ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
-from crfkit.encoders.graphs import GraphSample, SampleEncoder, joined_labels
+from crfkit.encoders.graph_samples import GraphSample, joined_labels
+from crfkit.encoders.graphs import SampleEncoder
 from crfkit.encoders.states import Labels, learn_classes, to_states
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.image_edges import call_edge_function
@@ -22,14 +24,20 @@ AXES = {4: 2, 8: 2, 6: 3, 26: 3}  # neighbours → axes of a grid
 EdgeFeatures = str | Callable[..., Any] | None
 
 
-@dataclass(frozen=True, eq=False)
+@lru_cache(maxsize=16)
+def cached_grid(height: int, width: int, neighbours: int = 4) -> Graph:
+    """Return the graph of a grid. It is cached: many images have one size, and engines prepare for a graph once."""
+    return Graph.grid((height, width), neighbours)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GridEncoder(SampleEncoder):
-    """Images (H, W, F), or volumes (D, H, W, F), and their label arrays, to and from encoded graphs."""
+    """Encode images (H, W, F), or volumes (D, H, W, F), with their label arrays, and turn states back into labels."""
 
     neighbours: int = 4
-    edges: EdgeFeatures = "difference"
-    channels: tuple[int, ...] | None = None  # of the images, that nodes have as features; None: all
-    n_channels: int | None = None  # of the images, where nodes do not have all
+    edges: EdgeFeatures = "difference"  # "callable" stands for a function that a model file could not hold
+    channels: tuple[int, ...] | None = None  # channels of the images that nodes have as features; None for all
+    n_channels: int | None = None  # how many channels images have, if nodes do not have all of them
 
     kind = "grid"
     noun = "image"
@@ -37,9 +45,16 @@ class GridEncoder(SampleEncoder):
 
     @classmethod
     def learn_images(
-        cls, X: Any, Y: Any, intercept: bool, neighbours: int, edges: EdgeFeatures, channels: Any = None
+        cls,
+        X: Any,
+        Y: Any,
+        *,
+        intercept: bool = True,
+        neighbours: int = 4,
+        edges: EdgeFeatures = "difference",
+        channels: Any = None,
     ) -> tuple[GridEncoder, Ids]:
-        """(the encoder for a training set, the states [n] of its pixels)."""
+        """Return the encoder for a training set, and the states [n] of its pixels."""
         check_options(neighbours, edges)
         images = read_images(X, neighbours)
         if not images:
@@ -50,11 +65,22 @@ class GridEncoder(SampleEncoder):
         width = images[0].shape[-1]
         zeros, step = np.zeros((1, width)), np.eye(AXES[neighbours])[-1:]
         edge_width = None if edges is None else _edge_values(edges, zeros, zeros, step).shape[1]
-        made = cls(classes, width, edge_width, bool(intercept), True, int(neighbours), edges)
+        made = cls(
+            classes=classes,
+            n_features=width,
+            n_edge_features=edge_width,
+            intercept=bool(intercept),
+            neighbours=int(neighbours),
+            edges=edges,
+        )
         if channels is not None:
             chosen = check_channels(channels, width)
             made = replace(made, n_features=len(chosen), channels=chosen, n_channels=width)
         return made, to_states(values, known, classes, "Y")
+
+    def listed(self, X: Any, Y: Any) -> tuple[Any, Any, bool]:
+        """Return X and Y as they are: images always come in a list."""
+        return X, Y, False
 
     def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
         return self._data(self._samples(X), states, weights)
@@ -67,12 +93,12 @@ class GridEncoder(SampleEncoder):
         return super().encode_labels(Y, data, None)
 
     def labels(self, states: Ids, data: GraphData, X: Any) -> list[Labels]:
-        """States [..., n] to an array [..., H, W] of labels for each image."""
+        """Return an array [..., H, W] of labels for each image, from states [..., n]."""
         parts = super().labels(states, data, X)
         return [p.reshape(*p.shape[:-1], *np.shape(image)[:-1]) for p, image in zip(parts, X, strict=True)]
 
     def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
-        """Values [n, K] as an array [H, W, K] for each image."""
+        """Return an array [H, W, K] for each image, from values [n, K]."""
         parts = super().by_node(values, data, X)
         return [p.reshape(*np.shape(image)[:-1], p.shape[1]) for p, image in zip(parts, X, strict=True)]
 
@@ -85,7 +111,7 @@ class GridEncoder(SampleEncoder):
         return metadata, tensors
 
     def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
-        """Of a channel, its number in the image."""
+        """Return the name of a feature: x and the number of its channel in the image."""
         if self.channels is None or feature < self.intercept:
             return super().node_name(variable, feature)
         return (f"x{self.channels[feature - self.intercept]}",)
@@ -95,7 +121,7 @@ class GridEncoder(SampleEncoder):
         neighbours = contents.entry("neighbours", int)
         edges = contents.entry("edge_features", str, type(None))
         if neighbours not in AXES or edges not in ("difference", "callable", None):
-            raise ModelFileError(f"{neighbours} neighbours, edge features {edges!r}: not a grid of this version")
+            raise ModelFileError(f"{neighbours} neighbours, edge features {edges!r}: this version has no such grid")
         made = cls(**cls._entries(contents), neighbours=neighbours, edges=edges)
         if "node_channels" not in contents.metadata:
             return made
@@ -110,9 +136,7 @@ class GridEncoder(SampleEncoder):
 
     def _samples(self, X: Any) -> list[GraphSample]:
         if self.edges == "callable":
-            raise ParameterError(
-                "the model's edge features were a function: GridCRF.load(path, edge_features=function)"
-            )
+            raise missing_edge_function("GridCRF")
         samples = []
         for g, image in enumerate(read_images(X, self.neighbours)):
             if self.n_channels is not None and image.shape[-1] != self.n_channels:
@@ -128,6 +152,7 @@ class GridEncoder(SampleEncoder):
 
 
 def check_options(neighbours: Any, edges: Any) -> None:
+    """Raise ParameterError unless a grid can have these neighbours and edge features."""
     if isinstance(neighbours, bool) or neighbours not in AXES:
         raise ParameterError(f"neighbours must be 4 or 8 (images), 6 or 26 (volumes), not {neighbours!r}")
     if edges is not None and not callable(edges) and edges != "difference":
@@ -135,7 +160,7 @@ def check_options(neighbours: Any, edges: Any) -> None:
 
 
 def check_channels(given: Any, width: int) -> tuple[int, ...]:
-    """Return the numbers of channels of images with so many; raise unless they are distinct and exist."""
+    """Return the numbers of channels; raise unless they are distinct and images of `width` channels have them."""
     numbers = np.asarray(given)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
         raise ParameterError(f"node_features must be None or numbers of features such as [0, 2], not {given!r}")
@@ -145,7 +170,7 @@ def check_channels(given: Any, width: int) -> tuple[int, ...]:
 
 
 def read_images(X: Any, neighbours: int) -> list[Floats]:
-    """The images as arrays of doubles; raises and names the image."""
+    """Return the images as arrays of doubles; raise and name the image that is not one."""
     form = "(H, W, F)" if AXES[neighbours] == 2 else "(D, H, W, F)"
     if isinstance(X, np.ndarray) and (X.ndim == AXES[neighbours] + 2 or X.dtype == object):
         X = list(X)  # a stack of images of one size
@@ -171,6 +196,7 @@ def read_images(X: Any, neighbours: int) -> list[Floats]:
 
 
 def check_shapes(Y: Any, images: Any, what: str) -> None:
+    """Raise DataError unless Y has a label array for each image, of the same height and width."""
     if not isinstance(Y, (list, tuple, np.ndarray)):
         raise DataError(f"{what} must be a list of label arrays, one per image, not {type(Y).__name__}")
     if isinstance(Y, np.ndarray) and Y.dtype.kind != "O" and Y.ndim <= 2:
@@ -182,17 +208,33 @@ def check_shapes(Y: Any, images: Any, what: str) -> None:
             raise DataError(f"image {g} has shape {np.shape(image)}, but its labels have shape {np.shape(labels)}")
 
 
+def missing_edge_function(estimator: str) -> ParameterError:
+    """Return the error for a model whose edge features are a function, which its file could not hold."""
+    return ParameterError(
+        "the edge features of this model are a function, which a file cannot hold; load the model with "
+        f"{estimator}.load(path, edge_features=function)"
+    )
+
+
+def loaded_edge_function(given: Any, recorded: Any, path: Any) -> EdgeFeatures:
+    """Return the function given for the edge features of a model file; raise if the file records them itself."""
+    if recorded != "callable" or not callable(given):
+        raise ParameterError(f"{path} records its edge features: {recorded!r}; leave edge_features out")
+    function: EdgeFeatures = given
+    return function
+
+
 def _count(image: Floats) -> int:
     return int(np.prod(image.shape[:-1]))
 
 
 def _edge_values(edges: EdgeFeatures, first: Floats, second: Floats, offsets: Floats) -> Floats:
-    """[E, g] from the features of both ends [E, F] and the steps between them; "difference" is |h_i − h_j|."""
+    """Return [E, g] from the features [E, F] of both ends and the steps between them; "difference" is |h_i − h_j|."""
     return call_edge_function(edges, first, second, offsets) if callable(edges) else np.abs(first - second)
 
 
 def _offsets(graph: Graph, shape: tuple[int, ...]) -> Floats:
-    """[E, axes] the step from the first end of each edge to the second: rows, columns (planes, rows, columns)."""
+    """Return [E, axes]: the step from the first end of each edge to the second, in rows and columns (planes first)."""
     places = np.stack(np.unravel_index(np.arange(graph.n_nodes), shape), axis=1)
     i, j = graph.edges.T
     return np.asarray(places[j] - places[i], dtype=np.float64)

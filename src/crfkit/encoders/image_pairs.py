@@ -1,8 +1,7 @@
-"""Images with their masks: read, checked, divided, compared with what a model finds."""
+"""Images with their masks: reading, checking, dividing, and comparing them with what a model finds."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,25 +13,14 @@ from numpy.typing import NDArray
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.image_folders import raise_all
 from crfkit.readers.images import VOID, Image, Mask, MaskRules, as_list, known_values, read_image, resize_nearest
+from crfkit.warn import warn_caller
 
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class StrengthPoint:
-    """One strength of the search: how its model did."""
-
-    strength: float  # of edges, per labelled block, where the pseudo-likelihood has no penalty given
-    error: float  # share of wrong pixels of the validation set
-    nonzeros: int  # weights that are not zero
-    value: float  # of the objective
-    iterations: int
-    seconds: float
-
-
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Images and masks of equal sizes."""
+    """Hold images and masks of equal sizes."""
 
     images: list[Image]
     masks: list[Mask]  # VOID where a pixel's class is not known
@@ -109,7 +97,7 @@ class Pairs:
         strange = np.setdiff1d(known_values(pair.masks[0]), classes)
         if strange.size:
             known = ", ".join(map(str, classes.tolist()))
-            problems.append(f"{mask}: the value {strange[0]} is no class of the model ({known})")
+            problems.append(f"{mask}: the value {strange[0]} is not a class of the model ({known})")
             return None
         return pair
 
@@ -117,19 +105,19 @@ class Pairs:
         return self.images, self.masks, self.names, self.image_names
 
     def warn(self) -> None:
-        """Warn of what was done to the files."""
+        """Warn about what was done to the files."""
         for note in self.notes:
-            warnings.warn(note, UserWarning, stacklevel=3)
+            warn_caller(note, UserWarning)
         if self.skipped:
-            warnings.warn("\n  ".join(["left out:", *self.skipped]), UserWarning, stacklevel=3)
+            warn_caller("\n  ".join(["skipped:", *self.skipped]), UserWarning)
 
     def draw(self, fraction: float, seed: int) -> tuple[Pairs, Pairs]:
-        """Return (the others, a random share)."""
+        """Divide the pairs: return the others, and a random share."""
         others, drawn = self.draw_ids(fraction, seed)
         return self.take(others), self.take(drawn)
 
     def draw_ids(self, fraction: float, seed: int) -> tuple[list[int], list[int]]:
-        """Return the numbers of (the others, a random share)."""
+        """Return the numbers of the others, and of a random share."""
         if not 0 < fraction < 1:
             raise ParameterError(f"validation_fraction must be between 0 and 1, not {fraction!r}")
         n = len(self.images)
@@ -144,16 +132,15 @@ class Pairs:
         return Pairs(images, masks, names, image_names)
 
     def known(self) -> Pairs:
-        """Return those with a known pixel; warns if some have none."""
+        """Return the pairs with a known pixel; warn if some have none."""
         some = [k for k, mask in enumerate(self.masks) if (mask != VOID).any()]
         if len(some) == len(self.masks):
             return self
         first = next(k for k in range(len(self.masks)) if k not in set(some))
-        warnings.warn(
+        warn_caller(
             f"{len(self.masks) - len(some)} masks have no pixel of a known class (the first: {self.names[first]}); "
             "their images are left out",
             UserWarning,
-            stacklevel=3,
         )
         if not some:
             raise DataError("no pixel of the masks has a known class")
@@ -165,7 +152,10 @@ class Pairs:
         for mask, name in zip(self.masks, self.names, strict=True):
             seen |= set(known_values(mask).tolist())
             if len(seen) > 2 and not multiclass:
-                raise DataError(f"{name} makes it {len(seen)} values in all masks {sorted(seen)}; expected two")
+                raise DataError(
+                    f"masks contain {len(seen)} distinct values {sorted(seen)}, expected 2 (the last of them is in "
+                    f"{name}); pass multiclass=True to keep them all, or ignore=… for values that mean unknown"
+                )
         if len(seen) < 2:
             which = f"every pixel of the masks is {seen.pop()}" if seen else "no pixel of the masks has a known class"
             raise DataError(f"{which}; expected two classes or more")

@@ -1,4 +1,4 @@
-"""What a refiner is given: probability maps of another model, images, masks; from arrays or files."""
+"""Probability maps of another model, with the masks to compare them with; from arrays or files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,28 @@ from numpy.typing import NDArray
 from crfkit._types import Floats, Ids
 from crfkit.encoders.states import read_labels
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers.images import read_image, read_mask
+from crfkit.features.image import Image
+from crfkit.readers.images import as_list, read_image, read_mask
 
 LAYOUTS = ("auto", "first", "last")
 FLOOR = 1e-6  # a probability below this counts as this: a zero would decide against everything else
 SUM = 1e-2  # how far from 1 the sum of a pixel's probabilities may be
 
 
+def read_maps(probabilities: Any, images: Any, layout: str = "auto") -> list[tuple[Floats, Image]]:
+    """Return the probabilities [H, W, K] and the image of each pair, from lists of arrays or of files."""
+    maps, pictures = as_list(probabilities, "probabilities"), as_list(images, "images")
+    if len(maps) != len(pictures):
+        raise DataError(f"{len(maps)} probability maps for {len(pictures)} images")
+    out = []
+    for k, (given, picture) in enumerate(zip(maps, pictures, strict=True)):
+        image = read_image(picture, f"image {k}")
+        out.append((read_probabilities(given, image.shape, f"probabilities {k}", layout), image))
+    return out
+
+
 def read_probabilities(given: Any, shape: tuple[int, ...], where: str, layout: str = "auto") -> Floats:
-    """[H, W, K] probabilities of an image of this shape (H, W, …), floored and normalised.
+    """Return the probabilities [H, W, K] of an image of this shape (H, W, …), floored and normalised.
 
     `given` is an array [H, W, K], [K, H, W], or [H, W] with the probability of the second of two classes; or a file:
     .npy, .npz with one array, or a grey image (black is 0, white 1) with the probability of the second class.
@@ -96,7 +109,7 @@ def _read_file(path: Path) -> Any:
 
 
 def read_truth(given: Any, shape: tuple[int, ...], where: str, ignore: Any, multiclass: bool) -> tuple[Any, Any]:
-    """(labels [H, W], which are known) of one mask: unknown are masked, None, NaN, −1 and the values of `ignore`."""
+    """Return the labels [H, W] of one mask, and which are known: not masked, None, NaN, −1 or a value of `ignore`."""
     if isinstance(given, (str, Path)):
         where = str(given)
         values, known = read_labels(read_mask(given, where, multiclass or ignore is not None), where)
@@ -115,7 +128,7 @@ def read_truth(given: Any, shape: tuple[int, ...], where: str, ignore: Any, mult
 
 
 def choose_classes(truths: list[tuple[Any, Any]], n_classes: int, given: Any) -> NDArray[Any]:
-    """The label of each column of the probabilities: as given, 0 … K−1, or the sorted values of the masks."""
+    """Return the label of each column of the probabilities: as given, 0 … K−1, or the sorted values of the masks."""
     if given is not None:
         classes = np.asarray(given)
         if classes.ndim != 1 or len(classes) != n_classes or len(np.unique(classes)) != n_classes:
@@ -140,7 +153,7 @@ def choose_classes(truths: list[tuple[Any, Any]], n_classes: int, given: Any) ->
 
 
 def to_class_numbers(values: Any, known: Any, classes: NDArray[Any], where: str) -> Ids:
-    """[H, W] the column of each label, −1 where it is not known."""
+    """Return [H, W]: the column of each label, −1 where it is not known."""
     states = np.full(values.shape, -1, dtype=np.int32)
     for k, label in enumerate(classes.tolist()):
         states[known & (values == label)] = k
@@ -149,3 +162,16 @@ def to_class_numbers(values: Any, known: Any, classes: NDArray[Any], where: str)
         shown = ", ".join(map(str, classes.tolist()))
         raise DataError(f"{where} has the label {values[place]!s} at {place}; the classes are {shown}")
     return states
+
+
+def pixel_accuracy(found: list[NDArray[Any]], masks: Any, ignore: Any, multiclass: bool) -> float:
+    """Return the share of known pixels of all masks that have the label found; 0 if no pixel is known."""
+    truth = as_list(masks, "masks")
+    if len(truth) != len(found):
+        raise DataError(f"{len(truth)} masks for {len(found)} images")
+    right = total = 0
+    for k, (mask, given) in enumerate(zip(found, truth, strict=True)):
+        values, known = read_truth(given, mask.shape, f"mask {k}", ignore, multiclass)
+        right += int(np.count_nonzero((mask == values) & known))
+        total += int(np.count_nonzero(known))
+    return right / total if total else 0.0

@@ -1,4 +1,4 @@
-"""What structure is learnt from: the states of a table, what is odd about its columns, and which pairs may be edges."""
+"""Tables that structure is learned from: complete rows, states of the columns, warnings about unusual columns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 from crfkit._types import Ids
 from crfkit.data.graph import Graph
 from crfkit.encoders.states import Labels
+from crfkit.encoders.table_columns import column_names, read_columns
 from crfkit.encoders.table_inputs import check_own, split_inputs
-from crfkit.encoders.tables import TableEncoder, column_names, read_columns
-from crfkit.errors import DataError, ParameterError
+from crfkit.encoders.tables import TableEncoder
+from crfkit.errors import DataError
 from crfkit.readers.tables import Table
 
 SHOWN = 5  # columns that a warning names
@@ -104,7 +105,14 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
             n_own = check_own(own, len(names)).shape[2]
     constant = [i for i, classes in enumerate(found) if len(classes) < 2]
     completed = [with_another(classes, found) if len(classes) < 2 else classes for classes in found]
-    encoder = TableEncoder(completed, names, features, Graph(len(names), _no_edges()), True, edge_inputs, n_own)
+    encoder = TableEncoder(
+        classes=completed,
+        variables=names,
+        features=features,
+        structure=Graph(len(names), np.empty((0, 2), dtype=np.int32)),
+        edge_inputs=edge_inputs,
+        n_own=n_own,
+    )
     states = encoder.states(Y)
     if constant:
         _warn(
@@ -171,39 +179,6 @@ def equal_columns(states: Ids, left_out: set[int]) -> list[tuple[int, int]]:
         if i != j:
             pairs.append((i, j))
     return pairs
-
-
-def candidate_pairs(candidates: Any, names: list[str]) -> Ids | None:
-    """[M, 2] columns, from pairs of names or numbers; None: all."""
-    if candidates is None:
-        return None
-    if hasattr(candidates, "edges") and not isinstance(candidates, np.ndarray):
-        candidates = candidates.edges() if callable(candidates.edges) else candidates.edges
-    try:
-        pairs = [(_place(a, names), _place(b, names)) for a, b in candidates]
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise ParameterError(f"candidates must be None or pairs of columns, not {candidates!r}") from None
-    for a, b in pairs:
-        if a == b:
-            raise DataError(f"candidates join the column {names[a]!r} to itself")
-    return np.array(sorted({(min(pair), max(pair)) for pair in pairs}), dtype=np.int32).reshape(-1, 2)
-
-
-def _place(node: Any, names: list[str]) -> int:
-    if isinstance(node, str):
-        if node not in names:
-            shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-            raise DataError(f"candidates name the column {node!r}; the columns of Y are {shown}")
-        return names.index(node)
-    if isinstance(node, (bool, np.bool_)) or not isinstance(node, (int, np.integer)) or not 0 <= node < len(names):
-        raise DataError(f"candidates name the column {node!r}; the columns of Y are numbered 0 … {len(names) - 1}")
-    return int(node)
-
-
-def _no_edges() -> Ids:
-    return np.empty((0, 2), dtype=np.int32)
 
 
 def _columns(ids: list[int], names: list[str]) -> str:

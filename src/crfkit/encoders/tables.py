@@ -13,26 +13,26 @@ from crfkit._checks import check_features, weights_of
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
-from crfkit.encoders.states import Labels, check_classes, learn_classes, read_labels, to_states
+from crfkit.encoders.states import Labels, check_classes, learn_classes, to_states
+from crfkit.encoders.table_columns import column_names, have_names, make_structure, read_columns
 from crfkit.encoders.table_inputs import check_own, split_inputs
-from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.errors import DataError, ModelFileError
 from crfkit.fields.graph import GraphField
 from crfkit.modelfile import Contents
-from crfkit.wording import counted
 
 Constant = Callable[[str], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TableEncoder:
-    """Rows of features and rows of labels, to and from encoded graphs."""
+    """Encode rows of features and rows of labels, and turn states back into labels."""
 
-    classes: list[Labels]  # of each variable
+    classes: list[Labels]  # the labels of each variable
     variables: list[str]
-    features: list[str] | None  # None: there are no inputs
+    features: list[str] | None  # None if there are no inputs
     structure: Graph
     intercept: bool = True
-    edge_inputs: bool = True  # whether edges see the features
+    edge_inputs: bool = True  # whether the features are inputs of edges too
     n_own: int = 0  # features of each variable, besides those of the row
 
     kind = "table"
@@ -42,12 +42,19 @@ class TableEncoder:
 
     @classmethod
     def learn(
-        cls, graph: Any, X: Any, Y: Any, intercept: bool, edge_inputs: bool, constant: Constant | None = None
+        cls,
+        X: Any,
+        Y: Any,
+        *,
+        graph: Any = "complete",
+        intercept: bool = True,
+        edge_inputs: bool = False,
+        constant: Constant | None = None,
     ) -> tuple[TableEncoder, Ids]:
-        """(the encoder for a training set, the states [samples, variables] of its labels).
+        """Return the encoder for a training set, and the states [samples, variables] of its labels.
 
-        A column with one label only is an error, unless the other columns have that label and others: it then has
-        their labels, and `constant` is told so.
+        A column with a single label is an error, unless other columns have that label and more: the column then gets
+        their labels, and `constant` is called with a note about it.
         """
         names = column_names(Y, "y")
         columns = read_columns(Y, names)
@@ -67,22 +74,33 @@ class TableEncoder:
                 raise DataError("X has no columns; give X=None for a field without inputs")
             if (rows := X.shape[0] if hasattr(X, "shape") else len(X)) != len(columns[0][0]):
                 raise DataError(f"X has {rows} rows, Y has {len(columns[0][0])}")
-        made = cls(classes, names, features, make_structure(graph, names), bool(intercept), bool(edge_inputs))
+        made = cls(
+            classes=classes,
+            variables=names,
+            features=features,
+            structure=make_structure(graph, names),
+            intercept=bool(intercept),
+            edge_inputs=bool(edge_inputs),
+        )
         return made, made.states(Y)
 
     # --- what the estimators need
 
+    def listed(self, X: Any, Y: Any) -> tuple[Any, Any, bool]:
+        """Return X and Y as they are: a table is never a single graph."""
+        return X, Y, False
+
     @property
     def named(self) -> bool:
-        """Whether the variables had names in the training set; else they are known by their order."""
-        return _named(self.variables, "y")
+        """Return whether the variables had names in the training set; otherwise they are known by their order."""
+        return have_names(self.variables, "y")
 
     @property
     def n_states(self) -> list[int]:
         return [len(c) for c in self.classes]
 
     def field(self, node_form: str, edge_form: str) -> GraphField:
-        """A set of weights for every variable and every edge."""
+        """Return the field: a set of weights for every variable and every edge."""
         structure, own = self.structure, self.n_own
         width = len(self.feature_names)
         edge_width = width + own if self.edge_inputs else 1
@@ -90,9 +108,12 @@ class TableEncoder:
         return GraphField(states, width, edge_width, structure.n_edges, node_form, edge_form, structure.edges)
 
     def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
-        """`rows`: where there are no inputs, "counts" are the sufficient statistics of all, "distinct" has equal rows
-        once, with their number as a weight, "all" keeps them. Labels may be unknown where counts would do: the
-        likelihood sums over them."""
+        """Return the encoded rows with their states.
+
+        `rows` says how rows without inputs are kept: "counts" as sufficient statistics, "distinct" as different rows
+        weighted by how often each occurs, "all" as they are. With "counts", labels may be unknown: the likelihood,
+        which needs no more than counts, sums over them.
+        """
         if (states < 0).any():
             if rows == "distinct":
                 row, column = np.argwhere(states < 0)[0]
@@ -110,7 +131,7 @@ class TableEncoder:
         return self._data(*self.inputs(X), len(states), states, weights)
 
     def encode(self, X: Any, observed: Any = None) -> GraphData:
-        """Rows to graphs. Without inputs X is None, and there are as many rows as in `observed`, or one."""
+        """Return encoded rows. Without inputs X is None, and there are as many rows as in `observed`, or one."""
         shared, own = self.inputs(X)
         rows = own if own is not None else shared
         if rows is not None:
@@ -118,16 +139,16 @@ class TableEncoder:
         return self._data(None, None, 1 if observed is None else len(observed))
 
     def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
-        """[n] states, −1 where unknown."""
+        """Return the states [n] of labels; −1 where a label is unknown."""
         states = self.states(Y)
         if len(states) != len(data):
             raise DataError(f"{len(states)} rows of labels for {len(data)} rows of X")
         return states.ravel()
 
     def states(self, Y: Any) -> Ids:
-        """[samples, variables]"""
+        """Return the states [samples, variables] of labels; −1 where a label is unknown."""
         names = column_names(Y, "y")
-        if hasattr(Y, "columns") and _named(self.variables, "y"):
+        if hasattr(Y, "columns") and have_names(self.variables, "y"):
             if missing := [name for name in self.variables if name not in names]:
                 raise DataError(f"the labels have no column {missing[0]!r}, which the model was trained on")
             Y = Y.to_numpy()[:, [names.index(name) for name in self.variables]]
@@ -141,7 +162,7 @@ class TableEncoder:
         return np.stack(parts, axis=1)
 
     def labels(self, states: Ids, data: GraphData, X: Any) -> Labels:
-        """States [..., n] to labels [..., samples, variables]."""
+        """Return labels [..., samples, variables] from states [..., n]."""
         table = states.reshape(*states.shape[:-1], len(data), len(self.classes))
         columns = [classes[table[..., i]] for i, classes in enumerate(self.classes)]
         mixed = len({c.dtype.kind for c in columns}) > 1
@@ -150,12 +171,12 @@ class TableEncoder:
         return np.stack(columns, axis=-1)
 
     def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
-        """Values [n, K] as an array [samples, states] for each variable."""
+        """Return an array [samples, states] for each variable, from values [n, K]."""
         table = values.reshape(len(data), len(self.classes), values.shape[1])
         return [np.ascontiguousarray(table[:, i, :k]) for i, k in enumerate(self.n_states)]
 
     def by_edge(self, values: Floats, data: GraphData) -> Floats:
-        """Values [E, K, K] as an array [samples, edges, K, K]."""
+        """Return an array [samples, edges, K, K] from values [E, K, K]."""
         return values.reshape(len(data), self.structure.n_edges, *values.shape[1:])
 
     # --- names
@@ -171,7 +192,7 @@ class TableEncoder:
 
     @property
     def feature_names(self) -> list[str]:
-        """Of nodes."""
+        """Return the names of the features of a node."""
         return [*self._shared_names(), *self._own_names()]
 
     def _shared_names(self) -> list[str]:
@@ -216,19 +237,19 @@ class TableEncoder:
         if len(edges) % 2:
             raise ModelFileError("the edges are not pairs")
         return cls(
-            classes,
-            variables,
-            None if features is None else _names(features, "features"),
-            Graph(len(classes), edges.reshape(-1, 2)),
-            contents.entry("intercept", bool),
-            contents.entry("edge_inputs", bool),
-            own,
+            classes=classes,
+            variables=variables,
+            features=None if features is None else _names(features, "features"),
+            structure=Graph(len(classes), edges.reshape(-1, 2)),
+            intercept=contents.entry("intercept", bool),
+            edge_inputs=contents.entry("edge_inputs", bool),
+            n_own=own,
         )
 
     # --- inputs
 
     def inputs(self, X: Any) -> tuple[Any, Floats | None]:
-        """(the matrix of the features of rows, those of variables); None for what the model has not."""
+        """Return the features of rows and the features of variables; None for what the model does not have."""
         if self.features is None:
             if X is not None:
                 raise DataError("the model has no inputs; X must be None")
@@ -254,7 +275,7 @@ class TableEncoder:
     def _shared(self, X: Any) -> Any:
         assert self.features is not None
         names = column_names(X, "x")
-        named = hasattr(X, "columns") and _named(self.features, "x")
+        named = hasattr(X, "columns") and have_names(self.features, "x")
         if named and (missing := [name for name in self.features if name not in names]):
             raise DataError(f"X has no column {missing[0]!r}, which the model was trained on")
         if len(names) != len(self.features) and not named:
@@ -276,7 +297,7 @@ class TableEncoder:
 
 
 def _borrowed(found: list[Labels], i: int, name: str, constant: Constant) -> Labels:
-    """The labels of a column that has only one, from columns that have that one and others."""
+    """Return labels for a column that has only one: those of the columns that have this label and more."""
     label = found[i][0]
     others = [c for c in found if len(c) > 1 and c.dtype.kind == found[i].dtype.kind and label in c]
     if not others:
@@ -290,79 +311,6 @@ def _borrowed(found: list[Labels], i: int, name: str, constant: Constant) -> Lab
         f"of the other columns ({', '.join(map(str, labels.tolist()[:10]))}), and predictions of it say little"
     )
     return labels
-
-
-def make_structure(graph: Any, names: list[str]) -> Graph:
-    """The edges between variables: "complete", "none", pairs of column numbers or names, a Graph or networkx's."""
-    n = len(names)
-    if isinstance(graph, str):
-        if graph == "complete":
-            return Graph.complete(n)
-        if graph == "none":
-            return Graph(n, np.empty((0, 2), dtype=np.int32))
-        raise ParameterError(f"unknown graph {graph!r}; 'complete', 'none', a list of edges, or a graph")
-    if isinstance(graph, Graph):
-        if graph.n_graphs != 1 or graph.n_nodes != n:
-            raise ParameterError(
-                f"the graph has {graph.n_nodes} nodes in {counted(graph.n_graphs, 'graph')}; Y has {n} columns"
-            )
-        return graph
-    if hasattr(graph, "nodes") and hasattr(graph, "edges"):  # networkx
-        for node in graph.nodes:
-            _place(node, names)
-        graph = list(graph.edges())
-    try:
-        pairs = [(_place(a, names), _place(b, names)) for a, b in graph]
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise ParameterError(f"graph must be 'complete', 'none', pairs of columns or a graph, not {graph!r}") from None
-    return Graph(n, np.array(pairs, dtype=np.int32).reshape(-1, 2))
-
-
-def _place(node: Any, names: list[str]) -> int:
-    """The number of a column from its name or number."""
-    if isinstance(node, str):
-        if node not in names:
-            raise DataError(f"the graph has a node {node!r}; the columns of Y are {', '.join(names[:10])}")
-        return names.index(node)
-    if isinstance(node, (bool, np.bool_)) or not isinstance(node, (int, np.integer)) or not 0 <= node < len(names):
-        raise DataError(f"the graph has a node {node!r}; the columns of Y are numbered 0 … {len(names) - 1}")
-    return int(node)
-
-
-def read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
-    """(labels, which are known) of every column; columns may be of different kinds."""
-    if hasattr(Y, "to_numpy"):
-        Y = Y.to_numpy()
-    elif hasattr(Y, "toarray"):
-        Y = Y.toarray()
-    elif not isinstance(Y, np.ndarray):
-        Y = np.array(Y, dtype=object)
-    return [read_labels(Y[:, i], f"column {name} of Y") for i, name in enumerate(names)]
-
-
-def column_names(table: Any, letter: str) -> list[str]:
-    """Names of the columns: a data frame's, else x0, x1, …"""
-    if hasattr(table, "columns"):
-        names = [str(name) for name in table.columns]
-        if len(set(names)) != len(names):
-            raise DataError("two columns have the same name")
-        return names
-    what = "X must be [samples, features]" if letter == "x" else "Y must be [samples, variables], a label each"
-    try:
-        shape = table.shape if hasattr(table, "shape") else np.shape(table)
-    except ValueError:
-        raise DataError(f"{what}; its rows have different lengths") from None
-    if len(shape) != 2:
-        hint = "; one variable: Y[:, None]" if letter == "y" and len(shape) == 1 else ""
-        raise DataError(f"{what}; got an array of shape {tuple(shape)}{hint}")
-    return [f"{letter}{i}" for i in range(shape[1])]
-
-
-def _named(names: list[str], letter: str) -> bool:
-    """Whether the columns of the training set had names; else they are known by their order."""
-    return names != [f"{letter}{i}" for i in range(len(names))]
 
 
 def _names(values: list[Any], what: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crfkit.estimators.sklearn_later import LazyBaseEstimator
 from crfkit.result import Result, Status
-from crfkit.training.options import make_seed
+from crfkit.training.options import SolverOptions, make_seed
 from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:  # solvers take longest to load and only training needs them
@@ -21,8 +21,13 @@ class Estimator(LazyBaseEstimator):
     `fit` ends with :meth:`_keep`. All methods that need a model ask :meth:`_fitted` for it.
     """
 
-    verbose: int
+    penalty: Any
+    solver: Any
+    tolerance: Any
+    max_iterations: int | None
+    n_threads: int | None
     random_state: Any
+    verbose: int
 
     model_: Any
     classes_: Any
@@ -32,6 +37,12 @@ class Estimator(LazyBaseEstimator):
     def _seed(self) -> int:
         """Return the seed that `random_state` stands for; a generator is asked for a new one at every call."""
         return make_seed(self.random_state)
+
+    def _solver_options(self) -> SolverOptions:
+        """Return the options of training that all estimators share."""
+        return SolverOptions(
+            self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, self._seed()
+        )
 
     def _with_progress(self, callbacks: Sequence[Callback]) -> list[Callback]:
         """Return the callbacks and, with `verbose`, one that prints a line per iteration."""

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Ids
-from crfkit.data.graphs import GraphData
-from crfkit.encoders.grids import EdgeFeatures, GridEncoder
-from crfkit.encoders.naming import naming_images
-from crfkit.errors import ModelFileError, ParameterError
+from crfkit.encoders.grids import EdgeFeatures, GridEncoder, loaded_edge_function
+from crfkit.encoders.image_names import naming_images
+from crfkit.errors import ModelFileError
 from crfkit.estimators.pairwise import PairwiseEstimator
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.models.graph import GraphModel
@@ -26,20 +24,19 @@ from crfkit.solvers.parts.loop import Callback
 class GridCRF(StructuredInputs, PairwiseEstimator):
     """Conditional random field on grids: a node per pixel, edges between neighbours, the same weights everywhere.
 
-    X is a list of arrays (H, W, F), which may differ in size (or one array of images of one size), Y a list of label
-    arrays (H, W). With 6 or 26 neighbours
-    they are volumes, (D, H, W, F) and (D, H, W). Labels may be any strings or numbers; unknown ones are None, NaN or
-    masked, and −1 unless the labels are −1 and 1.
+    X is a list of arrays (H, W, F), which may differ in size, or one array of images of one size. Y is a list of label
+    arrays (H, W). With 6 or 26 neighbours they are volumes, (D, H, W, F) and (D, H, W). Labels may be any strings or
+    numbers; unknown labels are None, NaN or masked, and −1 unless the labels are −1 and 1.
 
     Parameters
     ----------
-    neighbours : 4 or 8 of a pixel, 6 or 26 of a voxel
+    neighbours : 4 or 8 neighbours of a pixel, 6 or 26 of a voxel
     edge_features : "difference" (``|h_i − h_j|``, feature by feature), None, or a function of the features of both
         ends (two arrays [edges, F]) and, if it takes a third argument, of the steps between them (an array [edges, 2]
         of rows and columns, [edges, 3] in volumes). It returns an array [edges] or [edges, features] and should be
         symmetric in the ends
-    node_features : numbers of the features (the last axis of X) that nodes have; None for all. Edges always see all, so
-        that others can be for edges only
+    node_features : numbers of the features (the last axis of X) that nodes have; None for all. Edges always see all
+        features, so that some can be for edges only
     node_form : "full", "reference" or "ising"
     edge_form : "potts", "ising", "symmetric", "full", …
     intercept : whether to put a one before the features of nodes and of edges
@@ -86,72 +83,55 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         warm_start: bool = False,
         node_features: Sequence[int] | None = None,
     ) -> None:
-        self.neighbours = neighbours
-        self.edge_features = edge_features
-        self.inference = inference
-        self.sweeps = sweeps
-        self.loss = loss
-        self.penalty = penalty
-        self.edge_penalty = edge_penalty
-        self.solver = solver
-        self.node_form = node_form
-        self.edge_form = edge_form
-        self.intercept = intercept
-        self.standardize = standardize
-        self.decode = decode
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.node_features = node_features
+        self.neighbours, self.intercept = neighbours, intercept
+        self.edge_features, self.node_features = edge_features, node_features
+        self.node_form, self.edge_form = node_form, edge_form
+        self.standardize, self.warm_start = standardize, warm_start
+        self.inference, self.decode, self.sweeps = inference, decode, sweeps
+        self.loss, self.solver, self.penalty, self.edge_penalty = loss, solver, penalty, edge_penalty
+        self.tolerance, self.max_iterations = tolerance, max_iterations
+        self.verbose, self.n_threads, self.random_state = verbose, n_threads, random_state
 
     def fit(
-        self,
-        X: Sequence[Any],
-        Y: Sequence[Any],
-        sample_weight: ArrayLike | None = None,
-        callbacks: Sequence[Callback] = (),
+        self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
     ) -> GridCRF:
-        """Learns from images; sample_weight counts each image so many times.
+        """Learn from images; sample_weight says how many times each image counts.
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """
         training = self._training()
         with naming_images():
             encoder, states = GridEncoder.learn_images(
-                X, Y, self.intercept, self.neighbours, self.edge_features, self.node_features
+                X,
+                Y,
+                intercept=self.intercept,
+                neighbours=self.neighbours,
+                edges=self.edge_features,
+                channels=self.node_features,
             )
             return self._fit(training, encoder, X, states, sample_weight, callbacks)
 
-    def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
+    def _given(self, X: Any, labels: Any) -> Any:
         with naming_images():
-            return super()._encoded(X, labels)
+            return super()._given(X, labels)
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None, edge_features: EdgeFeatures = None) -> GridCRF:
-        """Opens a model file. `edge_features` is the function the model was trained with, if it was one."""
+        """Open a model file. `edge_features` is the function that the model was trained with, if it was one."""
         model = GraphModel.load(path, n_threads)
         encoder = model.encoder
         if not isinstance(encoder, GridEncoder):
-            raise ModelFileError(f"{path}: this is no model of images; open it with GraphCRF.load")
+            raise ModelFileError(f"{path}: this is not a model of images; open it with GraphCRF.load")
         if edge_features is not None:
-            if encoder.edges != "callable" or not callable(edge_features):
-                raise ParameterError(f"{path} records its edge features: {encoder.edges!r}")
-            encoder = replace(encoder, edges=edge_features)
+            encoder = replace(encoder, edges=loaded_edge_function(edge_features, encoder.edges, path))
             model = replace(model, encoder=encoder)
         crf = cls(
             neighbours=encoder.neighbours,
             edge_features=encoder.edges,
             node_features=encoder.channels,
-            inference=model.inference,
-            node_form=model.field.node_form,
-            edge_form=model.field.edge_form,
             intercept=encoder.intercept,
-            standardize=bool(model.training.get("standardised", False)),
-            decode=model.decode,
             n_threads=n_threads,
+            **cls._recorded(model),
         )
         crf._set_model(model)
         return crf

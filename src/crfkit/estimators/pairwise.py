@@ -1,54 +1,56 @@
-"""What the estimators of pairwise fields share: training, prediction, files; all but the inputs."""
+"""What GraphCRF and GridCRF share: everything but the inputs."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
 from crfkit.errors import ApproximationWarning, ParameterError
+from crfkit.estimators.base import Estimator, warn_convergence
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.models.graph import DECODERS, Encoder, GraphModel
 from crfkit.names import check_name
-from crfkit.parameters import NestedParameters
 from crfkit.protocols import Penalty
-from crfkit.result import Status
-from crfkit.solvers import StoppingRule
-from crfkit.solvers.parts.loop import Callback, Iteration
+from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining, concerns
-from crfkit.training.options import SolverOptions, make_seed
+from crfkit.training.options import make_seed
 from crfkit.warn import warn_caller
 
 Self = TypeVar("Self", bound="PairwiseEstimator")
 
 
-class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
-    """What GraphCRF and GridCRF share: all but the inputs."""
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Inputs of a prediction: the model with the options as they are now, the encoded graphs, the known states."""
+
+    model: GraphModel
+    data: GraphData
+    states: Ids | None
+    X: Any
+    one: bool  # whether X was one graph without a list
+
+    def as_given(self, found: Any) -> Any:
+        """Return the result of one graph by itself, of several in a list."""
+        return found[0] if self.one else found
+
+
+class PairwiseEstimator(Estimator):
+    """Train and predict with fields on nodes and edges. Subclasses name the options and encode the inputs."""
 
     inference: Any
     sweeps: int | None
     loss: Any
-    penalty: Penalty | None
     edge_penalty: Penalty | None
     standardize: bool
-    solver: Any
     node_form: str | None
     edge_form: str | None
     decode: str
-    tolerance: float | StoppingRule
-    max_iterations: int | None
-    n_threads: int | None
-    random_state: Any
-    verbose: int
     warm_start: bool
 
     inference_status_: InferenceStatus | None
@@ -56,20 +58,18 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     # --- training
 
     def _training(self) -> GraphTraining:
-        options = SolverOptions(
-            self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, make_seed(self.random_state)
-        )
+        """Return the options as training takes them; raise ParameterError if one is out of range."""
         training = GraphTraining(
-            self.inference,
-            self.loss,
-            self.node_form,
-            self.edge_form,
-            self.decode,
-            self.sweeps,
-            bool(self.standardize),
-            self.edge_penalty,
-            options,
-            _announce,
+            inference=self.inference,
+            loss=self.loss,
+            node_form=self.node_form,
+            edge_form=self.edge_form,
+            decode=self.decode,
+            sweeps=self.sweeps,
+            standardize=bool(self.standardize),
+            edge_penalty=self.edge_penalty,
+            options=self._solver_options(),
+            announce=lambda note: warn_caller(note, ApproximationWarning),
         )
         training.check()
         return training
@@ -83,156 +83,141 @@ class PairwiseEstimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None,
         callbacks: Sequence[Callback],
     ) -> Self:
-        if self.verbose:
-            callbacks = [*callbacks, print_row]
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        model, result, last = training.run(encoder, X, states, sample_weight, callbacks, start)
-        self._set_model(model)
-        self.result_ = result
+        model, result, last = training.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
         status = self.inference_status_ = None if last is None else last.status
         unsettled = last.explain("sweeps") if last is not None and last.matters else None
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(str(result.status))
-        for concern in concerns(result, status, unsettled):
-            warn_caller(concern, ConvergenceWarning)
+        self._keep(model, result, concerns(result, status, unsettled))
         return self
 
     # --- prediction
 
     def predict(self, X: Any = None, observed: Any = None) -> Any:
-        """The labels that the decoder finds best, given those of `observed` that are known.
+        """Return the labels that the decoder finds best, given the labels of `observed` that are known.
 
-        `observed` has the form of the labels of `fit`; unknown are None, NaN, masked, and −1 unless −1 is a label.
-        Afterwards ``decoding_`` says which decoder it was and whether its answer is optimal.
+        `observed` has the form of the labels of `fit`. Unknown labels are None, NaN or masked, and −1 unless −1 is a
+        label. One graph given without a list gets one array with a label per node. Afterwards ``decoding_`` says which
+        decoder was used and whether its answer is optimal.
         """
-        model, data, states = self._encoded(X, observed)
-        self.decoding_ = model.best(data, states)
-        return model.encoder.labels(self.decoding_.labels, data, X)
+        given = self._given(X, observed)
+        self.decoding_ = given.model.best(given.data, given.states)
+        return given.as_given(given.model.encoder.labels(self.decoding_.labels, given.data, given.X))
 
-    def predict_marginals(self, X: Any = None, observed: Any = None) -> list[Floats]:
-        """p(label | x, observed labels) of every node, columns as in classes_.
+    def predict_marginals(self, X: Any = None, observed: Any = None) -> Any:
+        """Return p(label | x, observed labels) of every node, columns as in classes_.
 
         Tables: an array [samples, labels] for each variable. Graphs: an array [nodes, labels] for each graph; images:
         [H, W, labels]. Afterwards ``inference_status_`` says how far they can be trusted.
         """
-        model, data, states = self._encoded(X, observed)
-        marginals = self._inferred(model.infer(data, states))
-        return model.encoder.by_node(marginals.nodes, data, X)
+        given = self._given(X, observed)
+        marginals = self._infer(given)
+        return given.as_given(given.model.encoder.by_node(marginals.nodes, given.data, given.X))
 
     def predict_edge_marginals(self, X: Any = None, observed: Any = None) -> Any:
-        """p(label of one end, label of the other | x, observed labels) of every edge: [edges, K, K] for each sample.
+        """Return p(label of one end, label of the other | x, observed labels) of every edge.
 
-        Graphs: a list with an array each, in the order of the graph's edges; images: in that of
-        ``Graph.grid(shape, neighbours).edges``. Tables: an array [samples, edges, K, K], edges in the order of `graph`
-        ("complete" is (0, 1), (0, 2), …); K is the largest number of labels of a column, and others have zeros there.
-        Rows and columns as in classes_; ``inference_status_`` as after :meth:`predict_marginals`.
+        Graphs: an array [edges, K, K] for each graph, in the order of its edges; images: in the order of
+        ``Graph.grid(shape, neighbours).edges``. Tables: one array [samples, edges, K, K], edges in the order of `graph`
+        ("complete" is (0, 1), (0, 2), …); K is the largest number of labels of a column, and columns with fewer have
+        zeros there. Rows and columns are as in classes_; ``inference_status_`` is as after :meth:`predict_marginals`.
         """
-        model, data, states = self._encoded(X, observed)
-        marginals = self._inferred(model.infer(data, states))
-        return model.encoder.by_edge(marginals.edges, data)
+        given = self._given(X, observed)
+        marginals = self._infer(given)
+        return given.as_given(given.model.encoder.by_edge(marginals.edges, given.data))
 
     def log_partition(self, X: Any = None, observed: Any = None) -> Floats:
-        """log Z of each sample, over the labellings that agree with `observed`; as the engine approximates it."""
-        model, data, states = self._encoded(X, observed)
-        return self._inferred(model.infer(data, states)).log_z
+        """Return log Z of each sample, over the labellings that agree with `observed`, as the engine computes it."""
+        return self._infer(self._given(X, observed)).log_z
 
     def log_likelihood(self, X: Any, Y: Any) -> Floats:
-        """log p(Y | x) of each sample, summed over labels that are unknown.
+        """Return log p(Y | x) of each sample, summed over labels that are unknown.
 
-        Exact if inference is (``inference_status_``); else the approximation, a bound where the engine's log Z is one.
+        It is exact if inference is (``inference_status_``), otherwise as good as the engine's log Z, and a bound if
+        that is one.
         """
-        model, data, states = self._encoded(X, Y)
-        assert states is not None
-        values, marginals = model.log_likelihood(data, states)
-        self._inferred(marginals)
+        given = self._given(X, Y)
+        assert given.states is not None
+        values, marginals = given.model.log_likelihood(given.data, given.states)
+        self._check_inference(marginals)
         return values
 
     def sample(self, X: Any = None, n_samples: int = 1, random_state: Any = None, observed: Any = None) -> Any:
-        """Labellings drawn from p(y | x, observed labels), along a first axis of n_samples.
+        """Draw labellings from p(y | x, observed labels), along a first axis of n_samples.
 
-        They are independent where the graph allows exact inference; else successive states of a Gibbs sampler.
+        They are independent if the graph allows exact inference; otherwise they are successive states of a Gibbs
+        sampler.
         """
         if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ParameterError(f"n_samples must be an integer >= 1, not {n_samples!r}")
-        model, data, states = self._encoded(X, observed)
-        drawn = model.sample(data, int(n_samples), make_seed(random_state), states)
-        return model.encoder.labels(drawn, data, X)
+        given = self._given(X, observed)
+        drawn = given.model.sample(given.data, int(n_samples), make_seed(random_state), given.states)
+        return given.as_given(given.model.encoder.labels(drawn, given.data, given.X))
 
     def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Mean accuracy of nodes: the share of known labels that `predict` finds; with sample_weight, weighted."""
-        model, data, states = self._encoded(X, Y)
-        assert states is not None
-        self.decoding_ = model.best(data)
+        """Return the share of known labels that `predict` finds, with samples weighted by sample_weight."""
+        given = self._given(X, Y)
+        assert given.states is not None
+        self.decoding_ = given.model.best(given.data)
         weighted: Any = sample_weight
-        weights = replace(data, weights=weighted).node_weights * (states >= 0)
+        weights = replace(given.data, weights=weighted).node_weights * (given.states >= 0)
         total = float(weights.sum())
-        return float(weights @ (self.decoding_.labels == states)) / total if total else 0.0
+        return float(weights @ (self.decoding_.labels == given.states)) / total if total else 0.0
 
-    def _inferred(self, marginals: Marginals) -> Marginals:
-        """Notes how far they can be trusted, and warns if not at all."""
+    def _given(self, X: Any, labels: Any) -> _Given:
+        """Encode the inputs of a prediction."""
+        model: GraphModel = replace(self._model_to_save(), n_threads=self.n_threads)
+        check_name("decoder", self.decode, DECODERS)
+        X, labels, one = model.encoder.listed(X, labels)
+        data = model.encoder.encode(X, labels)
+        states = None if labels is None else model.encoder.encode_labels(labels, data, X)
+        return _Given(model, data, states, X, one)
+
+    def _infer(self, given: _Given) -> Marginals:
+        return self._check_inference(given.model.infer(given.data, given.states))
+
+    def _check_inference(self, marginals: Marginals) -> Marginals:
+        """Note how far marginals can be trusted, and warn if they cannot."""
         self.inference_status_ = marginals.status
         if marginals.matters:
             named = self.inference if isinstance(self.inference, str) else getattr(self.inference, "name", "")
             option = f"the limit: inference=make_engine({marginals.method or named!r}, max_iterations=…)"
-            warn_caller(marginals.explain(option), ConvergenceWarning)
+            warn_convergence(marginals.explain(option))
         return marginals
 
-    def _encoded(self, X: Any, labels: Any) -> tuple[GraphModel, GraphData, Ids | None]:
-        """The model as the options say now, the graphs, and the states of labels."""
-        model = self._fitted()
-        check_name("decoder", self.decode, DECODERS)
-        model = replace(model, inference=self.inference, decode=self.decode, n_threads=self.n_threads)
-        data = model.encoder.encode(X, labels)
-        return model, data, None if labels is None else model.encoder.encode_labels(labels, data, X)
+    # --- model files, and what was learned
 
-    # --- files
+    @staticmethod
+    def _recorded(model: GraphModel) -> dict[str, Any]:
+        """Return the options that a model file records for both estimators."""
+        return {
+            "inference": model.inference,
+            "node_form": model.field.node_form,
+            "edge_form": model.field.edge_form,
+            "standardize": bool(model.training.get("standardised", False)),
+            "decode": model.decode,
+        }
 
-    def save(self, path: str | Path) -> None:
-        """Writes a model file (.crf), atomically."""
-        replace(self._fitted(), inference=self.inference, decode=self.decode).save(path)
-
-    # --- what was learned
-
-    def _set_model(self, model: GraphModel) -> None:
-        self.model_ = model
-        self.classes_ = model.encoder.classes
-
-    def _fitted(self) -> GraphModel:
-        check_is_fitted(self, "model_")
-        model: GraphModel = self.model_
-        return model
+    def _model_to_save(self) -> GraphModel:
+        fitted: GraphModel = self._fitted()
+        return replace(fitted, inference=self.inference, decode=self.decode)
 
     @property
     def coef_(self) -> Floats:
-        """All weights: of nodes, then of edges; on the scale of the inputs, whether or not they were standardised."""
-        return self._fitted().w
+        """Return all weights: of nodes, then of edges. They are on the scale of the inputs, standardised or not."""
+        weights: Floats = self._fitted().w
+        return weights
 
     @property
     def node_weights_(self) -> Mapping[tuple[Any, ...], float]:
-        """(variable, feature, label) → weight; without the variable where nodes share their weights."""
-        return self._fitted().node_weights()
+        """Return (variable, feature, label) → weight; without the variable where nodes share their weights."""
+        weights: Mapping[tuple[Any, ...], float] = self._fitted().node_weights()
+        return weights
 
     @property
     def edge_weights_(self) -> Mapping[tuple[Any, ...], float]:
-        """((variable, variable), feature, (label, label)) → weight; without the variables where edges share theirs.
+        """Return ((variable, variable), feature, (label, label)) → weight; without the variables where edges share.
 
         The forms "potts" and "ising" have one weight per feature, named "equal" in place of the labels.
         """
-        return self._fitted().edge_weights()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-
-def _announce(note: str) -> None:
-    warn_caller(note, ApproximationWarning)
-
-
-def print_row(iteration: Iteration) -> None:
-    row = iteration.row
-    extra = "".join(f"  {name} {value:.5f}" for name, value in row.extra.items())
-    print(
-        f"iteration {row.iteration:4d}  objective {row.value:.4f}  gradient {row.optimality:.4g}  "
-        f"{row.seconds:.2f} s{extra}",
-        flush=True,
-    )
+        weights: Mapping[tuple[Any, ...], float] = self._fitted().edge_weights()
+        return weights

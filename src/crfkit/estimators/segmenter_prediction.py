@@ -1,4 +1,4 @@
-"""What a segmenter that was trained can do: segment, compare with masks, be saved."""
+"""What a trained segmenter can do: segment images, and compare with masks."""
 
 from __future__ import annotations
 
@@ -8,35 +8,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from crfkit._types import Floats, Ints
+from crfkit.encoders.image_names import naming_images
 from crfkit.encoders.image_pairs import Pairs, wrong_pixels
-from crfkit.encoders.naming import naming_images
 from crfkit.errors import DataError
+from crfkit.estimators.base import Estimator
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.models.segmenter import Segmentation, SegmenterModel
-from crfkit.parameters import NestedParameters
 from crfkit.pool import in_threads
-from crfkit.readers.images import MaskRules, as_list, read_image
+from crfkit.readers.images import as_list, read_image
+from crfkit.readers.masks import MaskRules
 
 
-class FittedSegmenter(StructuredInputs, NestedParameters, BaseEstimator):  # type: ignore[misc]
+class SegmenterPrediction(StructuredInputs, Estimator):
     """Predictions of :class:`crfkit.ImageSegmenter`."""
 
     multiclass: bool
     ignore: Any
     mask_colours: Any
     cache: str | Path | None
-    n_threads: int | None
-
-    def _rules(self) -> MaskRules:
-        return MaskRules(self.multiclass, self.ignore, self.mask_colours)
 
     def segment(self, images: Any, probabilities: bool = True) -> list[Segmentation]:
-        """Masks and probability maps, from one inference each."""
-        model = replace(self._fitted(), field=replace(self._fitted().field, n_threads=1))
+        """Return the mask and, if asked for, the probability map of each image, from one inference."""
+        fitted: SegmenterModel = self._fitted()
+        model = replace(fitted, field=replace(fitted.field, n_threads=1))
         given = as_list(images, "images")
 
         def one(k: int) -> Segmentation:
@@ -47,11 +43,11 @@ class FittedSegmenter(StructuredInputs, NestedParameters, BaseEstimator):  # typ
         return list(in_threads(one, range(len(given)), self.n_threads))
 
     def predict(self, images: Any) -> list[NDArray[Any]]:
-        """A mask [H, W] for each image, with the values of the masks of `fit`."""
+        """Return a mask [H, W] for each image, with the values of the masks of `fit`."""
         return [found.mask for found in self.segment(images, probabilities=False)]
 
     def predict_marginals(self, images: Any) -> list[Floats]:
-        """Probabilities [H, W, classes] for each image, in the order of classes_."""
+        """Return the probabilities [H, W, classes] of each image, in the order of classes_."""
         return [found.probabilities for found in self.segment(images) if found.probabilities is not None]
 
     def errors(self, images: Any, masks: Any) -> Floats:
@@ -66,31 +62,18 @@ class FittedSegmenter(StructuredInputs, NestedParameters, BaseEstimator):  # typ
             raise DataError("no pixel of the masks has a known class")
         return float(1 - wrong / known)
 
+    @property
+    def selected_features_(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of features whose weights are not zero, of nodes ("unary") and edges ("pairwise")."""
+        model: SegmenterModel = self._fitted()
+        return model.selected()
+
+    def _rules(self) -> MaskRules:
+        return MaskRules(self.multiclass, self.ignore, self.mask_colours)
+
     def _compare(self, images: Any, masks: Any) -> Ints:
-        """[images, 2]: wrong pixels, known pixels."""
+        """Return [images, 2]: wrong pixels, known pixels."""
         given = Pairs.read(images, masks, self._rules(), self._fitted().classes)
         given.warn()
         pairs = zip(self.predict(given.images), given.masks, strict=True)
         return np.array([wrong_pixels(found, mask) for found, mask in pairs])
-
-    # --- files and what was learned
-
-    def save(self, path: str | Path) -> None:
-        """Writes a model file (.crf), atomically."""
-        self._fitted().save(path)
-
-    def _set_model(self, model: SegmenterModel) -> None:
-        self.model_ = model
-        self.classes_ = model.classes
-
-    def _fitted(self) -> SegmenterModel:
-        check_is_fitted(self, "model_")
-        model: SegmenterModel = self.model_
-        return model
-
-    @property
-    def selected_features_(self) -> dict[str, tuple[str, ...]]:
-        return self._fitted().selected()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")

@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit._threads import count_threads, using_threads
 from crfkit.encoders.bins import bin_numbers, check_table_options
-from crfkit.encoders.structure_tables import candidate_pairs, complete_rows, learn_table, unordered_columns
+from crfkit.encoders.structure_tables import complete_rows, learn_table, unordered_columns
+from crfkit.encoders.table_columns import candidate_pairs
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.estimators.pairwise import print_row
+from crfkit.estimators.base import print_row
 from crfkit.estimators.structure_prediction import PredictionMixin
 from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
 from crfkit.models.graph import GraphModel

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_matrix(sequence: Any) -> bool:
-    """Whether a sequence is given as a matrix [positions, features] rather than as a list of items."""
+    """Return whether a sequence is a matrix [positions, features] and not a list of items."""
     if isinstance(sequence, np.ndarray):
         return sequence.dtype.kind in "biuf"
     sparse = sys.modules.get("scipy.sparse")  # where nobody has loaded it there are no sparse matrices
@@ -24,12 +24,12 @@ def is_matrix(sequence: Any) -> bool:
 
 
 def column_name(j: int) -> str:
-    """The attribute that stands for column j of a feature matrix."""
+    """Return the attribute of column j of a feature matrix."""
     return f"x{j}"
 
 
 def stack_matrices(X: Iterable[Any], n_features: int | None) -> tuple[NDArray[np.int64], scipy.sparse.csr_matrix]:
-    """(starts, all positions as one sparse matrix); every sequence must have the same number of columns."""
+    """Return (starts, all positions as one sparse matrix). All sequences must have the same number of columns."""
     import scipy.sparse
 
     starts, parts = [0], []

@@ -41,7 +41,7 @@ C1_NAMES = tuple(f"c1[band {b},{angle}°]" for b in range(1, len(BANDS) + 1) for
 
 
 def c1_units(image: Image, grey: Image, block: int) -> Image:
-    """[h, w, 34] of an image [H, W] or [H, W, 3] with values from 0 to 1, and of its intensity [H, W].
+    """Return C1 units [h, w, 34] of an image [H, W] or [H, W, 3] with values from 0 to 1 and its intensity [H, W].
 
     >>> grey = np.zeros((5, 7), dtype=np.float32)
     >>> c1_units(grey, grey, 2).shape
@@ -57,7 +57,7 @@ def c1_units(image: Image, grey: Image, block: int) -> Image:
 
 
 def block_means(image: Image, block: int) -> Image:
-    """[h, w, …] means over blocks; those at the lower and right border may be smaller."""
+    """Return means [h, w, …] over blocks; blocks at the lower and right border may be smaller."""
     H, W = image.shape[:2]
     rows, columns = np.arange(0, H, block), np.arange(0, W, block)
     counts = np.outer(np.minimum(block, H - rows), np.minimum(block, W - columns)).astype(np.float32)
@@ -66,7 +66,7 @@ def block_means(image: Image, block: int) -> Image:
 
 
 def _over_blocks(maps: Image, block: int, axis: int, function: np.ufunc) -> Any:
-    """The sum or maximum of each `block` successive entries along an axis; of those there are, for the last."""
+    """Return the sum or maximum of every `block` entries along an axis; the last block may have fewer."""
     maps = np.moveaxis(maps, axis, 0)
     out = maps[::block].copy()
     for k in range(1, block):
@@ -106,12 +106,12 @@ def _c1(grey: Image, block: int) -> list[Image]:
 
 
 def _length(n: int) -> int:
-    """Of a quick transform, a multiple of 4."""
+    """Return a multiple of 4 that is a fast length for a Fourier transform."""
     return 4 * int(next_fast_len(-(-n // 4), real=True))
 
 
 def _low(spectrum: Any, step: int) -> Any:
-    """The low frequencies of a spectrum [n, m/2 + 1] alone: that of every `step`-th pixel."""
+    """Return the low frequencies of a spectrum [n, m/2 + 1], which is the spectrum of every `step`-th pixel."""
     if step == 1:
         return spectrum
     rows, columns = spectrum.shape[0] // (2 * step), (spectrum.shape[1] - 1) // step + 1
@@ -123,7 +123,7 @@ def _filters(size: int, sigma: float, wavelength: float, shape: tuple[int, int],
 
 
 def _transformed(size: int, sigma: float, wavelength: float, shape: tuple[int, int], step: int) -> Any:
-    """[4, …] spectra of the Gabor filters, conjugate: correlation, centred."""
+    """Return conjugate spectra [4, …] of the centred Gabor filters, for correlation."""
     half = size // 2
     y, x = np.mgrid[-half : half + 1, -half : half + 1].astype(np.float64)
     inside = np.hypot(x, y) <= size / 2
@@ -145,7 +145,7 @@ _kept = lru_cache(maxsize=32)(_transformed)
 
 
 def _centre_surround(channel: Image, block: int) -> list[Image]:
-    """|centre − surround| on the grid of blocks, for each pair of scales."""
+    """Return |centre − surround| on the grid of blocks for each pair of scales."""
     means = block_means(channel, block)
     blurred = {
         sigma: gaussian_filter(means, sigma / block, mode="nearest", truncate=3.0)
@@ -155,7 +155,7 @@ def _centre_surround(channel: Image, block: int) -> list[Image]:
 
 
 def _opponents(image: Image) -> list[Image]:
-    """(r − g)/max and (b − min(r, g))/max (Walther & Koch 2006); dark pixels have no colour."""
+    """Return (r − g)/max and (b − min(r, g))/max (Walther & Koch 2006); both are 0 for dark pixels."""
     red, green, blue = np.moveaxis(image, -1, 0)
     top = image.max(axis=-1)
     scale = np.where(top >= _DARK, 1 / np.maximum(top, _DARK), 0).astype(np.float32)

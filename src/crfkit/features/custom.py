@@ -71,18 +71,18 @@ def function_name(function: Any) -> str:
 
 
 def check_names(parts: Iterable[CustomFeatures]) -> None:
-    """Raise where two functions have the same name."""
+    """Raise ParameterError if two functions have the same name."""
     names = [part.name for part in parts]
     for name in names:
         if names.count(name) > 1:
             raise ParameterError(
-                f"{names.count(name)} functions of features are named {name!r}; a model file tells them apart by name: "
-                "give each a name of its own (def, or function.__name__ = …)"
+                f"{names.count(name)} feature functions are named {name!r}, but a model file knows them by name; give "
+                "each its own name (def, or function.__name__ = …)"
             )
 
 
 def with_names(parts: Iterable[CustomFeatures], widths: Iterable[int]) -> tuple[CustomFeatures, ...]:
-    """Return the parts with names for so many features each: their own, or custom0, custom1, … over all parts."""
+    """Return the parts with names for their features: their own names, or custom0, custom1, … over all parts."""
     out, begin = [], 0
     for part, width in zip(parts, widths, strict=True):
         names = part.names if part.names is not None else tuple(f"custom{begin + k}" for k in range(width))
@@ -92,7 +92,7 @@ def with_names(parts: Iterable[CustomFeatures], widths: Iterable[int]) -> tuple[
 
 
 def handed_in(parts: Iterable[CustomFeatures], functions: Mapping[str, Function] | None) -> tuple[CustomFeatures, ...]:
-    """Return the parts of a model file with their functions; raise where one is missing, unknown or another."""
+    """Return the parts of a model file with their functions; raise ParameterError if one is missing or wrong."""
     parts = tuple(parts)
     functions = {} if functions is None else functions
     if not isinstance(functions, Mapping) or not all(callable(f) for f in functions.values()):
@@ -100,8 +100,8 @@ def handed_in(parts: Iterable[CustomFeatures], functions: Mapping[str, Function]
     known = {part.name for part in parts}
     unknown = [name for name in functions if name not in known]
     if unknown:
-        there = f"its functions: {', '.join(sorted(known))}" if known else "it has no functions"
-        raise ParameterError(f"the model has no function of features named {unknown[0]!r}; {there}")
+        there = f"its functions are {', '.join(sorted(known))}" if known else "it has no functions"
+        raise ParameterError(f"the model has no feature function named {unknown[0]!r}; {there}")
     absent = [part.name for part in parts if part.name not in functions]
     if absent:
         raise ParameterError(missing(absent))
@@ -109,15 +109,15 @@ def handed_in(parts: Iterable[CustomFeatures], functions: Mapping[str, Function]
         names = CustomFeatures.of(functions[part.name]).names
         if names is not None and names != part.names:
             raise ParameterError(
-                f"the function given for {part.name!r} has the feature_names {names}; the model has {part.names}"
+                f"the function for {part.name!r} has the feature_names {names}; expected {part.names}, as in the model"
             )
     return tuple(replace(part, function=functions[part.name]) for part in parts)
 
 
 def missing(names: Iterable[str]) -> str:
-    """Return the message about functions that a model file names and nobody handed in."""
+    """Return the message about functions that a model file names but that were not given."""
     listed = ", ".join(f"{name!r}: …" for name in names)
     return (
-        "the model was trained with Python functions as features, and a model file has no code; hand the functions in "
-        f"again, in Python: ImageSegmenter.load(path, features={{{listed}}}), or SegmenterModel.load"
+        "the model was trained with Python functions as features, and model files contain no code; pass the functions "
+        f"again: ImageSegmenter.load(path, features={{{listed}}}), or SegmenterModel.load"
     )

@@ -1,4 +1,4 @@
-"""Features of image blocks: dense SIFT, C1 units, colour, position, functions of users; with a cache on disk."""
+"""Features of image blocks: dense SIFT, C1 units, colour, position and functions of users, with a cache on disk."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Image = NDArray[np.float32]
 KINDS = ("sift", "c1")
 COLOUR_NAMES = ("red", "green", "blue", "lightness", "a*", "b*")
 POSITION_NAMES = ("row", "column")
-VERSION = 1  # of the features: raise it when their values change, so that no cache is taken for them
+VERSION = 1  # raise it when the values of features change, so that older caches are not used
 MOST_BLOCKS = 4_000_000
 
 
 @dataclass(frozen=True)
 class ImageFeatures:
-    """Which features a block of pixels has.
+    """The features of an image block.
 
     Parameters
     ----------
-    block_size : side of a block in pixels; those at the lower and right border may be smaller
+    block_size : side of a block in pixels; blocks at the lower and right border may be smaller
     kinds : any of "sift" (128 features, :mod:`crfkit.features.sift`) and "c1" (34, :mod:`crfkit.features.c1`), and
         functions of images, which become `custom`
     colour : the mean of R, G, B and of CIE L*, a*, b* (6 features)
@@ -77,7 +77,7 @@ class ImageFeatures:
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ParameterError(f"{name} must be True or False, not {getattr(self, name)!r}")
         if not (kinds or custom or self.colour or self.position):
-            raise ParameterError("there are no features: name some, or set colour or position")
+            raise ParameterError("there are no features; name some, or set colour or position to True")
         size = self.size
         if size is not None:
             if isinstance(size, str) or len(size) != 2 or not all(_whole(n) and n >= 1 for n in size):
@@ -95,13 +95,13 @@ class ImageFeatures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the features, in order: those of functions last."""
+        """Return the names of the features in order; those of functions come last."""
         names = list(self._built_in_names)
         for part in self.custom:
             if part.names is None:
                 raise ParameterError(
-                    f"how many features the function {part.name!r} returns is known after an image only: call "
-                    "measured(image), or give the function feature_names"
+                    f"the number of features that the function {part.name!r} returns is not known before the first "
+                    "image; call measured(image), or give the function feature_names"
                 )
             names += part.names
         return tuple(names)
@@ -117,19 +117,19 @@ class ImageFeatures:
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "custom"}
 
     def measured(self, image: Image) -> ImageFeatures:
-        """Return the features with names for all that functions return, which are called with this image."""
+        """Return the features with names for what functions return, after calling them with this image."""
         if all(part.names is not None for part in self.custom):
             return self
         widths = [values.shape[2] for values in self._custom_values(image)]
         return replace(self, custom=with_names(self.custom, widths))
 
     def blocks(self, shape: tuple[int, ...]) -> tuple[int, int]:
-        """(h, w), the grid of blocks of an image of this shape."""
+        """Return (h, w), the number of rows and columns of blocks of an image of this shape."""
         H, W = self.size or shape[:2]
         return -(-H // self.block_size), -(-W // self.block_size)
 
     def compute(self, image: Image) -> Image:
-        """[h, w, F] of an image [H, W] or [H, W, 3] with values from 0 to 1."""
+        """Return features [h, w, F] of an image [H, W] or [H, W, 3] with values from 0 to 1."""
         parts = [*self._built_in_values(image), *self._custom_values(image)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
@@ -170,9 +170,9 @@ class ImageFeatures:
         return resize(image, self.size)
 
     def compute_cached(self, image: Image, folder: str | Path | None) -> Image:
-        """As `compute`, but kept in a folder, by a hash of the pixels and the options; damaged files are replaced.
+        """Return the features from a folder, by a hash of pixels and options; compute them if missing or damaged.
 
-        What functions compute is never kept: a function that was changed cannot be told from what it was.
+        Values of functions are not kept, because a change of a function cannot be noticed.
         """
         if folder is None or not self._built_in_names:
             return self.compute(image)
@@ -205,14 +205,14 @@ class ImageFeatures:
 
 
 def intensity(image: Image) -> Image:
-    """[H, W] luma (Rec. 601) of [H, W] or [H, W, 3]."""
+    """Return the luma [H, W] (Rec. 601) of [H, W] or [H, W, 3]."""
     if image.ndim == 2:
         return image
     return np.asarray(image @ np.array([0.299, 0.587, 0.114], dtype=np.float32))
 
 
 def lab(rgb: Image) -> Image:
-    """CIE L*a*b* (D65) of sRGB values from 0 to 1, divided by 100."""
+    """Return CIE L*a*b* (D65), divided by 100, of sRGB values from 0 to 1."""
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
     xyz = linear @ (to_xyz / to_xyz.sum(axis=1, keepdims=True)).T  # relative to white

@@ -17,7 +17,7 @@ SHARP = 8.0  # how much smaller a difference must be for "alike" than for "simil
 
 
 def contrast_features(first: Array, second: Array, offsets: Array) -> Array:
-    """[E, 3] of edges with the colours `first` and `second` [E, C] at their ends and `offsets` [E, 2] between these.
+    """Return features [E, 3] of edges with the colours `first` and `second` [E, C] and `offsets` [E, 2] of their ends.
 
     "similar" is exp(−d²/2m) for the squared difference d² of colours and its mean m over the edges of the image, so
     that the contrast of the image does not matter; "alike" is the same with m/8. "diagonal" is 1 where both offsets
@@ -33,7 +33,7 @@ def contrast_features(first: Array, second: Array, offsets: Array) -> Array:
 
 
 def call_edge_function(function: Any, first: Array, second: Array, offsets: Array) -> Array:
-    """[E, g] what a user's function returns for these edges; one number per edge is a column.
+    """Return what a user's function gives for these edges as [E, g]; one number per edge becomes a column.
 
     Functions of two arguments get the features of both ends, functions of three also the offsets.
     """
@@ -51,7 +51,7 @@ def call_edge_function(function: Any, first: Array, second: Array, offsets: Arra
 
 
 def takes_offsets(function: Any) -> bool:
-    """Whether a function has a third positional argument."""
+    """Return whether a function has a third positional argument."""
     from inspect import Parameter, signature
 
     try:

@@ -24,7 +24,7 @@ SIFT_NAMES = tuple(
 
 
 def dense_sift(grey: NDArray[np.float32], block: int, cell: int = CELL) -> NDArray[np.float32]:
-    """[h, w, 128] descriptors of an image [H, W], h = ⌈H/block⌉: cell by cell in rows, 8 orientations each.
+    """Return descriptors [h, w, 128] of an image [H, W], h = ⌈H/block⌉: cell by cell in rows, 8 orientations each.
 
     A cell has `cell`×`cell` pixels.
     Orientation 0° is a gradient to the right, 90° downwards. Weights are linear in orientation, row and column
@@ -63,7 +63,7 @@ def dense_sift(grey: NDArray[np.float32], block: int, cell: int = CELL) -> NDArr
 
 
 def _orientation_maps(grey: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[8, H, W] gradient magnitudes, each shared by the two nearest orientations."""
+    """Return gradient magnitudes [8, H, W], each divided between the two nearest orientations."""
     H, W = grey.shape
     around = np.pad(grey, 1, mode="edge")
     down = (around[2:, 1:-1] - around[:-2, 1:-1]) / 2
@@ -81,7 +81,7 @@ def _orientation_maps(grey: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _triangle(maps: NDArray[np.float32], axis: int, block: int, cell: int) -> Any:
-    """Sums with weights 1 − |d|/cell, d from pixel p, or from p + ½ where the centre of a block is between pixels."""
+    """Return sums with weights 1 − |d|/cell; d is the distance from pixel p, or p + ½ if a centre is between pixels."""
     taps = np.arange(-cell + 1, cell + 1)
     shift = 0.0 if block % 2 else 0.5
     weights = np.maximum(0.0, 1 - np.abs(taps - shift) / cell)

@@ -30,14 +30,16 @@ class Template:
             self.text.encode("utf-8")
             _core.template_summary(self.text)
         except UnicodeEncodeError:
-            raise TemplateError("a character that is not valid Unicode (a lone surrogate)", self.path) from None
+            raise TemplateError(
+                "the template has a character that is not valid Unicode (a lone surrogate)", self.path
+            ) from None
         except _core.LineError as error:
             line, message = error.args
             raise TemplateError(message, self.path or "template", line) from None
 
     @classmethod
     def read(cls, path: str | Path) -> Template:
-        """Reads a template file."""
+        """Read a template file."""
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
         except OSError as error:
@@ -48,7 +50,7 @@ class Template:
 
     @classmethod
     def make(cls, source: Template | str | Path) -> Template:
-        """From a Template, a path, or (where there is a newline or a macro) the text itself."""
+        """Return a template from a Template, a path, or the text itself (if it has a newline or a macro)."""
         if isinstance(source, Template):
             return source
         if not isinstance(source, (str, Path)):
@@ -63,21 +65,21 @@ class Template:
 
     @property
     def bigrams(self) -> list[str]:
-        """B lines other than a bare B."""
+        """Return the B lines that have an identifier or a macro."""
         return _core.template_summary(self.text)[1]
 
     @property
     def transitions(self) -> bool:
-        """Whether there is a bare B."""
+        """Return whether there is a line with B alone, for transitions."""
         return _core.template_summary(self.text)[2]
 
     @property
     def n_columns(self) -> int:
-        """How many columns the macros need."""
+        """Return the number of columns that the macros need."""
         return _core.template_summary(self.text)[3]
 
     def clashes(self) -> list[tuple[int, str, int, str]]:
-        """Return the lines whose identifier (``U01:``) an earlier line has, too: (number, line, earlier number, line).
+        """Return the lines that repeat the identifier (``U01:``) of an earlier line, as (number, line, number, line).
 
         They share their attributes and weights wherever their macros give the same text. Lines without an identifier
         (``U%x[0,0]``) do so on purpose: that is CRF++'s way to write a bag of words.
@@ -99,17 +101,17 @@ class Template:
         return found
 
     def warn_of_clashes(self) -> None:
-        """Warn of lines with one identifier (see `clashes`)."""
+        """Warn of lines that repeat an identifier (see `clashes`)."""
         for number, line, earlier, other in self.clashes():
-            what = "the same as" if line == other else "of the same identifier as"
+            what = "is a duplicate of" if line == other else "has the identifier of"
             warnings.warn(
-                f"{self.path or 'template'}:{number}: '{line}' is {what} line {earlier}, '{other}': they share their "
-                "weights where they give the same text; give each line an identifier of its own, or none (U%x[…]) if "
-                "they should share",
+                f"{self.path or 'template'}:{number}: '{line}' {what} line {earlier}, '{other}', so that they share "
+                "weights where they give the same text. Give each line its own identifier, or none (U%x[…]) if they "
+                "should share weights",
                 TemplateWarning,
                 stacklevel=3,
             )
 
     def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:
-        """Per position, its unigram and its bigram attributes."""
+        """Return (unigram attributes, bigram attributes) of each position."""
         return _core.expand_template(self.text, rows)

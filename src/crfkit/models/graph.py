@@ -59,6 +59,11 @@ class GraphModel:
     seed: int = 0
     sweeps: int | None = None  # of iterative inference in prediction; None: the engine's own limit
 
+    @property
+    def classes(self) -> Any:
+        """Return the labels, sorted; of a table, a list with the labels of each variable."""
+        return self.encoder.classes
+
     # --- inference
 
     def potentials(self, data: GraphData, observed: Ids | None = None) -> Potentials:

@@ -1,11 +1,10 @@
-"""A trained segmenter: features of blocks, their scales and a field on the grid of blocks; saved and loaded."""
+"""A trained segmenter: features of blocks, their scales and a field on the grid of blocks."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +13,25 @@ from numpy.typing import NDArray
 
 from crfkit import modelfile
 from crfkit._types import Floats
-from crfkit.data.graph import Graph
-from crfkit.encoders.blocks import UPSAMPLING, full_size, interpolate
-from crfkit.encoders.grids import GridEncoder
+from crfkit.encoders.grids import GridEncoder, cached_grid
+from crfkit.encoders.image_blocks import UPSAMPLING, full_size, interpolate
 from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.features.custom import CustomFeatures, Function, handed_in
 from crfkit.features.image import Image, ImageFeatures
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import decode
-from crfkit.inference.marginals import Engine, Marginals
-from crfkit.models.graph import GraphModel, cheap_engine, ready_engine
+from crfkit.inference.marginals import Marginals
+from crfkit.models.graph import GraphModel
+from crfkit.models.image_inference import quick_marginals
 from crfkit.readers.masks import MaskRules
 
 KIND = "segmenter"
-# What is enough for pictures: messages of iterative engines settle to about a grey level in so many sweeps.
-QUICK = {"tolerance": 1e-3, "max_iterations": 50}
 _STRIP = 1 << 11  # blocks whose features are subtracted at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """What a model says of one image."""
+    """Hold what a model finds in one image."""
 
     mask: NDArray[Any]  # [H, W] labels
     probabilities: Floats | None  # [H, W, K], in the order of the classes
@@ -42,7 +39,7 @@ class Segmentation:
 
 @dataclass(frozen=True, eq=False)
 class SegmenterModel:
-    """What prediction needs, and nothing of scikit-learn."""
+    """Segment images. It has all that prediction needs, and nothing of scikit-learn."""
 
     features: ImageFeatures
     mean: Floats  # [F] of the features of the training set
@@ -69,13 +66,13 @@ class SegmenterModel:
     # --- prediction
 
     def potentials(self, values: Image) -> Potentials:
-        """The field of one image, from the raw features [h, w, F] of its blocks.
+        """Return the field of one image, from the raw features [h, w, F] of its blocks.
 
-        As ``field.potentials`` of standardised features, but |h_i − h_j| is never kept for all edges: standardisation
-        moves into the weights, ``θᵀ(h − mean)/scale = (θ/scale)ᵀh − const``.
+        It equals ``field.potentials`` of standardised features, but |h_i − h_j| is never kept for all edges, because
+        standardisation moves into the weights, ``θᵀ(h − mean)/scale = (θ/scale)ᵀh − const``.
         """
         h, w, _ = values.shape
-        graph = grid(h, w)
+        graph = cached_grid(h, w)
         field = self.field.field
         nodes, edges = field.unpack(self.field.w)  # [1, B, 1 + F]
         weights = nodes[0, :, 1:] / self.scale
@@ -106,7 +103,7 @@ class SegmenterModel:
         return self.segment_features(self.features.compute_cached(image, cache), image.shape, probabilities)
 
     def segment_features(self, values: Image, shape: tuple[int, ...], probabilities: bool = True) -> Segmentation:
-        """As `segment`, from the raw features [h, w, F] of the blocks of an image of this shape."""
+        """Segment an image of this shape, as `segment` does, from the raw features [h, w, F] of its blocks."""
         potentials = self.potentials(values)
         blocks = values.shape[:2]
         by_marginal = self.field.decode == "marginal"
@@ -126,29 +123,46 @@ class SegmenterModel:
         return decode(potentials, self.field.decode, self.n_threads).labels
 
     def marginals(self, potentials: Potentials) -> Marginals:
-        """By the engine of the model; iterative ones named without options stop early (QUICK)."""
-        graph, K = potentials.graph, self.field.field.max_states
-        inference = cheap_engine(self.field.inference, self.field.encoder, graph, K)
-        engine: Engine = ready_engine(inference, graph, K, self.n_threads, self.field.seed)
-        return (with_options(engine, **QUICK) if isinstance(inference, str) else engine).run(potentials)
+        """Return the marginals by the engine of the model; iterative engines that were named stop early."""
+        return quick_marginals(self.field, potentials)
 
     # --- what was learned
 
     def weights(self) -> tuple[Floats, Floats]:
-        """(node weights [B, 1 + F], edge weights [B, 1 + F]); the first of a row is the intercept."""
+        """Return node weights [B, 1 + F] and edge weights [B, 1 + F]; the first of a row is the intercept."""
         nodes, edges = self.field.field.unpack(self.field.w)
         return nodes[0], edges[0]
 
     def selected(self) -> dict[str, tuple[str, ...]]:
-        """The names of the features whose weights are not all zero: "unary" and "pairwise"; intercepts aside."""
+        """Return the names of features whose weights are not zero, of nodes ("unary") and edges ("pairwise")."""
         names = self.features.names
         chosen = [np.flatnonzero((w[:, 1:] != 0).any(axis=0)).tolist() for w in self.weights()]
         return {part: tuple(names[k] for k in ids) for part, ids in zip(("unary", "pairwise"), chosen, strict=True)}
 
+    def options(self) -> dict[str, Any]:
+        """Return the options of training that the model records, by their names in :class:`crfkit.ImageSegmenter`."""
+        blocks = self.features
+        return {
+            "block_size": blocks.block_size,
+            "features": (*blocks.kinds, *(part.function for part in blocks.custom if part.function is not None)),
+            "colour": blocks.colour,
+            "position": blocks.position,
+            "size": blocks.size,
+            "sift_cell": blocks.sift_cell,
+            "multiclass": self.multiclass,
+            "ignore": self.masks.ignore or None,
+            "mask_colours": self.masks.colour_map,
+            "upsample": self.upsampling,
+            "inference": self.field.inference,
+            "node_form": self.field.field.node_form,
+            "edge_form": self.field.field.edge_form,
+            "decode": self.field.decode,
+        }
+
     # --- the file
 
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """(metadata, tensors)."""
+        """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.field.parts()
         blocks = self.features.options()
         if self.features.custom:
@@ -165,7 +179,7 @@ class SegmenterModel:
 
     @classmethod
     def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> SegmenterModel:
-        """Puts a model together again, checking that its parts belong together; without the functions of features."""
+        """Build a model from a file, without its feature functions; raise ModelFileError if its parts do not fit."""
         if contents.kind != KIND:
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected '{KIND}'")
         field = GraphModel.from_parts(replace(contents, kind="graph"), n_threads)
@@ -198,6 +212,7 @@ class SegmenterModel:
         return cls(features, mean, scale, field, masks, upsampling, edge_mean)
 
     def save(self, path: str | Path) -> None:
+        """Write a model file."""
         modelfile.write(path, KIND, *self.parts())
 
     @classmethod
@@ -214,21 +229,8 @@ class SegmenterModel:
 
     @classmethod
     def load_weights(cls, path: str | Path) -> SegmenterModel:
-        """Open a model file to look at its weights: functions among its features are not needed, as for prediction."""
+        """Open a model file to look at its weights; unlike prediction, this needs no functions of features."""
         return modelfile.load(path, cls.from_parts, None)
-
-
-def with_options(engine: Any, **options: Any) -> Engine:
-    """The engine with those of the options that it has."""
-    known = {item.name for item in dataclasses.fields(engine)}
-    made: Engine = replace(engine, **{name: value for name, value in options.items() if name in known})
-    return made
-
-
-@lru_cache(maxsize=16)
-def grid(h: int, w: int) -> Graph:
-    """Kept: images of a folder mostly have one size, and engines prepare for a graph once."""
-    return Graph.grid((h, w), 4)
 
 
 def _read_features(entry: Mapping[str, Any]) -> ImageFeatures:
@@ -255,7 +257,7 @@ def _read_function(entry: Any) -> CustomFeatures:
 
 
 def learn_scales(values: list[Image]) -> tuple[Floats, Floats]:
-    """(mean [F], standard deviation [F]) over all blocks of all images; 1 in place of 0."""
+    """Return the mean [F] and the standard deviation [F] over all blocks of all images; 1 in place of 0."""
     n = sum(v.shape[0] * v.shape[1] for v in values)
     mean = sum(v.sum(axis=(0, 1), dtype=np.float64) for v in values) / n
     square = sum(((v - mean) ** 2).sum(axis=(0, 1)) for v in values) / n

@@ -95,7 +95,7 @@ class L1Ball(_Ball):
         size = xp.abs(w)
         if float(xp.sum(size)) <= self.radius:
             return 1.0 * w
-        return xp.sign(w) * xp.maximum(size - threshold(size[None, :], self.radius)[0], xp.zeros_like(w))
+        return xp.sign(w) * xp.maximum(size - threshold(size[None, :], self.radius)[0, :], xp.zeros_like(w))
 
     def multiplier(self, w: Vector, gradient: Vector) -> float:
         """The strength of the L1 penalty that would hold w where it is; 0 inside the ball."""

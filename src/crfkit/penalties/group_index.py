@@ -11,6 +11,7 @@ from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit.arrays import put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 
@@ -99,8 +100,7 @@ class Groups:
         xp = array_namespace(vectors[-1])
         out = 1.0 * vectors[-1]
         for block, span in zip(self.blocks, self.spans, strict=True):
-            places = xp.asarray(block.ravel(), device=device(out))
-            out[places] = xp.reshape(f(*(_take(vector, block, span) for vector in vectors)), (-1,))
+            put(out, block.ravel(), xp.reshape(f(*(_take(vector, block, span) for vector in vectors)), (-1,)))
         return out
 
     def reduce(self, f: Callable[[Vector], Vector], w: Vector) -> Vector:
@@ -109,7 +109,7 @@ class Groups:
         xp = array_namespace(w)
         out = xp.zeros(len(self), dtype=w.dtype, device=device(w))
         for block, span, places in zip(self.blocks, self.spans, self.places, strict=True):
-            out[xp.asarray(places, device=device(w))] = xp.reshape(f(_take(w, block, span)), (-1,))
+            put(out, places, xp.reshape(f(_take(w, block, span)), (-1,)))
         return out
 
     def map_with(
@@ -121,8 +121,8 @@ class Groups:
         out, numbers = 1.0 * w, 1.0 * alpha
         for block, span, places in zip(self.blocks, self.spans, self.places, strict=True):
             x, a = f(_take(w, block, span), _take(alpha, places[:, None]))
-            out[xp.asarray(block.ravel(), device=device(w))] = xp.reshape(x, (-1,))
-            numbers[xp.asarray(places, device=device(w))] = xp.reshape(a, (-1,))
+            put(out, block.ravel(), xp.reshape(x, (-1,)))
+            put(numbers, places, xp.reshape(a, (-1,)))
         return out, numbers
 
     def check(self, w: Vector) -> None:

@@ -1,4 +1,4 @@
-"""A learnt graph: a line per edge, as wide as its weight is large."""
+"""Draw a learnt graph: the width of an edge shows the size of its weight."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.errors import ParameterError
+from crfkit.names import unknown_name
 
 LAYOUTS = ("spring", "circular")
 
@@ -20,26 +21,26 @@ def plot_graph(
     labels: bool | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draws edges (node, node, weight): width by size, blue where the weight is positive, red where negative.
+    """Draw edges (node, node, weight). The width shows the size of the weight; positive is blue, negative is red.
 
     Parameters
     ----------
     edges : as ``StructureLearner.edges_``
-    nodes : all of them, in order; None: those of edges. Nodes without edges are drawn small and grey.
-    layout : "spring" (neighbours near each other), "circular", or places (x, y) by node, such as pixels of a grid
-    labels : whether to write names; None: if there are at most 100 nodes
-    ax : where to draw; None: a new figure. Returns the axes.
+    nodes : all nodes, in order; None for the nodes of edges. Nodes without edges are drawn small and grey.
+    layout : "spring" (neighbours near each other), "circular", or positions {node: (x, y)}, such as pixels of a grid
+    labels : whether to write names; None for names if there are at most 100 nodes
+    ax : axes to draw on; None for a new figure. The axes are returned.
     """
     try:
         import matplotlib.pyplot as plt
         from matplotlib.collections import LineCollection
         from matplotlib.lines import Line2D
     except ImportError:
-        raise ParameterError("plots need matplotlib: pip install 'crfkit[plots]'") from None
+        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
     names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in edges for end in edge[:2]))
     index = {name: k for k, name in enumerate(names)}
     if missing := [end for edge in edges for end in edge[:2] if end not in index]:
-        raise ParameterError(f"an edge has the end {missing[0]!r}, which is not among the nodes")
+        raise ParameterError(f"an edge ends at {missing[0]!r}, which is not one of the nodes")
     ends = np.array([(index[a], index[b]) for a, b, _ in edges], dtype=np.int64).reshape(-1, 2)
     weights = np.array([weight for _, _, weight in edges], dtype=np.float64)
     places = _places(names, ends, np.abs(weights), layout)
@@ -76,22 +77,22 @@ def plot_graph(
 
 
 def _places(names: Sequence[Any], ends: Any, sizes: Floats, layout: Any) -> Floats:
-    """[nodes, 2]"""
+    """Return the positions [nodes, 2] of the nodes."""
     if isinstance(layout, Mapping):
         if missing := [name for name in names if name not in layout]:
-            raise ParameterError(f"the layout has no place for the node {missing[0]!r}")
+            raise ParameterError(f"the layout has no position for the node {missing[0]!r}")
         return np.array([layout[name] for name in names], dtype=np.float64).reshape(-1, 2)
     if layout not in LAYOUTS:
-        raise ParameterError(f"unknown layout {layout!r}; one of {', '.join(LAYOUTS)}, or places by node")
+        raise ParameterError(f"{unknown_name('layout', layout, LAYOUTS)}, or positions {{node: (x, y)}}")
     angle = 2 * np.pi * np.arange(len(names)) / max(1, len(names))
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return circle if layout == "circular" or not len(ends) else _spring(circle, ends, sizes)
 
 
 def _spring(start: Floats, ends: Any, sizes: Floats, iterations: int = 200) -> Floats:
-    """Fruchterman & Reingold (1991): all nodes repel each other by k²/d, edges attract by d²/k; cooling steps.
+    """Return the layout of Fruchterman & Reingold (1991): nodes repel by k²/d, edges attract by d²/k, steps shrink.
 
-    Parts that no edge joins are held together by a pull to the middle.
+    A pull to the middle keeps parts together that no edge joins.
     """
     places, n = start.copy(), len(start)
     k = 1.0 / np.sqrt(n)

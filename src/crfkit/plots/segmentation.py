@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def plot_segmentation(
     segmenter: ImageSegmenter, images: Any, masks: Any = None, titles: Sequence[str] | None = None
 ) -> Any:
-    """A row of panels per image: image, truth (where masks are given), prediction, probability; returns the figure.
+    """Draw a row of panels per image: image, truth (if masks are given), prediction, probability. Return the figure.
 
     The probability is that of the second of two classes; of the label found where there are more.
     """
@@ -71,7 +71,7 @@ def plot_segmentation(
 
 
 def plot_features(segmenter: ImageSegmenter, n: int = 20, axes: Sequence[Any] | None = None) -> Any:
-    """Bars of the n strongest weights of nodes and of edges, by name of their features; returns both axes.
+    """Draw bars of the n strongest weights of nodes and of edges, with the names of features. Return both axes.
 
     Features are standardised, so that weights compare. Where a feature has several weights (more than two classes),
     the bar is the largest of them in size.

@@ -12,7 +12,7 @@ from crfkit.result import Result
 def plot_trace(
     results: Mapping[str, Result], optimum: float | None = None, against: str = "seconds", ax: Any = None
 ) -> Any:
-    """Draws one line per result; returns the axes.
+    """Draw one line per result. Return the axes.
 
     `optimum` is the value that gaps are measured from, by default the smallest in the results; `against` is any
     column of the trace that grows: "seconds", "iteration" or "evaluations".
@@ -37,7 +37,7 @@ def plot_errors(
     against: str = "seconds",
     axes: Sequence[Any] | None = None,
 ) -> Any:
-    """Draws a panel for the objective and one for each key, a line per result; returns the axes.
+    """Draw a panel for the objective and one for each key, with a line per result. Return the axes.
 
     Keys are what callbacks returned: with ``callbacks=[lambda it: {"test_error": error(it.w)}]`` a trace has
     "test_error". Rows without a key are left out of its panel. Seconds are without the time that callbacks took.
@@ -77,7 +77,7 @@ def _pyplot(against: str) -> Any:
     except ImportError:
         raise ParameterError("plots need matplotlib: pip install 'crfkit[plots]'") from None
     if against not in ("seconds", "iteration", "evaluations"):
-        raise ParameterError(f"against must be seconds, iteration or evaluations, not {against!r}")
+        raise ParameterError(f"against must be 'seconds', 'iteration' or 'evaluations', not {against!r}")
     return plt
 
 

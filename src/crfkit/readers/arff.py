@@ -25,12 +25,12 @@ class _Attribute:
 
     @property
     def zero(self) -> str:
-        """What a sparse row does not mention."""
+        """Return the value of a cell that a sparse row leaves out."""
         return "0" if self.values is None else self.values[0]
 
 
 def read_arff(text: str, path: str | Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """(names, cells by row, line of each row)."""
+    """Return (names, cells by row, line of each row)."""
     attributes: list[_Attribute] = []
     rows: list[list[str]] = []
     lines: list[int] = []
@@ -53,7 +53,7 @@ def read_arff(text: str, path: str | Path) -> tuple[list[str], list[list[str]], 
         except ValueError as error:
             raise DataError(str(error), path, number) from None
     if not in_data or not attributes:
-        raise DataError(f"an ARFF file without {'@attribute' if in_data else '@data'}", path)
+        raise DataError(f"the ARFF file has no {'@attribute' if in_data else '@data'} line", path)
     return [attribute.name for attribute in attributes], rows, lines
 
 
@@ -72,7 +72,7 @@ def _attribute(line: str) -> _Attribute:
         return _Attribute(name, boolean=True)
     if word not in (*NUMERIC, "string", "date"):
         raise ValueError(
-            f"the attribute {name!r} has the type {kind!r}; known are numeric, nominal, boolean, string and date"
+            f"the attribute {name!r} has the type {kind!r}; expected numeric, nominal, boolean, string or date"
         )
     return _Attribute(name, None, word not in NUMERIC)
 
@@ -80,14 +80,14 @@ def _attribute(line: str) -> _Attribute:
 def _dense(line: str, attributes: list[_Attribute]) -> list[str]:
     cells = _split(line if "," in line else line.replace("\t", ","))
     if len(cells) != len(attributes):
-        raise ValueError(f"{len(cells)} cells; the file has {len(attributes)} attributes")
+        raise ValueError(f"the row has {len(cells)} cells; expected {len(attributes)}, one per attribute")
     return cells
 
 
 def _sparse(line: str, attributes: list[_Attribute]) -> list[str]:
-    """{index value, …}, indices from 0."""
+    """Return the cells of a sparse row {index value, …}; indices start at 0."""
     if not line.endswith("}") or (line.count("}") > 1 and not re.search(_WORD, line)):
-        raise ValueError("a sparse row ends with } and has no weight")
+        raise ValueError("a sparse row must end with } and cannot have a weight")
     cells = [attribute.zero for attribute in attributes]
     seen: set[int] = set()
     body, position = line[1:-1].strip(), 0
@@ -97,7 +97,10 @@ def _sparse(line: str, attributes: list[_Attribute]) -> list[str]:
             raise ValueError(f"cannot read the sparse row at {body[position : position + 20]!r}; expected index value")
         i = int(match[1])
         if i >= len(attributes) or i in seen:
-            raise ValueError(f"index {i} {'is there twice' if i in seen else f'of {len(attributes)} attributes'}")
+            raise ValueError(
+                f"index {i} "
+                f"{'occurs twice' if i in seen else f'is out of range; there are {len(attributes)} attributes'}"
+            )
         seen.add(i)
         cells[i] = _unquote(match[2])
         position = match.end()
@@ -109,21 +112,21 @@ def _checked(cell: str, attribute: _Attribute) -> str:
         return cell
     if attribute.boolean:
         if cell.lower() not in BOOLEANS:
-            raise ValueError(f"{attribute.name!r} is {cell!r}; a boolean is true or false, or 1 or 0")
+            raise ValueError(f"{attribute.name!r} is {cell!r}; expected true, false, 1 or 0")
         return BOOLEANS[cell.lower()]
     if attribute.values is not None:
         if cell not in attribute.values:
-            raise ValueError(f"{attribute.name!r} is {cell!r}; its values are {', '.join(attribute.values[:8])}")
+            raise ValueError(f"{attribute.name!r} is {cell!r}; expected one of {', '.join(attribute.values[:8])}")
         return cell
     try:
         float(cell)
     except ValueError:
-        raise ValueError(f"{attribute.name!r} is {cell!r}, not a number") from None
+        raise ValueError(f"{attribute.name!r} is {cell!r}; expected a number") from None
     return cell
 
 
 def _split(text: str) -> list[str]:
-    """Cells separated by commas, unquoted."""
+    """Return the cells between commas, without quotes."""
     if "'" not in text and '"' not in text:
         return [cell.strip() for cell in text.split(",")]
     cells, position = [], 0

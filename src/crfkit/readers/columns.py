@@ -22,7 +22,7 @@ FORMATS = ("auto", "columns", "conllu")
 
 
 def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) -> Iterator[bytes]:
-    """Yield the bytes of a file or an open binary stream, as they come; of a ColumnFile, in UTF-8."""
+    """Yield the bytes of a file or an open binary stream block by block; those of a ColumnFile in UTF-8."""
     if isinstance(source, ColumnFile):
         yield from source.chunks(labelled=False, chunk=chunk)
         return
@@ -50,16 +50,16 @@ def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) 
 
 @dataclass
 class ColumnFile:
-    """A column file and how to read it: takes the place of a path wherever a column file is read.
+    """A column file and how to read it. It can be used instead of a path wherever a column file is read.
 
     Parameters
     ----------
     source : a path or an open binary stream
     encoding : any encoding that Python knows, such as "latin-1" or "utf-16"
-    format : "columns"; "conllu", where comments, multiword ranges (1-2) and empty nodes (8.1) are no tokens; or "auto":
-        CoNLL-U if the file's name ends in .conllu or its first token line has the ten columns of CoNLL-U
-    label_column : of CoNLL-U, the column that is the label: a number from 0 or a name ("upos", "xpos", "feats", …);
-        None for "upos"
+    format : "columns", "conllu" or "auto", which is CoNLL-U if the file's name ends in .conllu or its first token line
+        has ten columns. In CoNLL-U, comments, multiword ranges (1-2) and empty nodes (8.1) are not tokens.
+    label_column : column of the label in CoNLL-U files: a number from 0 or a name ("upos", "xpos", "feats", …); None is
+        "upos"
     """
 
     source: str | Path | BinaryIO
@@ -87,11 +87,11 @@ class ColumnFile:
 
     @property
     def name(self) -> str:
-        """The file's name, for messages."""
+        """Return the name of the file, for messages."""
         return str(getattr(self.source, "name", "the stream") if hasattr(self.source, "read") else self.source)
 
     def chunks(self, labelled: bool, keep_lines: bool = False, chunk: int = CHUNK) -> Iterator[bytes]:
-        """The file as UTF-8 columns; those of CoNLL-U with the label last where it is `labelled`.
+        """Yield the file as columns in UTF-8. In CoNLL-U files the label is moved to the last column if `labelled`.
 
         With `keep_lines`, the lines of CoNLL-U files wait in `conllu` for their labels.
         """
@@ -123,7 +123,7 @@ class ColumnFile:
         yield self.conllu.finish()
 
     def line(self, number: int) -> int:
-        """The number in the file of a line of `chunks`."""
+        """Return the line number in the file of a line of `chunks`."""
         return self.conllu.line(number) if self.conllu is not None else number
 
 
@@ -136,7 +136,7 @@ def column_files(
     format: str = "auto",
     label_column: str | int | None = None,
 ) -> list[ColumnFile]:
-    """Return one or several sources as column files; the options are those of sources that are not."""
+    """Return one or several sources as column files. The options apply to sources that are not yet column files."""
     several: list[Any] = list(sources) if isinstance(sources, (list, tuple)) else [sources]
     return [
         source if isinstance(source, ColumnFile) else ColumnFile(source, encoding, format, label_column)
@@ -208,7 +208,7 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
-    """The same text in UTF-8. UTF-8 itself is passed on as it is: the parser checks it, and names the line."""
+    """Yield the same text in UTF-8. Text in UTF-8 is passed on unchecked, because the parser checks it."""
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         yield from blocks
         return

@@ -1,6 +1,6 @@
 """CoNLL-U: ten columns separated by tabs, comments (# …), multiword ranges (1-2) and empty nodes (8.1).
 
-Comments, ranges and empty nodes are no tokens. A blank inside a cell, which CoNLL-U allows, becomes a no-break space,
+Comments, ranges and empty nodes are not tokens. A blank inside a cell, which CoNLL-U allows, becomes a no-break space,
 and the label's own column becomes "_", so that no template can read the label.
 """
 
@@ -38,7 +38,7 @@ def column_number(column: str | int) -> int:
 
 
 def is_conllu(start: bytes, end: bool = False) -> bool | None:
-    """Whether a file that starts like this is CoNLL-U; None if more of it is needed (never at the file's `end`).
+    """Return whether a file with this beginning is CoNLL-U; None if more of it is needed (never at the file's `end`).
 
     A file is taken for CoNLL-U only if its first line that does not start with # has ten cells between tabs, of which
     the first is the number of a first token and HEAD and FEATS are what they must be. In such a file no token line can
@@ -63,7 +63,7 @@ def is_conllu(start: bytes, end: bool = False) -> bool | None:
 
 
 class Conllu:
-    """Turns the lines of a CoNLL-U file into plain columns, as they come, and puts labels into the lines again."""
+    """Turns the lines of a CoNLL-U file into plain columns block by block, and puts labels back into the lines."""
 
     def __init__(self, label_column: int, labelled: bool, keep_lines: bool, name: str) -> None:
         self.label_column = label_column
@@ -75,17 +75,17 @@ class Conllu:
         self._waiting: deque[tuple[bytes, bool]] = deque()  # (line, whether it is a token), for `with_labels`
 
     def feed(self, block: bytes) -> bytes:
-        """The next bytes of the file, as plain columns."""
+        """Return the next bytes of the file as plain columns."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         return b"".join(self._plain(line) for line in lines)
 
     def finish(self) -> bytes:
-        """The last line, if it has no line end."""
+        """Return the last line as plain columns, if it has no line end."""
         rest, self._rest = self._rest, b""
         return self._plain(rest) if rest else b""
 
     def line(self, number: int) -> int:
-        """The number in the file of a line of the plain columns."""
+        """Return the line number in the file of a line of the plain columns."""
         place = bisect_left(self._dropped, number + 1)
         return number + place
 
@@ -105,8 +105,8 @@ class Conllu:
         if len(cells) != len(COLUMNS) or not _TOKEN.fullmatch(cells[0]):
             first = cells[0].decode("utf-8", "replace")
             raise DataError(
-                f"not a line of CoNLL-U: {counted(len(cells), 'cell')} between tabs, the first {first!r}; "
-                "expected 10, the first a number; for other column files give --format columns (format='columns')",
+                f"not a line of CoNLL-U: {counted(len(cells), 'cell')} between tabs, the first {first!r}; expected "
+                "10, the first a number; for other column files give --format columns (format='columns')",
                 self._name,
                 self._line,
             )
@@ -121,7 +121,7 @@ class Conllu:
             self._waiting.append((line, token))
 
     def with_labels(self, labels: list[str]) -> bytes:
-        """The lines up to the sentence that the last label belongs to, with the labels in the label column.
+        """Return the lines up to the sentence of the last label, with the labels in the label column.
 
         What follows the label after a tab (probabilities) is appended to the line.
         """
@@ -145,7 +145,7 @@ class Conllu:
         return b"".join(out)
 
     def remainder(self) -> bytes:
-        """The lines after the last sentence."""
+        """Return the lines after the last sentence."""
         out = b"".join(line + b"\n" for line, _ in self._waiting)
         self._waiting.clear()
         return out

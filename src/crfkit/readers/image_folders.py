@@ -22,7 +22,9 @@ def list_images(folder: str | Path, pattern: str | None = None) -> dict[str, Pat
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise DataError("no such folder" if not folder.exists() else "expected a folder of images", folder)
+        raise DataError(
+            "there is no such folder" if not folder.exists() else "expected a folder of images, not a file", folder
+        )
     matching = None if pattern is None else _compile(pattern)
     found: dict[str, Path] = {}
     problems = []
@@ -36,7 +38,9 @@ def list_images(folder: str | Path, pattern: str | None = None) -> dict[str, Pat
         else:
             continue
         if name in found:
-            problems.append(f"{folder}: {found[name].name} and {path.name} have the same name but for the ending")
+            problems.append(
+                f"{folder}: {found[name].name} and {path.name} differ only in their ending; keep one of them"
+            )
         found.setdefault(name, path)
     raise_all(problems)
     if not found:
@@ -52,7 +56,7 @@ def pair_folders(
     mask_pattern: str | None = None,
     unpaired: list[str] | None = None,
 ) -> list[tuple[Path, Path]]:
-    """Return (image, mask) pairs by name; every image has a mask and the other way round.
+    """Return (image, mask) pairs by name. Every image needs a mask and every mask an image.
 
     The mask of an image has its name or, as `crfkit segment apply` writes it, its name and "_mask"; or what the pattern
     says, e.g. "{name}_gt.png". With a pattern, images and masks may lie in one folder. All files without a partner are
@@ -102,7 +106,7 @@ def raise_all(problems: Sequence[str]) -> None:
 def _compile(pattern: str) -> re.Pattern[str]:
     if pattern.count("{name}") != 1:
         raise ParameterError(
-            f"a pattern of file names must have one {{name}}, such as {{name}}_mask.png; not {pattern!r}"
+            f"a pattern of file names must contain {{name}} once, such as {{name}}_mask.png, not {pattern!r}"
         )
     before, after = (re.escape(part).replace(r"\*", ".*") for part in pattern.split("{name}"))
     ending = "" if Path(pattern).suffix.lower() in SUFFIXES else f"({'|'.join(map(re.escape, SUFFIXES))})"

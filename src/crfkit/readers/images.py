@@ -32,7 +32,7 @@ __all__ = [
 
 
 def read_image(given: Any, where: str = "the image") -> Image:
-    """[H, W] or [H, W, 3] with values from 0 to 1, from a path or an array.
+    """Return an image [H, W] or [H, W, 3] with values from 0 to 1, from a path or an array.
 
     Arrays: grey (H, W) or (H, W, 1), RGB, RGBA; integers of 8 or 16 bits, bool, or floats from 0 to 1. Files: whatever
     Pillow reads, 8 or 16 bits, also with a palette. Transparency is ignored; a photograph is turned as its EXIF says.
@@ -54,7 +54,7 @@ def read_image(given: Any, where: str = "the image") -> Image:
 
 
 def _unit(array: NDArray[Any], where: str) -> Image:
-    """Values from 0 to 1."""
+    """Return the pixels scaled to values from 0 to 1."""
     kind = array.dtype.kind
     if kind == "b":
         return array.astype(np.float32)
@@ -63,7 +63,7 @@ def _unit(array: NDArray[Any], where: str) -> Image:
         sixteen = kind == "u" and array.dtype.itemsize == 2
         top = 65535 if sixteen or high > 255 else 255
         if low < 0 or high > top:
-            raise DataError(f"{where} has values from {low} to {high}; expected 0 to 255, or to 65535")
+            raise DataError(f"{where} has values from {low} to {high}; expected 0 to 255 or 0 to 65535")
         return array.astype(np.float32) / np.float32(top)
     if kind != "f":
         raise DataError(f"{where} is an array of {array.dtype}; expected numbers")
@@ -72,13 +72,13 @@ def _unit(array: NDArray[Any], where: str) -> Image:
     least, most = float(array.min()), float(array.max())
     if least < -0.01 or most > 1.01:  # a resized image overshoots a little
         raise DataError(
-            f"{where} has values from {least:g} to {most:g}; those of an image of floats must be from 0 to 1: scale it"
+            f"{where} has values from {least:g} to {most:g}; expected floats from 0 to 1, so scale the image"
         )
     return np.asarray(np.clip(array, 0, 1), dtype=np.float32)
 
 
 def as_list(given: Any, what: str) -> list[Any]:
-    """A list of images or masks; raises for a single one."""
+    """Return a list of images or masks; raise DataError for a single one."""
     if isinstance(given, (str, Path)) or not isinstance(given, (Sequence, np.ndarray)):
         raise DataError(f"{what} must be a list of arrays or paths, not {given!r:.60}")
     if isinstance(given, np.ndarray) and given.ndim < 3 and given.dtype.kind not in "OU":

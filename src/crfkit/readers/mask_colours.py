@@ -1,4 +1,4 @@
-"""Colours of masks and the classes they stand for."""
+"""Colours of masks and the classes that they mean."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def read_colours(given: Any) -> Colours:
     for colour, label in items:
         rgb = _colour(colour)
         if rgb in found:
-            raise ParameterError(f"the colour {show_colour(rgb)} is given twice")
+            raise ParameterError(f"the colour {show_colour(rgb)} is given twice; give each colour once")
         found[rgb] = _label(label, rgb)
     if len({label for label in found.values() if label is not None}) < 2:
-        raise ParameterError("the colours of masks must stand for two classes or more, such as black=0,red=1")
+        raise ParameterError("the colours of masks must name at least two classes, such as black=0,red=1")
     return tuple((*rgb, found[rgb]) for rgb in sorted(found))
 
 
@@ -111,9 +111,9 @@ def _colour(given: Any) -> tuple[int, int, int]:
     try:
         red, green, blue = (int(part) for part in given)
     except (TypeError, ValueError):
-        raise ParameterError(f"a colour is a name, '#rrggbb' or (red, green, blue), not {given!r}") from None
+        raise ParameterError(f"a colour must be a name, '#rrggbb' or (red, green, blue), not {given!r}") from None
     if not all(0 <= part <= 255 for part in (red, green, blue)):
-        raise ParameterError(f"the parts of a colour are from 0 to 255, not {given!r}")
+        raise ParameterError(f"red, green and blue must be from 0 to 255, not {given!r}")
     return red, green, blue
 
 

@@ -53,7 +53,7 @@ class MaskRules:
         object.__setattr__(self, "multiclass", bool(self.multiclass) or len(known) > 2)
 
     def read(self, given: Any, where: str = "the mask") -> tuple[Mask, bool]:
-        """Return (mask, whether it only says yes or no): bool, one bit per pixel, or thresholded as a lossy file.
+        """Return (mask, whether it is yes or no): an array of bool, one bit per pixel, or a thresholded lossy file.
 
         The "yes" of such a mask is 255 in a lossy file and 1 in others; a set of masks may have another number for it.
         """
@@ -70,8 +70,8 @@ class MaskRules:
                 return self._by_colour(array, known, lossy, where), False
             if (array != array[..., :1]).any() and not lossy:
                 raise DataError(
-                    f"{where} has colours; expected a grey level, or a palette entry, per class: say which colour is "
-                    "which class (mask_colours, --mask-colours)"
+                    f"{where} has colours; expected one grey level or palette entry per class. Name the class of each "
+                    "colour with mask_colours (--mask-colours)"
                 )
             array = array[..., 0]
         if array.ndim != 2:
@@ -103,7 +103,7 @@ class MaskRules:
     def _threshold(self, array: NDArray[Any], where: str) -> Mask:
         if self.multiclass or self.ignore:
             what = "classes" if self.multiclass else "pixels to ignore"
-            raise DataError(f"{where} is a lossy file: its {what} cannot be told apart; save it as PNG")
+            raise DataError(f"{where} is a lossy file, so that its {what} cannot be told apart; save it as PNG")
         return np.where(array.astype(np.int64) > THRESHOLD, 255, 0)
 
     def _checked(self, mask: Mask, where: str) -> Mask:
@@ -113,14 +113,15 @@ class MaskRules:
             shown = ", ".join(map(str, values[:4])) + (", …" if len(values) > 4 else "")
             last = int(values[-1])
             raise DataError(
-                f"{where} has {len(values)} values ({shown}); expected two. Threshold it, or say multi-class, or "
-                f"ignore={last} (--ignore {last}) if {last} marks pixels without a label"
+                f"{where} has {len(values)} distinct values ({shown}), expected 2; pass multiclass=True "
+                f"(--multi-class) to keep them all, or ignore={last} (--ignore {last}) if {last} marks pixels without "
+                "a label"
             )
         return mask
 
     @property
     def colour_map(self) -> dict[tuple[int, int, int], int | None] | None:
-        """Return {(r, g, b): class}, or None where masks have no colours."""
+        """Return {(r, g, b): class}, or None if masks have no colours."""
         return {(r, g, b): label for r, g, b, label in self.colours} or None
 
     # --- in model files
@@ -130,7 +131,7 @@ class MaskRules:
 
     @classmethod
     def from_entry(cls, multiclass: bool, entry: Any) -> MaskRules:
-        """Return the rules of a model file; raises ParameterError, TypeError or ValueError if they are none."""
+        """Return the rules of a model file; raise ParameterError, TypeError or ValueError if they are damaged."""
         if entry is None:
             return cls(multiclass)
         colours = {(r, g, b): label for r, g, b, label in entry["colours"]}
@@ -172,7 +173,7 @@ def _known(given: Any, where: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         try:
             array = np.where(missing, 0, array).astype(np.float64)
         except (TypeError, ValueError):
-            raise DataError(f"{where} holds values that are no numbers; expected integers, one per class") from None
+            raise DataError(f"{where} has values that are not numbers; expected integers, one per class") from None
     elif array.dtype.kind == "f":
         missing = missing | np.isnan(array)
     return array, np.asarray(~(missing.any(axis=2) if missing.ndim == 3 else missing))

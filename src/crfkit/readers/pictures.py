@@ -17,7 +17,8 @@ LOSSY = ("JPEG", "MPO")
 
 
 def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
-    """Return (pixels, whether the file is lossy). `palette`: give colours in place of the numbers of palette entries.
+    """Return (pixels, whether the file is lossy). With `palette`, pixels of palette
+    images are colours instead of numbers of entries.
 
     A file of one bit per pixel gives an array of bool.
     """
@@ -35,7 +36,7 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
                 turned = turned.convert("RGB")
             elif turned.mode == "PA":
                 turned = turned.convert("P")
-            elif turned.mode == "P" and name == "GIF":  # which numbers colours of a GIF have is chance
+            elif turned.mode == "P" and name == "GIF":  # the numbers of colours in a GIF have no meaning
                 levels = np.array(turned.convert("RGB"))
                 if (levels == levels[..., :1]).all():
                     turned = turned.convert("L")
@@ -46,18 +47,18 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
     except DataError:
         raise
     except FileNotFoundError:
-        raise DataError("no such file", path) from None
+        raise DataError("there is no such file", path) from None
     except Exception as error:  # Pillow's plug-ins raise all kinds on damaged files
         if isinstance(error, MemoryError):
             raise
-        raise DataError(f"cannot be read as an image: {str(error) or type(error).__name__}", path) from None
+        raise DataError(f"the file cannot be read as an image: {str(error) or type(error).__name__}", path) from None
     if pixels.ndim < 2 or pixels.size == 0:
         raise DataError(f"the image has no pixels: its shape is {pixels.shape}", path)
     return pixels, lossy
 
 
 def _webp_lossless(path: str | Path) -> bool:
-    """Whether the pixels of a WebP file are in a chunk "VP8L"; Pillow does not tell."""
+    """Return whether a WebP file is lossless (its pixels are in a chunk "VP8L"), which Pillow does not tell."""
     data = Path(path).read_bytes()
     place = 12  # after "RIFF", the size and "WEBP"
     while place + 8 <= len(data):
@@ -99,5 +100,5 @@ def pillow() -> Any:
     try:
         from PIL import Image as module  # noqa: N813
     except ImportError:
-        raise ParameterError("images need Pillow: pip install 'crfkit[images]'") from None
+        raise ParameterError("images need Pillow; install it with pip install 'crfkit[images]'") from None
     return module

@@ -1,4 +1,4 @@
-"""Column files that are something else: told by their beginning, so that nobody trains on the wrong column."""
+"""Recognise files that look like column files but have other contents, so that nobody trains on the wrong column."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ ATTRIBUTE_FILE = (
     "has the label last; learn from attributes in Python, ChainCRF().fit(X, y) with a list of attributes per token, or "
     "write a column file and a template"
 )
-MANY = 100  # different labels that no file is refused for
+MANY = 100  # different labels are always accepted
 _LINES = 1000
 
 
 def describe_attribute_file(start: bytes) -> str | None:
-    """Return what is wrong if a file that starts like this has CRFsuite's attributes and not columns, else None.
+    """Return a message if a file with this beginning has CRFsuite attributes instead of columns, else None.
 
     Its signs: tabs between cells; most cells but the first are name=value or name:value, the last one too, or lines
     have different numbers of cells; and the first cell has fewer different values than another, as labels have.
@@ -47,7 +47,7 @@ def _is_attribute(cell: bytes) -> bool:
 
 
 def check_label_count(labels: Collection[str], positions: int) -> None:
-    """Raise DataError if there are so many labels that the last column cannot be one of labels.
+    """Raise DataError if there are too many labels for the last column to be the label.
 
     More than 100 different ones, of which the average one occurs less than twice: nothing could be learned.
     """
@@ -57,5 +57,5 @@ def check_label_count(labels: Collection[str], positions: int) -> None:
         some = ", ".join(repr(label) for label in list(labels)[:3])
         raise DataError(
             f"the last column has {len(labels)} different values ({some} …) in {positions} lines, too many to be "
-            "labels; put the label last"
+            "labels; make the label the last column"
         )

@@ -45,18 +45,18 @@ class Table:
         return self.n_rows
 
     def to_numpy(self) -> NDArray[Any]:
-        """[rows, columns]: numbers if all columns are, else objects."""
+        """Return an array [rows, columns], of numbers if all columns are numbers, else of objects."""
         text = any(column.dtype.kind == "O" for column in self.values)
         parts = [column.astype(object) if text else column for column in self.values]
         return np.stack(parts, axis=1) if parts else np.zeros((self.n_rows, 0))
 
     def take(self, ids: list[int]) -> Table:
-        """Some of the columns."""
+        """Return a table with some of the columns."""
         columns, values = [self.columns[i] for i in ids], [self.values[i] for i in ids]
         return Table(columns, values, self.path, self.lines, self.n_rows, self.header)
 
     def rows(self, ids: Any) -> Table:
-        """Some of the rows."""
+        """Return a table with some of the rows."""
         lines = self.lines[ids] if len(self.lines) else self.lines
         values = [column[ids] for column in self.values]
         n = len(values[0]) if values else len(np.arange(self.n_rows)[ids])
@@ -64,11 +64,11 @@ class Table:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """name → number of the column, from 0."""
+        """Return {name: number of the column, from 0}."""
         return {name: i for i, name in enumerate(self.columns)}
 
     def select(self, spec: str) -> list[int]:
-        """Columns by a text: names and numbers from 1, separated by commas; ``2-5`` a range, ``-6:`` the last six.
+        """Return the columns that a text lists: names and numbers from 1; ``2-5`` is a range, ``-6:`` the last six.
 
         >>> Table(["a", "b", "c", "d"], []).select("a,3-4")
         [0, 2, 3]
@@ -78,7 +78,7 @@ class Table:
             chosen += self._range(item)
         if len(set(chosen)) != len(chosen):
             twice = next(i for i in chosen if chosen.count(i) > 1)
-            raise ParameterError(f"{spec!r} names the column {self.columns[twice]!r} twice")
+            raise ParameterError(f"{spec!r} names the column {self.columns[twice]!r} twice; name it once")
         return chosen
 
     def _range(self, item: str) -> list[int]:
@@ -95,27 +95,29 @@ class Table:
             shown = ", ".join(self.columns[:6]) + (", …" if n > 6 else "")
             raise DataError(f"there is no column {item!r}; the columns are {shown}", self.path)
         if not 1 <= first <= end <= n:
-            raise DataError(f"{item!r} is not a range of columns; there are {n}", self.path)
+            raise DataError(f"{item!r} is not a range of columns; the table has {n} columns", self.path)
         return list(range(first - 1, end))
 
     def check_numbers(self) -> None:
-        """Raises and names the line unless every cell is a number."""
+        """Raise DataError with the line of the first cell that is not a number."""
         for name, column in zip(self.columns, self.values, strict=True):
             if column.dtype.kind != "O" and np.isfinite(column).all():
                 continue
             for row, value in enumerate(column.tolist()):
                 if value is None or value != value:
-                    raise DataError(f"column {name!r} has no value", self.path, int(self.lines[row]))
+                    raise DataError(f"column {name!r} has no value; expected a number", self.path, int(self.lines[row]))
                 if isinstance(value, str) and _number(value) is None:
-                    raise DataError(f"column {name!r} is {value!r}, not a number", self.path, int(self.lines[row]))
+                    raise DataError(f"column {name!r} is {value!r}; expected a number", self.path, int(self.lines[row]))
                 if not isinstance(value, str) and not np.isfinite(value):
-                    raise DataError(f"column {name!r} is {value}", self.path, int(self.lines[row]))
+                    raise DataError(
+                        f"column {name!r} is {value}; expected a finite number", self.path, int(self.lines[row])
+                    )
 
 
 def read_table(
     path: str | Path, header: bool | None = None, prefix: str = "x", na: Collection[str] | None = None
 ) -> Table:
-    """Reads a table: ARFF by its name (.arff) or its first word (@relation), else CSV.
+    """Read a table: ARFF if its name ends in .arff or its first word is @relation, else CSV.
 
     The first line of a CSV file is a header if `header`; None: if none of its cells is a number, or if one stands above
     numbers only. Without a header the columns are named x1, x2, … Cells in `na` are missing values; None: those of
@@ -160,13 +162,13 @@ def _text(path: str | Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError("not UTF-8", path, raw.count(b"\n", 0, error.start) + 1) from None
+        raise DataError("the file is not UTF-8; convert it", path, raw.count(b"\n", 0, error.start) + 1) from None
 
 
 def _read_csv(
     text: str, path: str | Path, header: bool | None, prefix: str
 ) -> tuple[list[str], list[list[str]], list[int], bool]:
-    """(names, cells by row, line of each row, whether the first line has the names)."""
+    """Return (names, cells by row, line of each row, whether the first line has the names)."""
     first = next((line for line in text.splitlines() if line.strip()), None)
     if first is None:
         raise DataError("the file is empty", path)
@@ -180,16 +182,21 @@ def _read_csv(
             if not any(cells) and len(cells) <= 1:
                 continue
             if rows and len(cells) != len(rows[0]):
-                raise DataError(f"{len(cells)} cells, but the lines before have {len(rows[0])}", path, reader.line_num)
+                raise DataError(
+                    f"the line has {len(cells)} cells, but the lines before it have {len(rows[0])}",
+                    path,
+                    reader.line_num,
+                )
             rows.append(cells)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise DataError(f"not CSV: {error}", path, reader.line_num) from None
+        raise DataError(f"the file is not CSV: {error}", path, reader.line_num) from None
     if _is_header(rows) if header is None else header:
         for i, name in enumerate(rows[0]):
             if not name:
                 raise DataError(
-                    f"column {i + 1} has no name; name it, or leave it out (an index of pandas: to_csv(index=False))",
+                    f"column {i + 1} has no name; name it, or remove it (pandas writes such an index unless "
+                    "index=False)",
                     path,
                     lines[0],
                 )
@@ -198,7 +205,7 @@ def _read_csv(
 
 
 def _count(line: str, mark: str) -> int:
-    """How often a mark stands outside quotes."""
+    """Return how often a mark occurs outside quotes."""
     return re.sub(r'"[^"]*"', "", line).count(mark)
 
 
@@ -211,7 +218,7 @@ def _is_header(rows: list[list[str]]) -> bool:
 
 
 def _numeric(cells: list[str]) -> bool:
-    """Whether there are numbers, and nothing else but missing values."""
+    """Return whether all cells are numbers or missing values, with at least one number."""
     known = [cell for cell in cells if cell not in MISSING]
     return bool(known) and all(_number(cell) is not None for cell in known)
 

@@ -1,4 +1,4 @@
-"""Column files that are already tagged: the gold and the predicted label in two columns, and labels to be rewritten."""
+"""Read the true and the predicted labels of tagged column files, and rewrite a column of labels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_tagged(source: Source, columns: Sequence[int] = (-2, -1)) -> Iterator[l
 
 
 def rewrite_column(source: Source, column: int, rewrite: Callable[[list[str]], list[str]]) -> Iterator[bytes]:
-    """Yield the file again, sequence by sequence, with the labels of a column replaced by what `rewrite` makes of them.
+    """Yield the file sequence by sequence, with the labels of a column replaced by what `rewrite` returns for them.
 
     Other columns, separators, blank lines and line ends stay as they are. A DataError of `rewrite` that has a
     `position` gets the file and the line of that position.
@@ -66,7 +66,7 @@ def rewrite_column(source: Source, column: int, rewrite: Callable[[list[str]], l
 
 def check_column(column: int) -> None:
     if column == 0:
-        raise ParameterError("columns are counted from 1, or from -1 at the end of the line; there is no column 0")
+        raise ParameterError("there is no column 0; 1 is the first column, -1 the last")
 
 
 def find_line(sources: Sequence[ColumnSource], position: int) -> tuple[str, int, str] | None:
@@ -117,7 +117,7 @@ def _cell(raw: bytes, column: int, source: Source, number: int) -> re.Match[byte
     cells = list(_CELL.finditer(raw, len(_BOM) if number == 1 and raw.startswith(_BOM) else 0, end))
     if not -len(cells) <= column <= len(cells):
         what = "1 column" if len(cells) == 1 else f"{len(cells)} columns"
-        raise DataError(f"{what}, but column {column} is asked for", source_name(source), number)
+        raise DataError(f"the line has {what}, so that there is no column {column}", source_name(source), number)
     return cells[column - 1 if column > 0 else column]
 
 

@@ -68,6 +68,7 @@ class GaussSeidel(TakesBatches):
     inner_iterations: int = 1000
 
     name: ClassVar[str] = "gauss-seidel"
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)

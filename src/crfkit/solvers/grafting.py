@@ -58,6 +58,7 @@ class GraftingLight(TakesBatches):
     max_iterations: int = 10_000
 
     name: ClassVar[str] = "grafting-light"
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, inner_steps=self.inner_steps, memory=self.memory)
@@ -108,6 +109,7 @@ class Grafting(TakesBatches):
     inner_iterations: int = 1000
 
     name: ClassVar[str] = "grafting"
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)

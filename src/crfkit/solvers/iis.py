@@ -80,6 +80,7 @@ class IIS(IterativeSolver):
     name: ClassVar[str] = "iis"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.EXPECTATIONS})
     handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
-from crfkit.arrays import dot, norm
+from crfkit.arrays import dot, norm, put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
@@ -119,7 +119,7 @@ def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvat
             moved = xp.where(moved * orthant > 0, moved, xp.zeros_like(moved))
         gain = dot(p, moved - w)  # of the linear model
         full = 1.0 * point.w
-        full[index] = moved
+        put(full, index, moved)
         new = objective.at(full, point.evaluation)
         falls = new.finite and new.value <= point.value - DECREASE * max(gain, 0.0) + slack
         return new if falls and _improves(point, new) else None

@@ -70,6 +70,7 @@ class ProximalNewton(WorkingSetSolver):
 
     name: ClassVar[str] = "proximal-newton"
     handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.BY_BLOCK})
+    numpy_only: ClassVar[bool] = True
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> NewtonSetState:
         start = objective.at(w0)

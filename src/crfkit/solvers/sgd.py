@@ -44,6 +44,7 @@ class SGD(IterativeSolver):
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.ONLINE})
     handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
     handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.L1})
+    numpy_only: ClassVar[bool] = True
     averaged: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -66,7 +66,7 @@ _INSTEAD_OF_EXACT = (
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GraphTraining:
     """How to train; the names are those of :class:`GraphCRF`."""
 

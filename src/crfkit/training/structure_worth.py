@@ -15,7 +15,7 @@ from crfkit.losses.ising_table import products
 from crfkit.losses.structure_pseudo import SparseEvaluation, StructurePseudoLikelihood
 
 DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
-PARALLEL = 500  # weights from which on BLAS works with all threads
+PARALLEL = 1500  # weights from which on BLAS works with all threads, which then wait for each other by spinning
 
 
 def eliminated(

@@ -9,6 +9,9 @@ them, and many pairs cost little. H is the L-BFGS matrix of the pairs with H₀ 
 
 the curvature that weight k has met, where sums are over the steps in which it could move (old ones fade) and the means
 are those of the free weights. Unlike the pairs, h outlives the time that a weight spends at zero.
+
+The rows are arrays of their own, not a :class:`~.secant_pairs.SecantPairs`: they change their columns with the free set
+at every step, all rows at once. The recursion is the same.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import dot
+from crfkit.arrays import put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.objective import Point, extended
+from crfkit.solvers.parts.secant_pairs import two_loop
 
 POWER = 0.6  # 1 would be Jacobi's: features overlap, so that the Hessian is far from its diagonal
 DELTA = 1e-3
@@ -81,7 +85,8 @@ class FreeCurvature:
         """(H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""
         xp = array_namespace(p)
         h0, h0_entering = self._diagonals(entering)
-        d, gamma = _two_loop(xp.take(p, self.index), self.s, self.y, h0)
+        pairs = [(self.s[k, :], self.y[k, :]) for k in range(len(self))]
+        d, gamma = two_loop(xp.take(p, self.index), pairs, h0)
         return d, (gamma or 1.0) * h0_entering * xp.take(p, entering), gamma is not None
 
     def _diagonals(self, entering: Any) -> tuple[Vector, Vector]:
@@ -108,11 +113,11 @@ class FreeCurvature:
         tried = xp.concat([self.index, entering])
         s, y = _change(old.w, new.w, tried), _change(old.grad, new.grad, tried)
         met, moved = 1.0 * self.met, 1.0 * self.moved
-        met[tried] = FADE * xp.take(met, tried) + xp.maximum(s * y, xp.zeros_like(s))
-        moved[tried] = FADE * xp.take(moved, tried) + s * s
+        put(met, tried, FADE * xp.take(met, tried) + xp.maximum(s * y, xp.zeros_like(s)))
+        put(moved, tried, FADE * xp.take(moved, tried) + s * s)
         index = _free(new)
         s, y = _change(old.w, new.w, index), _change(old.grad, new.grad, index)
-        older = 1 - capacity or len(self)  # the last capacity − 1
+        older = max(len(self) + 1 - capacity, 0)  # the last capacity − 1
         s_rows = xp.concat([self._on(index, self.s[older:, :]), s[None, :]])
         y_rows = xp.concat([self._on(index, self.y[older:, :]), y[None, :]])
         return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1)
@@ -139,23 +144,3 @@ def _free(point: Point) -> Any:
 def _change(old: Vector, new: Vector, index: Any) -> Vector:
     xp = array_namespace(old)
     return xp.take(new, index) - xp.take(old, index)
-
-
-def _two_loop(p: Vector, s: Vector, y: Vector, h0: Vector) -> tuple[Vector, float | None]:
-    """(H·p, γ) by the two-loop recursion with H₀ = γ·diag(h0); pairs without positive curvature are left out."""
-    used = []
-    gamma = None
-    for k in range(s.shape[0]):
-        sy, yy = dot(s[k, :], y[k, :]), dot(y[k, :], h0 * y[k, :])
-        if sy > 1e-10 * yy > 0:
-            used.append((s[k, :], y[k, :], sy))
-            gamma = sy / yy
-    q, alphas = 1.0 * p, []
-    for one, other, sy in reversed(used):
-        alpha = dot(one, q) / sy
-        q -= alpha * other
-        alphas.append(alpha)
-    q = (gamma or 1.0) * h0 * q
-    for (one, other, sy), alpha in zip(used, reversed(alphas), strict=True):
-        q += (alpha - dot(other, q) / sy) * one
-    return q, gamma

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.parameters import Parameters
@@ -113,6 +115,11 @@ def run(
     registry: Mapping[str, Any] = NO_OTHERS,
 ) -> Result:
     """Minimise loss + penalty from w0; `registry` has the solvers that errors suggest instead."""
+    if solver.numpy_only and not isinstance(w0, np.ndarray):
+        raise CapabilityError(
+            f"the solver {solver.name} works on NumPy vectors only, but the start vector is a "
+            f"{type(w0).__module__}.{type(w0).__qualname__}"
+        )
     penalty = penalty.bind(loss)
     check_compatible(solver, loss, penalty, registry)
     if w0.shape != (loss.size,):
@@ -213,7 +220,7 @@ def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Map
     ignored = smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds
     if ignored or (takes_none and rest is not None):
         taken = " and ".join(sorted(handles_smooth or ())) or "none"
-        raise CapabilityError(f"the solver {solver.name} would ignore {penalty.name}; penalties that it takes: {taken}")
+        raise CapabilityError(f"the solver {solver.name} does not support {penalty.name}; supported: {taken}")
     if rest is None:
         return
     kinds = rest.kinds

@@ -109,7 +109,7 @@ class CurvaturePairs:
             self._basis = xp.zeros((2 * m, x.shape[0]), dtype=row_type(x), device=device(x))
         free = (k for k in range(m) if k not in self._slots)
         slot = self._slots.pop(0) if len(self) == m else next(free)
-        s, y = self._basis[slot], self._basis[m + slot]
+        s, y = self._basis[slot, :], self._basis[m + slot, :]
         sy, yy = curvature_pair(x, g, x_new, g_new, self._scale, s, y)
         if not sy > 2.0**-52 * yy:
             return False  # the slot is free again; what lies in it is not used

@@ -9,7 +9,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import norm
+from crfkit.arrays import norm, put
 from crfkit.protocols import Capability, Evaluation, GrowingLoss, Loss, Penalty, RestPenalty, Vector
 
 
@@ -17,7 +17,7 @@ def extended(vector: Vector, place: Any, size: int) -> Vector:
     """The vector in a larger space: its numbers at these places, zero elsewhere."""
     xp = array_namespace(vector)
     larger = xp.zeros(size, dtype=vector.dtype, device=device(vector))
-    larger[xp.asarray(place, device=device(vector))] = vector
+    put(larger, place, vector)
     return larger
 
 

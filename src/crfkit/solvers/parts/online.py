@@ -87,6 +87,7 @@ class MistakeDriven(IterativeSolver, ABC):
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.ONLINE, Capability.MISTAKES})
     handles_smooth: ClassVar[frozenset[Kind]] = frozenset()
     own_objective: ClassVar[bool] = True
+    numpy_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)

@@ -1,0 +1,134 @@
+#include "python_sequences.hpp"
+
+namespace crfkit {
+
+namespace {
+
+// Guards against dicts that contain themselves, also when an error leaves the scope.
+struct RecursionGuard {
+    RecursionGuard() {
+        if (Py_EnterRecursiveCall(" in a nested feature dict")) throw nb::python_error();
+    }
+    ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+};
+
+std::string kind_of(nb::handle value) { return Py_TYPE(value.ptr())->tp_name; }
+
+// Any iterable as a list or tuple whose items stay alive with it; `what` says what was expected, `where` begins the
+// message and is asked for only if there is one.
+template <class Where>
+nb::object as_sequence(nb::handle iterable, const char* what, const Where& where) {
+    if (PyUnicode_Check(iterable.ptr()) || PyBytes_Check(iterable.ptr()))
+        throw BadInput(where() + what + ", not the " + kind_of(iterable) + " " +
+                       nb::cast<std::string>(nb::repr(iterable)));
+    nb::object fast = nb::steal(PySequence_Fast(iterable.ptr(), ""));
+    if (!fast.is_valid()) {
+        PyErr_Clear();
+        throw BadInput(where() + what + ", not " + kind_of(iterable));
+    }
+    return fast;
+}
+nb::object as_sequence(nb::handle iterable, const char* what) {
+    return as_sequence(iterable, what, [] { return std::string(); });
+}
+
+size_t size_of(const nb::object& fast) { return static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.ptr())); }
+nb::handle item_of(const nb::object& fast, size_t i) {
+    return PySequence_Fast_GET_ITEM(fast.ptr(), static_cast<Py_ssize_t>(i));
+}
+
+// Numbers and booleans are values, strings and lists of strings name attributes, dicts nest.
+void add_dict(Encoder& encoder, nb::handle dict, std::optional<std::string_view> outer) {
+    PyObject *key = nullptr, *value = nullptr;
+    Py_ssize_t cursor = 0;
+    while (PyDict_Next(dict.ptr(), &cursor, &key, &value)) {
+        if (!PyUnicode_Check(key))
+            throw BadInput(encoder.where() + "the key " + nb::cast<std::string>(nb::repr(nb::handle(key))) +
+                           " is not a string");
+        std::string name = Encoder::nested(outer, utf8(key, encoder));
+        if (PyUnicode_Check(value)) {
+            encoder.add_text(std::move(name), utf8(value, encoder));
+        } else if (PyDict_Check(value)) {
+            const RecursionGuard guard;
+            add_dict(encoder, value, name);
+        } else if (PyList_Check(value) || PyTuple_Check(value) || PyAnySet_Check(value)) {
+            const nb::object members = as_sequence(value, "");
+            for (size_t k = 0; k < size_of(members); ++k) {
+                const nb::handle member = item_of(members, k);
+                if (!PyUnicode_Check(member.ptr()))
+                    throw BadInput(encoder.where() + "'" + name + "' holds a " + kind_of(member) +
+                                   "; a list in a feature dict must hold strings");
+                encoder.add_text(std::string(name), utf8(member, encoder));
+            }
+        } else {
+            const double number = PyFloat_AsDouble(value);
+            if (number == -1.0 && PyErr_Occurred()) {
+                PyErr_Clear();
+                throw BadInput(encoder.where() + "'" + name + "' is a " + kind_of(value) +
+                               "; expected a string, a number, a boolean, a list of strings or a dict");
+            }
+            encoder.add_number(std::move(name), number);
+        }
+    }
+}
+
+}  // namespace
+
+std::string_view utf8(nb::handle text, const Encoder& encoder) {
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (!data) {
+        PyErr_Clear();
+        throw BadInput(encoder.where() + "a string that is not valid Unicode (a lone surrogate)");
+    }
+    return {data, static_cast<size_t>(size)};
+}
+
+void add_rows(Encoder& encoder, nb::handle sequence) {
+    const nb::object rows = as_sequence(sequence, "a sequence must be a list of tokens");
+    std::vector<nb::object> alive;  // until end_rows
+    const auto where = [&] { return encoder.where(); };
+    encoder.begin_rows();
+    for (size_t t = 0; t < size_of(rows); ++t) {
+        const nb::handle row = item_of(rows, t);
+        if (PyUnicode_Check(row.ptr())) {
+            encoder.add_cell(utf8(row, encoder));
+        } else {
+            alive.push_back(as_sequence(row, "a token must be a list of column strings, or a string", where));
+            for (size_t c = 0; c < size_of(alive.back()); ++c) {
+                const nb::handle cell = item_of(alive.back(), c);
+                if (!PyUnicode_Check(cell.ptr()))
+                    throw BadInput(where() + "column " + std::to_string(c) + " is " + kind_of(cell) + ", not str");
+                encoder.add_cell(utf8(cell, encoder));
+            }
+        }
+        encoder.end_row();
+    }
+    encoder.end_rows();
+}
+
+void add_items(Encoder& encoder, nb::handle sequence) {
+    const nb::object items = as_sequence(sequence, "a sequence must be a list of items");
+    const auto where = [&] { return encoder.where(); };
+    encoder.begin_items();
+    for (size_t t = 0; t < size_of(items); ++t) {
+        const nb::handle item = item_of(items, t);
+        nb::object names;  // alive until end_item
+        if (PyDict_Check(item.ptr())) {
+            add_dict(encoder, item, std::nullopt);
+        } else {
+            names = as_sequence(item, "an item must be a list of attribute strings or a dict", where);
+            for (size_t k = 0; k < size_of(names); ++k) {
+                const nb::handle name = item_of(names, k);
+                if (!PyUnicode_Check(name.ptr()))
+                    throw BadInput(where() + "an attribute in a list must be a string, not " + kind_of(name) +
+                                   "; use a dict for values");
+                encoder.add(utf8(name, encoder), 1.0);
+            }
+        }
+        encoder.end_item();
+    }
+    encoder.end_items();
+}
+
+}  // namespace crfkit

@@ -1,0 +1,66 @@
+// Templates, and counts over encoded sequences.
+#include "../core/text/sequences.hpp"
+
+#include "../core/text/template.hpp"
+#include "common.hpp"
+
+namespace crfkit {
+
+namespace {
+
+SequenceView view_of(const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels) {
+    if (offsets.size() == 0 || labels.size() + 1 != offsets.size())
+        throw nb::value_error("offsets must have one entry more than labels");
+    SequenceView view;
+    view.n_positions = static_cast<int64_t>(labels.size());
+    view.offsets = view.pair_offsets = offsets.data();
+    view.attributes = view.pair_attributes = ids.data();
+    view.labels = labels.data();
+    return view;
+}
+
+}  // namespace
+
+void bind_sequences(nb::module_& m) {
+    m.def(
+        "template_summary",
+        [](const std::string& text) {
+            const Template rules = parse_template(text);
+            return std::make_tuple(sources(rules.unigrams), sources(rules.bigrams), rules.transitions, rules.n_columns);
+        },
+        "text"_a, "(unigram lines, bigram lines other than a bare B, whether there is a bare B, columns needed)");
+    m.def(
+        "expand_template",
+        [](const std::string& text, const std::vector<std::vector<std::string>>& rows) {
+            return expand_rows(parse_template(text), rows);
+        },
+        "template"_a, "rows"_a, "Per position, the unigram and the bigram attributes.");
+    m.def(
+        "count_labels",
+        [](const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels, int64_t n_ids,
+           int64_t n_labels) { return to_numpy(count_labels(view_of(offsets, ids, labels), n_ids, n_labels)); },
+        "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a);
+    m.def(
+        "observed_pairs",
+        [](const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels, int64_t n_ids,
+           int64_t n_labels, bool pairs) {
+            std::vector<int64_t> first;
+            std::vector<int32_t> codes;
+            (pairs ? observed_triples : observed_pairs)(view_of(offsets, ids, labels), n_ids, n_labels, first, codes);
+            return std::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(codes)));
+        },
+        "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a, "pairs"_a = false);
+    m.def(
+        "renumber",
+        [](nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
+           nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ids,
+           std::optional<nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>> values,
+           const Array<int32_t>& rank) {
+            return renumber(static_cast<int64_t>(offsets.size()) - 1, offsets.data(), ids.data(),
+                            values ? values->data() : nullptr, rank.data());
+        },
+        "offsets"_a, "ids"_a, "values"_a.none(), "rank"_a,
+        "Renumbers in place, dropping negative ranks; returns the number of entries that remain.");
+}
+
+}  // namespace crfkit

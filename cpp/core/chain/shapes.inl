@@ -1,0 +1,187 @@
+// What differs between chains of order 1 and 2: which states there are, how they follow each other, and how a
+// row of states is made from scores of labels and label pairs. Part of kernels.inl.
+
+// out[P] = sum_i a[i * a_stride] m[i * m_stride + P], times e where given; plus add * by where given.
+struct RowTimesMatrix {
+    const double* a;
+    int64_t a_stride;
+    const double* m;
+    int64_t m_stride, n;
+    const double* e;  // or null
+    double* out;
+    template <int B>
+    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+        V even[B] = {}, odd[B] = {};  // two chains of additions, to hide their latency
+        const double* row = m + column;
+        int64_t i = 0;
+#pragma GCC unroll 4
+        for (; i + 1 < n; i += 2, row += 2 * m_stride) {
+            const V a0 = splat(a[i * a_stride]), a1 = splat(a[(i + 1) * a_stride]);
+            for (int b = 0; b < B; ++b) {
+                even[b] += a0 * load(row + b * kLanes);
+                odd[b] += a1 * load(row + m_stride + b * kLanes);
+            }
+        }
+        if (i < n) {
+            const V a0 = splat(a[i * a_stride]);
+            for (int b = 0; b < B; ++b) even[b] += a0 * load(row + b * kLanes);
+        }
+        for (int b = 0; b < B; ++b) {
+            V total = even[b] + odd[b];
+            if (e) total *= load(e + column + b * kLanes);
+            store(out + column + b * kLanes, total);
+        }
+    }
+};
+
+// delta[P] = u[P] + max_i (previous[i * stride] + m[i * m_stride + P]).
+struct MaxStep {
+    const double* previous;
+    int64_t stride;
+    const double* m;
+    int64_t m_stride, n;
+    const double* u;
+    double* delta;
+    template <int B>
+    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+        V best[B];
+        for (int b = 0; b < B; ++b) best[b] = splat(previous[0]) + load(m + column + b * kLanes);
+        for (int64_t i = 1; i < n; ++i) {
+            const V p = splat(previous[i * stride]);
+            for (int b = 0; b < B; ++b) best[b] = larger(best[b], p + load(m + i * m_stride + column + b * kLanes));
+        }
+        for (int b = 0; b < B; ++b) store(delta + column + b * kLanes, best[b] + load(u + column + b * kLanes));
+    }
+};
+
+// out[R * out_stride + P] += sum_t alpha[t * step + R * a_stride] b[t * step + P], accumulators in registers.
+template <int R, int B, class Step>
+CRFKIT_INLINE void outer_tile(const double* alpha, int64_t a_stride, const double* b, int64_t length, Step step,
+                              double* out, int64_t out_stride) {
+    V total[R][B];
+    for (int r = 0; r < R; ++r)
+        for (int k = 0; k < B; ++k) total[r][k] = load(out + r * out_stride + k * kLanes);
+    for (int64_t t = 0; t < length; ++t, alpha += step, b += step) {
+        V row[B];
+        for (int k = 0; k < B; ++k) row[k] = load(b + k * kLanes);
+        for (int r = 0; r < R; ++r) {
+            const V a = splat(alpha[r * a_stride]);
+            for (int k = 0; k < B; ++k) total[r][k] += a * row[k];
+        }
+    }
+    for (int r = 0; r < R; ++r)
+        for (int k = 0; k < B; ++k) store(out + r * out_stride + k * kLanes, total[r][k]);
+}
+
+// The same for n rows.
+template <class Step>
+struct AddOuter {
+    const double* alpha;
+    int64_t a_stride;
+    const double* b;
+    int64_t length;
+    Step step;
+    int64_t n;
+    double* out;
+    int64_t out_stride;
+    template <int B>
+    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+        int64_t i = 0;
+        const auto tiles = [&]<int R>() {
+            if constexpr (R * B <= CRFKIT_OUTER_VECTORS || R == 1)
+                for (; i + R <= n; i += R)
+                    outer_tile<R, B>(alpha + i * a_stride, a_stride, b + column, length, step,
+                                     out + i * out_stride + column, out_stride);
+        };
+        tiles.template operator()<8>();
+        tiles.template operator()<4>();
+        tiles.template operator()<2>();
+        tiles.template operator()<1>();
+    }
+};
+
+CRFKIT_INLINE void add_row(double* out, const double* x, int64_t n) {
+    for (int64_t j = 0; j < n; ++j) out[j] += x[j];
+}
+
+// Order 1: states are labels.
+template <class Width>
+struct LabelStates {
+    int64_t n_labels;
+    Width width;
+
+    CRFKIT_INLINE_MEMBER Width span() const { return width; }
+    CRFKIT_INLINE_MEMBER int64_t jump_rows() const { return n_labels; }
+    // State s, and the i-th state that may come before it; the label that s ends with; the k-th state after it.
+    CRFKIT_INLINE_MEMBER int64_t n_before() const { return n_labels; }
+    CRFKIT_INLINE_MEMBER int64_t before(int64_t, int64_t i) const { return i; }
+    CRFKIT_INLINE_MEMBER int64_t label(int64_t s) const { return s; }
+    CRFKIT_INLINE_MEMBER int64_t after(int64_t, int64_t k) const { return k; }
+    CRFKIT_INLINE_MEMBER int64_t state(const int32_t* y, int64_t t) const { return y[t]; }
+    // Calls f(s) for every state but those of the padding.
+    template <class F>
+    CRFKIT_INLINE_MEMBER void each(const F& f) const {
+        for (int64_t s = 0; s < n_labels; ++s) f(s);
+    }
+    CRFKIT_INLINE_MEMBER void forward(const double* alpha, const double* m, const double* e, double* out) const {
+        over_blocks(width, RowTimesMatrix{alpha, 1, m, width, n_labels, e, out});
+    }
+    CRFKIT_INLINE_MEMBER void backward(const double* b, const double* transposed, double*, double* out) const {
+        over_blocks(width, RowTimesMatrix{b, 1, transposed, width, n_labels, nullptr, out});
+    }
+    CRFKIT_INLINE_MEMBER void outer(const double* alpha, const double* b, int64_t length, double* out) const {
+        over_blocks(width, AddOuter<Width>{alpha, 1, b, length, width, n_labels, out, width});
+    }
+    CRFKIT_INLINE_MEMBER void maximise(const double* delta, const double* m, const double* u, double* out) const {
+        over_blocks(width, MaxStep{delta, 1, m, width, n_labels, u, out});
+    }
+};
+
+// Order 2: state (i, j) at i * P + j; i = L before the first position.
+struct LabelPairStates {
+    int64_t n_labels, width;
+
+    int64_t span() const { return (n_labels + 1) * width; }
+    int64_t jump_rows() const { return span(); }
+    int64_t n_before() const { return n_labels + 1; }
+    int64_t before(int64_t s, int64_t i) const { return i * width + s / width; }
+    int64_t label(int64_t s) const { return s % width; }
+    int64_t after(int64_t s, int64_t k) const { return s % width * width + k; }
+    int64_t state(const int32_t* y, int64_t t) const { return (t > 0 ? y[t - 1] : n_labels) * width + y[t]; }
+    template <class F>
+    void each(const F& f) const {
+        for (int64_t i = 0; i <= n_labels; ++i)
+            for (int64_t j = 0; j < n_labels; ++j) f(i * width + j);
+    }
+    void forward(const double* alpha, const double* m, const double* e, double* out) const {
+        for (int64_t j = 0; j < n_labels; ++j)
+            over_blocks(width, RowTimesMatrix{alpha + j, width, m + j * width, width * width, n_labels + 1,
+                                              e ? e + j * width : nullptr, out + j * width});
+        for (int64_t k = 0; k < width; ++k) out[n_labels * width + k] = 0.0;
+    }
+    // temporary: [P][P]
+    void backward(const double* b, const double* transposed, double* temporary, double* out) const {
+        for (int64_t j = 0; j < width; ++j)
+            for (int64_t k = 0; k < n_labels; ++k) temporary[k * width + j] = j < n_labels ? b[j * width + k] : 0.0;
+        for (int64_t i = 0; i <= n_labels; ++i) {
+            const double* m = transposed + i * width * width;
+            for (int64_t j = 0; j < width; j += kLanes) {
+                V total = {};
+                for (int64_t k = 0; k < n_labels; ++k)
+                    total += load(m + k * width + j) * load(temporary + k * width + j);
+                store(out + i * width + j, total);
+            }
+        }
+    }
+    void outer(const double* alpha, const double* b, int64_t length, double* out) const {
+        for (int64_t j = 0; j < n_labels; ++j)
+            over_blocks(width, AddOuter<int64_t>{alpha + j, width, b + j * width, length, span(), n_labels + 1,
+                                                 out + j * width, width * width});
+    }
+    void maximise(const double* delta, const double* m, const double* u, double* out) const {
+        for (int64_t j = 0; j < n_labels; ++j)
+            over_blocks(width, MaxStep{delta + j, width, m + j * width, width * width, n_labels + 1, u + j * width,
+                                       out + j * width});
+        for (int64_t k = 0; k < width; ++k) out[n_labels * width + k] = -INFINITY;
+    }
+};

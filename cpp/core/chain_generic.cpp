@@ -1,5 +1,0 @@
-#define CRFKIT_KERNELS kernels_generic
-#define CRFKIT_NAME "generic"
-#define CRFKIT_LANES 2
-#define CRFKIT_OUTER_VECTORS 12
-#include "chain_kernels.inl"

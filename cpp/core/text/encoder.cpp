@@ -1,0 +1,121 @@
+#include "encoder.hpp"
+
+#include <cmath>
+
+namespace crfkit {
+
+Encoder::Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
+                 std::optional<StringIndex> pair_attributes, EncoderOptions options)
+    : rules_(std::move(rules)), options_(options), parser_(options.labelled ? 2 : 1) {
+    if (attributes) {
+        attributes_ = Vocabulary(*attributes);
+        pair_attributes_ = Vocabulary(pair_attributes.value_or(StringIndex{}));
+    }
+}
+
+std::string Encoder::where(size_t position) const {
+    return "sequence " + std::to_string(data_.starts.size() - 1) + ", position " + std::to_string(position) + ": ";
+}
+
+std::string Encoder::missing_column(int64_t n) const {
+    if (!rules_ || n >= rules_->n_columns) return "";
+    int64_t column = n;  // the first that is missing and named
+    while (rules_->line_numbers[static_cast<size_t>(column)] == 0) ++column;
+    return "line " + std::to_string(rules_->line_numbers[static_cast<size_t>(column)]) +
+           " of the template names column " + std::to_string(column) + ", but there " + (n == 1 ? "is" : "are") +
+           " only " + counted(n, "feature column") + ", numbered from 0";
+}
+
+void Encoder::feed(std::string_view bytes, bool end) {
+    const auto sink = [&](const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line) {
+        take_columns(x, lines, first_line);
+    };
+    parser_.feed(bytes, sink);
+    if (end) parser_.finish(sink);
+}
+
+void Encoder::take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line) {
+    const int64_t n = options_.labelled ? x.n_columns - 1 : x.n_columns;
+    if (rules_) {
+        if (std::string wrong = missing_column(n); !wrong.empty()) throw InputError{first_line, std::move(wrong)};
+        encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+    } else {
+        for (int64_t t = 0; t < x.length; ++t) data_.offsets.push_back(0);
+        data_.end_sequence();
+    }
+    for (int64_t t = 0; options_.labelled && t < x.length; ++t)
+        data_.labels.push_back(labels_.intern(x.cells[t * x.n_columns + n]));
+    if (options_.keep_lines) kept_.add_sequence(lines);
+}
+
+void Encoder::begin_rows() {
+    cells_.clear();
+    position_ = row_begin_ = n_columns_ = 0;
+}
+
+void Encoder::end_row() {
+    const size_t n = cells_.size() - row_begin_;
+    if (position_ == 0) n_columns_ = n;
+    if (n != n_columns_)
+        throw BadInput(where() + counted(static_cast<int64_t>(n), "column") + ", but the tokens before have " +
+                       std::to_string(n_columns_));
+    row_begin_ = cells_.size();
+    ++position_;
+}
+
+void Encoder::end_rows() {
+    const Columns x{cells_.data(), static_cast<int64_t>(position_), static_cast<int64_t>(n_columns_)};
+    if (x.length > 0)
+        if (const std::string wrong = missing_column(x.n_columns); !wrong.empty()) throw BadInput(where(0) + wrong);
+    encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+}
+
+void Encoder::begin_items() {
+    forget_item();
+    position_ = 0;
+}
+
+void Encoder::forget_item() {
+    names_.clear();
+    name_values_.clear();
+    made_.clear();
+}
+
+std::string Encoder::nested(std::optional<std::string_view> outer, std::string_view key) {
+    std::string name;
+    if (outer) (name += *outer) += ':';
+    return name += key;
+}
+
+void Encoder::add_text(std::string&& name, std::string_view text) {
+    name += ':';
+    name += text;
+    add(std::move(name), 1.0);
+}
+
+void Encoder::add_number(std::string&& name, double number) {
+    if (!std::isfinite(number))
+        throw BadInput(where() + "'" + name + "' is " +
+                       (std::isnan(number) ? "nan"
+                        : number > 0       ? "inf"
+                                           : "-inf") +
+                       "; feature values must be finite");
+    add(std::move(name), number);
+}
+
+void Encoder::end_item() {
+    ids_.clear();
+    attributes_.ids(names_, ids_);
+    for (size_t i = 0; i < ids_.size(); ++i) {
+        if (ids_[i] < 0) continue;
+        const double value = name_values_[i];
+        if (value != 1.0 && data_.values.empty()) data_.values.assign(data_.attributes.size(), 1.0);
+        data_.attributes.push_back(ids_[i]);
+        if (value != 1.0 || !data_.values.empty()) data_.values.push_back(value);
+    }
+    forget_item();
+    data_.offsets.push_back(static_cast<int64_t>(data_.attributes.size()));
+    ++position_;
+}
+
+}  // namespace crfkit

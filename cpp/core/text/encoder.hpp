@@ -1,0 +1,100 @@
+// Builds encoded sequences: from column files as they are read, from rows of columns, from items of attributes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "columns.hpp"
+#include "kept_lines.hpp"
+#include "sequences.hpp"
+#include "template.hpp"
+
+namespace crfkit {
+
+// A sequence that cannot be encoded; the message says where and why.
+struct BadInput : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct EncoderOptions {
+    bool labelled = false;    // the last column of a file is the label
+    bool keep_lines = false;  // for files that are written again with more columns
+};
+
+class Encoder {
+public:
+    // `rules` expands columns; without them only labels are taken from columns. With `attributes` the vocabulary is
+    // fixed and unknown names are dropped; the caller keeps the memory behind both tables.
+    Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
+            std::optional<StringIndex> pair_attributes, EncoderOptions options);
+
+    // Takes the next bytes of a column file; with `end`, the file's last.
+    void feed(std::string_view bytes, bool end);
+
+    // One sequence of rows: the cells of a row, end_row, …, end_rows. The cells' text lives until end_rows.
+    void begin_rows();
+    void add_cell(std::string_view text) { cells_.push_back(text); }
+    void end_row();
+    void end_rows();
+
+    // One sequence of items: the attributes of an item, end_item, …, end_items.
+    void begin_items();
+    // Adds an attribute; the text of `name` lives until end_item.
+    void add(std::string_view name, double value) {
+        names_.push_back(name);
+        name_values_.push_back(value);
+    }
+    void add(std::string&& name, double value) { add(std::string_view(made_.emplace_back(std::move(name))), value); }
+    // The entries of a feature dict, by sklearn-crfsuite's rules: {"w": "the"} is the attribute "w:the"; a number is
+    // the value of the attribute "w"; nested dicts give "outer:inner:…".
+    static std::string nested(std::optional<std::string_view> outer, std::string_view key);
+    void add_text(std::string&& name, std::string_view text);
+    void add_number(std::string&& name, double number);
+    void end_item();
+    void end_items() { data_.end_sequence(); }
+
+    // "sequence 3, position 2: ", of the row or item under way.
+    std::string where() const { return where(position_); }
+
+    Encoded take() { return std::exchange(data_, {}); }
+    KeptLines& kept_lines() { return kept_; }
+    bool labelled() const { return options_.labelled; }
+    bool has_pairs() const { return rules_ && !rules_->bigrams.empty(); }
+    int64_t n_columns() const { return parser_.n_columns(); }
+    int64_t line() const { return parser_.line(); }
+    StringIndex labels() const { return labels_.view(); }
+    StringIndex attributes() const { return attributes_.interner().view(); }
+    StringIndex pair_attributes() const { return pair_attributes_.interner().view(); }
+
+private:
+    std::string where(size_t position) const;
+    // What is wrong with n feature columns, or "" if the template needs no more.
+    std::string missing_column(int64_t n) const;
+    void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line);
+    void forget_item();
+
+    std::optional<Template> rules_;
+    Vocabulary attributes_, pair_attributes_;
+    Interner labels_;
+    EncoderOptions options_;
+    ColumnParser parser_;
+    Encoded data_;
+    KeptLines kept_;
+    size_t position_ = 0;
+    // The rows under way.
+    std::vector<std::string_view> cells_;
+    size_t row_begin_ = 0, n_columns_ = 0;
+    // The item under way; `made_` owns the names that were put together here.
+    std::vector<std::string_view> names_;
+    std::vector<double> name_values_;
+    std::deque<std::string> made_;
+    std::vector<int32_t> ids_;
+};
+
+}  // namespace crfkit

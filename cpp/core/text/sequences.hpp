@@ -1,0 +1,58 @@
+// Encoded sequences: what the builders fill.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../support/views.hpp"
+#include "interner.hpp"
+#include "template.hpp"
+
+namespace crfkit {
+
+struct Encoded {
+    std::vector<int64_t> starts{0}, offsets{0}, pair_offsets{0};
+    std::vector<int32_t> attributes, pair_attributes, labels;
+    std::vector<double> values;  // empty while every value is 1
+    int64_t n_positions() const { return static_cast<int64_t>(offsets.size()) - 1; }
+    void end_sequence() { starts.push_back(n_positions()); }
+};
+
+// Attribute names and their ids: growing while training, fixed (unknown names are dropped) afterwards.
+class Vocabulary {
+public:
+    Vocabulary() = default;
+    explicit Vocabulary(StringIndex frozen) : frozen_(frozen), growing_(false) {}
+    // The ids of several names, appended to `out` (-1: unknown). The places that the look-ups will read are asked
+    // for first, all at once: one by one they would wait for memory three times each.
+    void ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out);
+    const Interner& interner() const { return interner_; }
+
+private:
+    Interner interner_;
+    StringIndex frozen_;
+    bool growing_ = true;
+    std::vector<uint64_t> hashes_;
+};
+
+// Appends one sequence, expanded by the template.
+void encode_columns(const Template& rules, const Columns& x, Vocabulary& attributes, Vocabulary& pair_attributes,
+                    Encoded& out);
+
+// Number of different labels that each attribute occurs with.
+std::vector<int32_t> count_labels(const SequenceView& data, int64_t n_attributes, int64_t n_labels);
+
+// The (attribute, label) pairs that occur: labels[offsets[a] … offsets[a + 1]) ascending.
+void observed_pairs(const SequenceView& data, int64_t n_attributes, int64_t n_labels, std::vector<int64_t>& offsets,
+                    std::vector<int32_t>& labels);
+// The same for pair attributes; a label pair (i, j) is coded i * n_labels + j.
+void observed_triples(const SequenceView& data, int64_t n_pair_attributes, int64_t n_labels,
+                      std::vector<int64_t>& offsets, std::vector<int32_t>& codes);
+
+// Renumbers ids in place (new id = rank[id], dropped where negative), ascending within each position.
+// Returns the new number of entries; `values` may be null.
+int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* values, const int32_t* rank);
+
+}  // namespace crfkit

@@ -1,0 +1,57 @@
+// CRF++ feature templates: compiled once, expanded at every position.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace crfkit {
+
+// One sequence as a table of column values; cell (t, c) is cells[t * n_columns + c].
+struct Columns {
+    const std::string_view* cells;
+    int64_t length;
+    int64_t n_columns;
+};
+
+// "U05:%x[-1,0]/%x[0,0]" is literal "U05:", macro (-1, 0), literal "/", macro (0, 0).
+struct TemplatePiece {
+    std::string literal;  // text before the macro
+    bool has_macro = false;
+    int64_t row = 0, column = 0;
+};
+
+struct TemplateLine {
+    std::string source;
+    std::vector<TemplatePiece> pieces;
+};
+
+struct Template {
+    std::vector<TemplateLine> unigrams;  // U…: one weight per label
+    std::vector<TemplateLine> bigrams;   // B…: one weight per label pair; a bare "B" is not among them
+    bool transitions = false;            // a bare "B" was given
+    int64_t n_columns = 0;               // 1 + largest column that a macro names
+    std::vector<int64_t> line_numbers;   // of the line that first names column c, per column
+};
+
+struct TemplateError {
+    int64_t line;
+    std::string message;
+};
+
+// Throws TemplateError.
+Template parse_template(std::string_view text);
+
+// Appends the attribute of `line` at position t to `out`. Outside the sequence a macro
+// gives _B-1, _B-2 … before its start and _B+1, _B+2 … after its end.
+void expand(const TemplateLine& line, const Columns& x, int64_t t, std::string& out);
+
+// The unigram and the bigram attributes of every position; rows are lists of columns. Throws std::invalid_argument.
+std::vector<std::tuple<std::vector<std::string>, std::vector<std::string>>> expand_rows(
+    const Template& rules, const std::vector<std::vector<std::string>>& rows);
+// The lines as they were written.
+std::vector<std::string> sources(const std::vector<TemplateLine>& lines);
+
+}  // namespace crfkit

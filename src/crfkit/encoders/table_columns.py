@@ -1,0 +1,117 @@
+"""Columns of tables: their names, their labels, and pairs of them that are edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit._types import Ids
+from crfkit.data.graph import Graph
+from crfkit.encoders.states import Labels, read_labels
+from crfkit.errors import DataError, ParameterError
+from crfkit.wording import counted
+
+
+def read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
+    """Return the labels of every column, and which of them are known; columns may be of different kinds."""
+    if hasattr(Y, "to_numpy"):
+        Y = Y.to_numpy()
+    elif hasattr(Y, "toarray"):
+        Y = Y.toarray()
+    elif not isinstance(Y, np.ndarray):
+        Y = np.array(Y, dtype=object)
+    return [read_labels(Y[:, i], f"column {name} of Y") for i, name in enumerate(names)]
+
+
+def column_names(table: Any, letter: str) -> list[str]:
+    """Return the names of the columns: those of a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
+    if hasattr(table, "columns"):
+        names = [str(name) for name in table.columns]
+        if len(set(names)) != len(names):
+            raise DataError("two columns have the same name")
+        return names
+    what = "X must be [samples, features]" if letter == "x" else "Y must be [samples, variables], a label each"
+    try:
+        shape = table.shape if hasattr(table, "shape") else np.shape(table)
+    except ValueError:
+        raise DataError(f"{what}; its rows have different lengths") from None
+    if len(shape) != 2:
+        hint = "; one variable: Y[:, None]" if letter == "y" and len(shape) == 1 else ""
+        raise DataError(f"{what}; got an array of shape {tuple(shape)}{hint}")
+    return [f"{letter}{i}" for i in range(shape[1])]
+
+
+def have_names(names: list[str], letter: str) -> bool:
+    """Return whether the columns of the training set had names; otherwise they are known by their order."""
+    return names != [f"{letter}{i}" for i in range(len(names))]
+
+
+# --- pairs of columns
+
+
+def make_structure(graph: Any, names: list[str]) -> Graph:
+    """Return the edges between variables, from "complete", "none", pairs of column numbers or names, or a graph."""
+    n = len(names)
+    if isinstance(graph, str):
+        if graph == "complete":
+            return Graph.complete(n)
+        if graph == "none":
+            return Graph(n, np.empty((0, 2), dtype=np.int32))
+        raise ParameterError(f"unknown graph {graph!r}; expected 'complete', 'none', a list of edges, or a graph")
+    if isinstance(graph, Graph):
+        if graph.n_graphs != 1 or graph.n_nodes != n:
+            raise ParameterError(
+                f"the graph has {graph.n_nodes} nodes in {counted(graph.n_graphs, 'graph')}; Y has {n} columns"
+            )
+        return graph
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):  # networkx
+        for node in graph.nodes:
+            _column_number(node, names, "the graph has a node")
+        graph = list(graph.edges())
+    pairs = _column_pairs(graph, names, "the graph has a node")
+    if pairs is None:
+        raise ParameterError(f"graph must be 'complete', 'none', pairs of columns or a graph, not {graph!r}")
+    return Graph(n, np.array(pairs, dtype=np.int32).reshape(-1, 2))
+
+
+def candidate_pairs(candidates: Any, names: list[str]) -> Ids | None:
+    """Return [M, 2] column numbers that may be edges, from pairs of names or numbers; None stands for all pairs."""
+    if candidates is None:
+        return None
+    if hasattr(candidates, "edges") and not isinstance(candidates, np.ndarray):
+        candidates = candidates.edges() if callable(candidates.edges) else candidates.edges
+    pairs = _column_pairs(candidates, names, "candidates name the column")
+    if pairs is None:
+        raise ParameterError(f"candidates must be None or pairs of columns, not {candidates!r}")
+    for a, b in pairs:
+        if a == b:
+            raise DataError(f"candidates join the column {names[a]!r} to itself")
+    return np.array(sorted({(min(pair), max(pair)) for pair in pairs}), dtype=np.int32).reshape(-1, 2)
+
+
+def _column_pairs(given: Any, names: list[str], found: str) -> list[tuple[int, int]] | None:
+    """Return pairs of column numbers; None if what was given is not a list of pairs."""
+    try:
+        return [(_column_number(a, names, found), _column_number(b, names, found)) for a, b in given]
+    except DataError:
+        raise
+    except (TypeError, ValueError):
+        return None
+
+
+def _column_number(column: Any, names: list[str], found: str) -> int:
+    """Return the number of a column from its name or number; `found` begins the error if there is no such column."""
+    if isinstance(column, str):
+        if column not in names:
+            shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+            raise DataError(f"{found} {column!r}; the columns of Y are {shown}")
+        return names.index(column)
+    if (
+        isinstance(column, (bool, np.bool_))
+        or not isinstance(column, (int, np.integer))
+        or not 0 <= column < len(names)
+    ):
+        raise DataError(f"{found} {column!r}; the columns of Y are numbered 0 … {len(names) - 1}")
+    return int(column)

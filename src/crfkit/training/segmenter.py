@@ -1,0 +1,213 @@
+"""Training of segmenters: from options and images with masks to a model, without scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crfkit._types import Floats
+from crfkit.encoders.block_grids import BlockEncoder, average_difference, block_states
+from crfkit.encoders.grids import cached_grid
+from crfkit.encoders.image_blocks import UPSAMPLING, check_memory
+from crfkit.encoders.image_pairs import Pairs
+from crfkit.errors import ParameterError
+from crfkit.features.image import Image, ImageFeatures
+from crfkit.models.graph import GraphModel
+from crfkit.models.image_inference import limited_engine
+from crfkit.models.segmenter import SegmenterModel, learn_scales
+from crfkit.names import full_name
+from crfkit.penalties import L1
+from crfkit.pool import in_threads
+from crfkit.readers.masks import MaskRules
+from crfkit.result import Result
+from crfkit.solvers.parts.loop import Callback
+from crfkit.training.graph import GraphTraining
+from crfkit.training.options import SolverOptions
+from crfkit.training.segmenter_search import (
+    BlockTraining,
+    StrengthPoint,
+    checkpoints,
+    choose_edge_penalty,
+    train_once,
+    try_penalties,
+)
+from crfkit.training.segmenter_weights import check_start, from_equal_features, training_weights
+
+CHECKPOINT_SECONDS = 60.0
+SUMS_OVER_UNKNOWN = ("likelihood",)  # losses that can; others are given only the blocks with labels
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class SegmenterFit:
+    """What training of a segmenter returns."""
+
+    model: SegmenterModel
+    result: Result
+    path: tuple[StrengthPoint, ...]  # the strengths that were tried
+    n_images: int  # how many images were used, held-out ones included
+    interrupted: bool  # whether Ctrl-C ended training
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmenterTraining:
+    """How to train a segmenter; the names are those of :class:`crfkit.ImageSegmenter`."""
+
+    features: ImageFeatures
+    masks: MaskRules = field(default_factory=MaskRules)
+    upsample: str = "bilinear"
+    inference: Any = "auto"
+    sweeps: int | None = 50
+    loss: Any = "likelihood"
+    node_form: str | None = None
+    edge_form: str | None = None
+    decode: str = "marginal"
+    strengths: tuple[float, ...] | None = None
+    validation_fraction: float = 0.2
+    cache: str | Path | None = None
+    time_limit: float | None = None
+    options: SolverOptions = field(default_factory=SolverOptions)
+
+    centred: bool = True  # whether differences |h_i − h_j| are centred
+    tell: Callable[[str], None] | None = None  # is called with each concern about how training ended
+
+    def check(self, validation: Any = None) -> None:
+        """Raise ParameterError if an option is out of range."""
+        if self.sweeps is not None and (not isinstance(self.sweeps, numbers.Integral) or self.sweeps < 1):
+            raise ParameterError(f"sweeps must be None or an integer >= 1, not {self.sweeps!r}")
+        if self.upsample not in UPSAMPLING:
+            raise ParameterError(f"upsample must be one of {', '.join(UPSAMPLING)}, not {self.upsample!r}")
+        limit = self.time_limit
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, numbers.Real) or not limit > 0):
+            raise ParameterError(f"time_limit must be None or a positive number of seconds, not {limit!r}")
+        self._field_training(self.inference, self._forms(2)).check()
+        if self.strengths is None:
+            if validation is not None:
+                raise ParameterError("a validation set is for choosing among strengths; give strengths too")
+            return
+        penalty = self.options.penalty
+        if penalty is not None and penalty.strength is None:
+            raise ParameterError(f"strengths are for penalties that have one, not {penalty!r}")
+        if not self.strengths or not all(np.isfinite(s) and s >= 0 for s in self._strengths()):
+            raise ParameterError(f"strengths must be finite numbers >= 0, not {list(self.strengths)!r}")
+
+    def run(
+        self,
+        images: Any,
+        masks: Any,
+        validation: tuple[Any, Any] | None = None,
+        *,
+        callbacks: Sequence[Callback] = (),
+        progress: Progress | None = None,
+        skip_bad: bool = False,
+        start: SegmenterModel | str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: float = CHECKPOINT_SECONDS,
+    ) -> SegmenterFit:
+        """Learn from images and their masks; the arguments are those of :meth:`crfkit.ImageSegmenter.fit`."""
+        begin = time.monotonic()
+        self.check(validation)
+        rules, seed = self.masks, self.options.seed
+        given = Pairs.read(images, masks, rules, skip_bad=skip_bad)
+        given.warn()
+        given = given.known()
+        n_images = len(given.images)
+        test = None
+        if validation is not None:
+            test = Pairs.read(*validation, rules)
+        elif self.strengths:
+            given, test = given.draw(self.validation_fraction, seed)
+        classes = given.classes(rules.multiclass)
+        features = self.features.measured(given.images[0])
+        check_memory(sum(math.prod(features.blocks(p.shape)) for p in given.images), len(features.names))
+        values = self._compute(features, given.images, progress)
+        mean, scale = learn_scales(values)
+        X: list[Any] = [(v - mean) / scale for v in values]
+        del values
+        states = block_states(given, classes, features)
+        edge_mean: Floats = average_difference(X) if self.centred else np.zeros(X[0].shape[-1])
+        encoder = BlockEncoder(
+            classes=classes,
+            n_features=len(features.names),
+            n_edge_features=len(features.names),
+            edge_mean=edge_mean,
+            known_only=full_name(self.loss) not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states),
+        )
+        forms = self._forms(len(classes))
+        begun = None
+        if start is not None:
+            model = start if isinstance(start, SegmenterModel) else SegmenterModel.load_weights(start)
+            check_start(model, features, classes, forms)
+            begun = GraphModel(encoder, encoder.field(*forms), training_weights(model, mean, scale, edge_mean))
+
+        def make(trained: GraphModel) -> SegmenterModel:
+            plain = replace(from_equal_features(trained, edge_mean), inference=self.inference, decode=self.decode)
+            return SegmenterModel(features, mean, scale, plain, rules, self.upsample, edge_mean)
+
+        if checkpoint is not None:
+            callbacks = [*callbacks, checkpoints(Path(checkpoint), checkpoint_every, encoder, forms, make)]
+        largest = max((x.shape[:2] for x in X), key=np.prod)
+        engine = limited_engine(
+            self.inference,
+            lambda: cached_grid(*largest).repeat(len(X)),
+            len(classes),
+            self.sweeps,
+            self.options.n_threads,
+        )
+        run = BlockTraining(
+            training=self._field_training(engine, forms),
+            encoder=encoder,
+            X=X,
+            states=states,
+            names=given.image_names,
+            make=make,
+            callbacks=callbacks,
+            deadline=begin + (math.inf if self.time_limit is None else float(self.time_limit)),
+            tell=self.tell,
+        )
+        if test is not None:
+            penalty: Any = L1() if self.options.penalty is None else self.options.penalty
+            penalties = [(strength, penalty.at(strength)) for strength in self._strengths()]
+            found = try_penalties(run, penalties, test, self._compute(features, test.images, None), begun)
+        elif full_name(self.loss) == "pseudo-likelihood" and self.options.penalty is None:
+            found = choose_edge_penalty(run, given, lambda x: x * scale + mean, self.validation_fraction, seed, begun)
+        else:
+            found = train_once(run, begun)
+        return SegmenterFit(found.best.model, found.best.result, found.points, n_images, found.interrupted)
+
+    def _strengths(self) -> list[float]:
+        """Return the different strengths, the largest first."""
+        return sorted({float(strength) for strength in self.strengths or ()}, reverse=True)
+
+    def _forms(self, n_classes: int) -> tuple[str, str]:
+        node_form, edge_form = ("ising", "ising") if n_classes == 2 else ("full", "potts")
+        return self.node_form or node_form, self.edge_form or edge_form
+
+    def _field_training(self, inference: Any, forms: tuple[str, str]) -> GraphTraining:
+        """Return how to train the field. It announces no strong edges: their penalty is chosen here, or was given."""
+        return GraphTraining(
+            inference=inference,
+            loss=self.loss,
+            node_form=forms[0],
+            edge_form=forms[1],
+            decode=self.decode,
+            options=self.options,
+        )
+
+    def _compute(self, features: ImageFeatures, pictures: Sequence[Image], progress: Progress | None) -> list[Image]:
+        """Return the features [h, w, F] of the blocks of each image."""
+        out = []
+        for values in in_threads(
+            lambda picture: features.compute_cached(picture, self.cache), pictures, self.options.n_threads
+        ):
+            out.append(values)
+            if progress is not None:
+                progress(len(out), len(pictures))
+        return out

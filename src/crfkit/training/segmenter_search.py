@@ -1,0 +1,212 @@
+"""Training of a segmenter on blocks that are ready: with one penalty, or with several tried on held-out images."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crfkit._types import Ids
+from crfkit.encoders.block_grids import BlockEncoder
+from crfkit.encoders.image_names import naming_images
+from crfkit.encoders.image_pairs import Pairs
+from crfkit.errors import StopTraining
+from crfkit.features.image import Image
+from crfkit.models.graph import GraphModel
+from crfkit.models.segmenter import SegmenterModel
+from crfkit.penalties import L2, Blockwise
+from crfkit.protocols import Penalty
+from crfkit.result import Result, Status
+from crfkit.solvers.parts.loop import Callback, Iteration
+from crfkit.training.graph import GraphTraining, concerns
+
+# Strengths of L2 on edge weights under the pseudo-likelihood, per labelled block: to choose from, and without a choice.
+EDGE_SHARES = (30.0, 3.0, 0.3, 0.1, 0.03)
+ONE_IMAGE = 30.0
+
+
+@dataclass(frozen=True)
+class StrengthPoint:
+    """One strength of the search, and how its model did."""
+
+    strength: float  # of edges, per labelled block, if the loss is the pseudo-likelihood and no penalty was given
+    error: float  # share of wrong pixels of the validation set
+    nonzeros: int  # weights that are not zero
+    value: float  # of the objective
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A model that was trained with one penalty, its field as it was trained, and how training went."""
+
+    model: SegmenterModel
+    field: GraphModel
+    result: Result
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The outcome of training: the attempt that is kept, the strengths that were tried, the field of the last one."""
+
+    best: Attempt
+    points: tuple[StrengthPoint, ...] = ()
+    strength: float = np.nan  # of the best attempt
+    last: GraphModel | None = None
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlockTraining:
+    """Blocks of images to learn from, and how to learn."""
+
+    training: GraphTraining
+    encoder: BlockEncoder
+    X: list[Any]  # [h, w, F] standardised features of each image
+    states: list[Ids]  # [h·w] of each image
+    names: list[str]  # of the images, for messages
+    make: Callable[[GraphModel], SegmenterModel]
+    callbacks: Sequence[Callback] = ()
+    deadline: float = np.inf  # on the clock of time.monotonic()
+    tell: Callable[[str], None] | None = None  # is called with each concern about how training ended
+
+    def fit(self, penalty: Penalty | None = None, start: GraphModel | None = None) -> Attempt:
+        """Train with a penalty, None for the one of the options, from the weights of `start`."""
+        late = False
+
+        def in_time(iteration: Iteration) -> None:
+            nonlocal late
+            late = iteration.row.iteration > 0 and time.monotonic() > self.deadline
+            if late:
+                raise StopTraining
+
+        training = self.training
+        if penalty is not None:
+            training = replace(training, options=replace(training.options, penalty=penalty))
+        with naming_images(self.names):
+            states = np.concatenate(self.states)
+            field, result, last = training.run(self.encoder, self.X, states, None, [*self.callbacks, in_time], start)
+        if result.status is not Status.INTERRUPTED and self.tell is not None:
+            unsettled = last.explain("sweeps") if last is not None and last.matters else None
+            for concern in concerns(result, None if last is None else last.status, unsettled):
+                self.tell(concern)
+        if late:
+            result = replace(result, status=Status.TIME_LIMIT)
+        return Attempt(self.make(field), field, result)
+
+    def edge_penalty(self, share: float) -> Penalty:
+        """Return L2(1) of nodes, and of edges `share` times the number of labelled blocks."""
+        blocks = sum(int((of >= 0).sum()) for of in self.states)
+        return Blockwise({"node": L2(1.0), "edge": L2(share * blocks)})
+
+    def subset(self, chosen: Sequence[int]) -> BlockTraining:
+        """Return the training on some of the images."""
+        return replace(
+            self,
+            X=[self.X[k] for k in chosen],
+            states=[self.states[k] for k in chosen],
+            names=[self.names[k] for k in chosen],
+        )
+
+
+def train_once(run: BlockTraining, start: GraphModel | None) -> Search:
+    """Train with the penalty of the options."""
+    attempt = run.fit(None, start)
+    return Search(attempt, interrupted=attempt.result.status is Status.INTERRUPTED)
+
+
+def try_penalties(
+    run: BlockTraining,
+    penalties: Sequence[tuple[float, Penalty]],
+    test: Pairs,
+    tested: Sequence[Image],
+    start: GraphModel | None,
+) -> Search:
+    """Train with each penalty, from the weights of the one before, and keep the fewest wrong pixels of the test images.
+
+    Ctrl-C keeps the best attempt so far, and the first attempt even if it was not complete.
+    """
+    points: list[StrengthPoint] = []
+    best: Attempt | None = None
+    attempt: Attempt | None = None
+    lowest, chosen, interrupted = np.inf, penalties[0][0], False
+    try:
+        for strength, penalty in penalties:
+            begin = time.perf_counter()
+            attempt = run.fit(penalty, start)
+            if attempt.result.status is Status.INTERRUPTED:
+                interrupted = True
+                break
+            start = attempt.field
+            seconds = time.perf_counter() - begin
+            model, result = attempt.model, attempt.result
+            pairs = zip(tested, test.masks, strict=True)
+            error = test.error(model.segment_features(v, mask.shape, False).mask for v, mask in pairs)
+            nonzeros = int(np.count_nonzero(model.field.w))
+            points.append(StrengthPoint(strength, error, nonzeros, result.value, result.iterations, seconds))
+            if error < lowest:
+                lowest, chosen, best = error, strength, attempt
+            if result.status is Status.TIME_LIMIT:
+                break
+    except KeyboardInterrupt:
+        if attempt is None:
+            raise
+        interrupted = True
+    kept = best or attempt
+    assert kept is not None
+    return Search(kept, tuple(points), chosen, start, interrupted)
+
+
+def choose_edge_penalty(
+    run: BlockTraining, given: Pairs, raw: Callable[[Any], Any], fraction: float, seed: int, start: GraphModel | None
+) -> Search:
+    """Train with a stronger penalty on edges than on nodes, chosen on held-out images, then on all images.
+
+    The pseudo-likelihood is given the true labels of neighbours, which in smooth masks say nearly everything: with one
+    strength for all weights, couplings grow far too strong for inference, where neighbours are uncertain. `raw` turns
+    standardised features back into features.
+    """
+    search, share = None, ONE_IMAGE
+    if len(given.images) > 1:
+        others, held_out = given.draw_ids(fraction, seed)
+        part, test = run.subset(others), given.take(held_out)
+        tested = [np.asarray(raw(run.X[k]), dtype=np.float32) for k in held_out]
+        penalties = [(of, part.edge_penalty(of)) for of in EDGE_SHARES]
+        search = try_penalties(part, penalties, test, tested, start)
+        if search.interrupted or search.best.result.status is Status.TIME_LIMIT:
+            return search
+        share, start = search.strength, search.last
+    try:
+        attempt = run.fit(run.edge_penalty(share), start)
+    except KeyboardInterrupt:
+        if search is None:
+            raise
+        return replace(search, interrupted=True)
+    points = () if search is None else search.points
+    return Search(attempt, points, share, interrupted=attempt.result.status is Status.INTERRUPTED)
+
+
+def checkpoints(
+    path: Path,
+    every: float,
+    encoder: BlockEncoder,
+    forms: tuple[str, str],
+    make: Callable[[GraphModel], SegmenterModel],
+) -> Callback:
+    """Return a callback that writes the model so far, at most once in so many seconds."""
+    field = encoder.field(*forms)
+    last = time.monotonic()
+
+    def save(iteration: Iteration) -> None:
+        nonlocal last
+        if iteration.row.iteration > 0 and time.monotonic() - last >= every:
+            record = {"objective": None, "status": "CHECKPOINT", "iterations": iteration.row.iteration}
+            make(GraphModel(encoder, field, np.array(iteration.w), training=record)).save(path)
+            last = time.monotonic()
+
+    return save
