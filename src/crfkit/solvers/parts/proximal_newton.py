@@ -8,6 +8,9 @@ FISTA with restarts and, where the penalty is L1, by conjugate gradients among t
 
 When the working set is optimal, the candidates that violate are switched on. One iteration is one step, or one such
 pass.
+
+It is a part, not a member of the registry: the structure learner chooses it for binary tables. Its losses must have a
+sparse Hessian, and its penalties must have no corners outside the blocks, which no solver can declare.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ FLAT = 1e-13  # of the objective: a predicted decrease below is rounding
 
 @dataclass(frozen=True)
 class NewtonSetState:
-    """Where it stands: a point of the working set, and the candidates at it."""
+    """A point of the working set, and the candidates that violate there."""
 
     inner: Any
     loss: Any
@@ -55,12 +58,15 @@ class NewtonSetState:
 
 @dataclass(frozen=True)
 class ProximalNewton(WorkingSetSolver):
-    """Minimises losses with "candidates" whose evaluations have `sparse_hessian`, with a penalty ByBlock.
+    """Minimise a loss with candidates whose evaluations have `sparse_hessian`, with a penalty of its blocks.
 
     Parameters
     ----------
-    tolerance : of the norm of the shortest sub-gradient, as a share of strength·√(number of weights).
+    tolerance : the working set is optimal when the norm of the shortest sub-gradient is at most this share of
+        strength·√(number of weights).
     select_unit : how many candidates are switched on at a time.
+    max_iterations : maximum number of steps and passes over the candidates.
+    stopping : not used: `tolerance` ends the run.
     """
 
     tolerance: float = 1e-5
