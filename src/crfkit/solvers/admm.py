@@ -1,4 +1,4 @@
-"""ADMM (Boyd et al. 2011): the smooth part and the rest of the penalty each have weights of their own, which agree.
+"""ADMM (Boyd et al. 2011): the smooth part and the rest of the penalty have weights of their own, made to agree.
 
     w ≈ argmin f(w) + ρ/2·‖w − z + u‖²        a few steps of L-BFGS from the last w
     ŵ = a·w + (1 − a)·z                       over-relaxation
@@ -48,7 +48,7 @@ class ADMMState:
     u: Vector
     rho: float
     k: int
-    residual: float  # ‖w − z‖ + ‖z − z_old‖: how well the next w is worth to be known
+    residual: float  # ‖w − z‖ + ‖z − z_old‖: how precisely the next w has to be known
     pairs: SecantPairs
     progress: Progress
 
@@ -59,15 +59,15 @@ class ADMMState:
 
 @dataclass(frozen=True)
 class ADMM(IterativeSolver):
-    """Minimises a smooth loss with any penalty that has a prox; without one it is L-BFGS.
+    """Minimise a smooth loss with any penalty that has a prox; without one it is L-BFGS.
 
     Parameters
     ----------
-    rho : the first ρ; None: the curvature that the first step sees.
+    rho : the first ρ. None: the curvature along the first gradient.
     adaptive : let ρ follow the two residuals.
     relaxation : a, between 1 (none) and 2.
-    inner_steps : at most so many steps of L-BFGS in an iteration.
-    memory : how many curvature pairs to keep.
+    inner_steps : maximum number of L-BFGS steps in an iteration.
+    memory : number of curvature pairs.
 
     >>> ADMM(relaxation=1.0).name
     'admm'
@@ -132,7 +132,7 @@ class ADMM(IterativeSolver):
     def _near(
         self, objective: Objective, w: Point, center: Vector, rho: float, pairs: SecantPairs, enough: float
     ) -> tuple[Point, SecantPairs]:
-        """argmin f(w) + ρ/2·‖w − center‖², from w, until its gradient is `enough`."""
+        """Minimise f(w) + ρ/2·‖w − center‖² from w until the norm of its gradient is at most `enough`."""
 
         def both(at: Point) -> tuple[float, Vector]:
             d = combine(at.w, -1.0, center)
@@ -158,7 +158,7 @@ class ADMM(IterativeSolver):
 
 
 def _balance(primal: float, dual: float) -> float:
-    """The factor of ρ; 1 where the residuals are balanced or one of them is zero."""
+    """Return the factor of ρ; 1 where the residuals are balanced or one of them is zero."""
     if not (primal > 0 and dual > 0):
         return 1.0
     factor = min(max(math.sqrt(primal / dual), 1.0 / MOST), MOST)
@@ -166,7 +166,7 @@ def _balance(primal: float, dual: float) -> float:
 
 
 def _curvature(objective: Objective, at: Point) -> float:
-    """Of the smooth part along its gradient, by a short step."""
+    """Return the curvature of the smooth part along its gradient, from a short step."""
     length = norm(at.grad)
     if length == 0.0:
         return 1.0

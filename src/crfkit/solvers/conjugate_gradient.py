@@ -45,15 +45,15 @@ class ConjugateGradientState:
 
 @dataclass(frozen=True)
 class ConjugateGradient(IterativeSolver):
-    """Minimises smooth objectives; keeps two vectors.
+    """Minimise smooth objectives; it keeps two vectors.
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`.
-    restart_every : steps after which the direction is −z again; as many as there are weights by default.
-    preconditioned : M is the Hessian's diagonal at the start, not the identity.
+    restart_every : number of steps after which the direction is −z again; by default the number of weights.
+    preconditioned : let M be the Hessian's diagonal at the start instead of the identity.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
@@ -98,7 +98,7 @@ class ConjugateGradient(IterativeSolver):
         return ConjugateGradientState(moved.point, progress, state.scale, following)
 
     def _following(self, old: Point, moved: Moved, scale: Vector, last: Direction) -> Direction | None:
-        """The direction after a step; None where the gradient has vanished."""
+        """Return the direction after a step; None where the gradient has vanished."""
         g = moved.point.grad
         root, old_root = _scaled(scale, g), _scaled(scale, old.grad)  # rootᵀroot = zᵀg
         d, age = -1.0 * _scaled(scale, root), 0

@@ -51,15 +51,15 @@ class FISTAState:
 
 @dataclass(frozen=True)
 class FISTA(IterativeSolver):
-    """Minimises a smooth loss with any penalty that has a prox: J(w_k) − J* ≤ 2L·‖w₀ − w*‖²/(k + 1)² if J is convex.
+    """Minimise a smooth loss with any penalty that has a prox: J(w_k) − J* ≤ 2L·‖w₀ − w*‖²/(k + 1)² if J is convex.
 
     An iteration takes two evaluations, one where the step begins and one at the point that it reaches.
 
     Parameters
     ----------
-    restart : drop the momentum "gradient": when it points uphill; "function": when J rises (O'Donoghue & Candès 2015);
-        "none": never. With restarts the rate becomes linear near an optimum that is strongly convex.
-    monotone : a step that would make J rise moves the momentum only (MFISTA, Beck & Teboulle 2009b).
+    restart : when to drop the momentum: "gradient": when it points uphill; "function": when J rises (O'Donoghue &
+        Candès 2015); "none": never. With restarts the rate becomes linear near an optimum that is strongly convex.
+    monotone : let a step that would raise J change the momentum only (MFISTA, Beck & Teboulle 2009b).
     lipschitz : L, an upper bound on the curvature of loss + smooth part of the penalty; every step is then 1/L. None:
         found by backtracking from the curvature at the start: L shrinks by a tenth after each step and doubles when a
         step is too long, up to the bound that the loss knows, if it knows one.
@@ -67,7 +67,7 @@ class FISTA(IterativeSolver):
         `lipschitz` or the loss's own bound and check no step, which takes longer unless the bound is tight. None: trust
         `lipschitz` if it is given, else backtrack.
     random_start : scale of normal noise that is added to the start.
-    seed : of that noise.
+    seed : random seed of that noise.
 
     >>> FISTA(restart="none", monotone=True).name
     'fista'
@@ -127,14 +127,14 @@ class FISTA(IterativeSolver):
     def _advance(
         self, objective: Objective, state: FISTAState, length: StepLength
     ) -> tuple[Vector, Point, float, StepLength] | None:
-        """(y, the point that a step from it reaches, t, the step's length)."""
+        """Return (y, the point that a step from it reaches, t, the step's length)."""
         old, past, v = state.point, state.t, state.v
         for _ in range(MAX_TRIALS):
             ratio = length.L / state.L if state.L > 0 else 1.0
             t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * past * past * ratio))
             begin = objective.at(combine(old.w, 1.0 / t, v)) if past > 0 else old
             if begin is not old and not begin.smooth_finite:
-                past, v = 0.0, 0.0 * v  # too far: without momentum
+                past, v = 0.0, 0.0 * v  # too far: try without momentum
                 continue
             new = forward_backward(objective, begin, length.L)
             if length.allows(begin, new):
@@ -144,6 +144,6 @@ class FISTA(IterativeSolver):
 
 
 def _rises(old: Point, new: Point) -> bool:
-    """Whether the objective does or, where it is flat to rounding, its slope."""
+    """Return whether the objective rises or, where it is flat to rounding, its slope does."""
     noise = ROUNDING * abs(old.value)
     return new.value > old.value + noise or (new.value > old.value and new.optimality >= old.optimality)

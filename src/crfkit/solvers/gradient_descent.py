@@ -32,14 +32,14 @@ class GradientDescentState:
 
 @dataclass(frozen=True)
 class GradientDescent(IterativeSolver):
-    """Minimises smooth objectives, slowly: it converges at the rate ((κ−1)/(κ+1))², κ the Hessian's condition.
+    """Minimise smooth objectives, slowly: it converges at the rate ((κ−1)/(κ+1))², κ the Hessian's condition.
 
     The first trial of a line search is Barzilai & Borwein's step sᵀs/sᵀy of the step before.
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`.
     """
 

@@ -28,7 +28,7 @@ class ISTAState:
 
 @dataclass(frozen=True)
 class ISTA(IterativeSolver):
-    """Minimises a smooth loss with any penalty that has a prox, slowly: J(w_k) − J* ≤ L·‖w₀ − w*‖²/(2k). J never rises.
+    """Minimise a smooth loss with any penalty that has a prox, slowly: J(w_k) − J* ≤ L·‖w₀ − w*‖²/(2k). J never rises.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ISTA(IterativeSolver):
         `lipschitz` or the loss's own bound and check no step, which takes longer unless the bound is tight. None: trust
         `lipschitz` if it is given, else backtrack.
     random_start : scale of normal noise that is added to the start.
-    seed : of that noise.
+    seed : random seed of that noise.
 
     >>> ", ".join(ISTA(lipschitz=10.0).handles_rest)
     'prox'

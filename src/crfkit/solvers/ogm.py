@@ -65,16 +65,16 @@ class OGM(IterativeSolver):
 
     Parameters
     ----------
-    mu : width of the smoothing, in units of a weight; of the first one if there are several.
-    continuation : factor by which mu falls when it has converged, down to `least_mu`; None: it does not.
-    tolerance : a smoothed objective has converged when its relative change in an iteration is less.
-    finish : FISTA on the penalty itself at the end, so that weights that should be zero are.
+    mu : width of the smoothing, in units of a weight; with `continuation`, the first one.
+    continuation : factor by which mu falls when a phase has converged, down to `least_mu`. None: mu stays.
+    tolerance : a smoothed phase has converged when the relative change of its objective in an iteration is smaller.
+    finish : end with FISTA on the penalty itself, so that weights that should be zero are zero.
     prox_center : the centre of t_k, a guess of the optimum; None: the start.
-    lipschitz : L_f, a bound of the curvature of loss + smooth part of the penalty. None: the loss's own, or, if it
-        knows none, found by backtracking: doubled when a step is too long; it shrinks in the finish only.
+    lipschitz : L_f, an upper bound on the curvature of loss + smooth part of the penalty. None: the loss's own bound
+        or, if it knows none, found by backtracking: L doubles when a step is too long, and shrinks in the finish only.
     backtracking : True: check L at every step though it is known. None: only where it is not known.
     random_start : scale of normal noise that is added to the start.
-    seed : of that noise.
+    seed : random seed of that noise.
 
     >>> OGM(mu=0.1, continuation=0.1).least_mu
     0.0001

@@ -52,11 +52,11 @@ class OWLQNState:
 
 @dataclass(frozen=True)
 class OWLQN(IterativeSolver):
-    """Minimises a smooth loss with an L1 penalty or an elastic net; without either it is an L-BFGS.
+    """Minimise a smooth loss with an L1 penalty or an elastic net; without a penalty it is L-BFGS.
 
     Parameters
     ----------
-    memory : how many curvature pairs to keep; two vectors each, of the weights that are not zero only.
+    memory : number of curvature pairs; each takes two vectors of the non-zero weights.
     """
 
     memory: int = 20
@@ -85,7 +85,7 @@ class OWLQN(IterativeSolver):
         p = -1.0 * point.subgradient
         entering = _entering(point, p)
         new = _search(objective, point, p, entering, curvature)
-        if new is Status.LINE_SEARCH_FAILED and len(curvature) > 0:  # once more along the sub-gradient
+        if new is Status.LINE_SEARCH_FAILED and len(curvature) > 0:  # try again along the sub-gradient
             curvature = curvature.forgotten()
             new = _search(objective, point, p, entering, curvature)
         if isinstance(new, Status):
@@ -97,14 +97,14 @@ class OWLQN(IterativeSolver):
 
 
 def _entering(point: Point, p: Vector) -> Any:
-    """Places of the weights that leave zero."""
+    """Return the places of the weights that leave zero."""
     xp = array_namespace(p)
     held = point.w == 0 if point.rest is not None else xp.zeros_like(point.w, dtype=xp.bool)
     return xp.nonzero(held & (p != 0))[0]
 
 
 def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvature: FreeCurvature) -> Point | Status:
-    """A step within the orthant: halved until the objective falls enough; without curvature, longer while it falls."""
+    """Search within the orthant: halve the step until the objective falls enough; lengthen it without curvature."""
     xp = array_namespace(p)
     index = xp.concat([curvature.index, entering])
     *parts, curved = curvature.direction(p, entering)
@@ -140,7 +140,7 @@ def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvat
 
 
 def _improves(old: Point, new: Point) -> bool:
-    """Whether the objective falls or, where it is flat to rounding, its slope does."""
+    """Return whether the objective falls or, where it is flat to rounding, its slope does."""
     if new.value < old.value or new.optimality < old.optimality:
         return True
     s = new.w - old.w

@@ -53,14 +53,14 @@ class PQNState:
 
 @dataclass(frozen=True)
 class PQN(IterativeSolver):
-    """Projected quasi-Newton; without a penalty that has corners it is L-BFGS.
+    """Minimise a model over the epigraph in every step; without a penalty that has corners it is L-BFGS.
 
     Parameters
     ----------
-    memory : how many curvature pairs to keep.
-    inner_iterations : at most so many projected gradients for each model.
-    accuracy : a model is solved until ‖P(x − ∇) − x‖ is this fraction of what it was.
-    eps : also stops where ‖P(x − ∇f(x)) − x‖ < eps; 0: where `stopping` says, and nowhere else.
+    memory : number of curvature pairs.
+    inner_iterations : maximum number of projected gradients for each model.
+    accuracy : solve a model until ‖P(x − ∇) − x‖ is this fraction of its first value.
+    eps : stop also where ‖P(x − ∇f(x)) − x‖ < eps. 0: only `stopping` ends the run.
 
     >>> PQN(memory=5).name
     'pqn'
@@ -101,7 +101,7 @@ class PQN(IterativeSolver):
         new: Lifted | Status = Status.LINE_SEARCH_FAILED
         if pairs:
             new = search_along(form, old, self._minimum(form, old, pairs), ARMIJO, [old.value])
-        if isinstance(new, Status):  # without curvature, or once more without it
+        if isinstance(new, Status):  # without curvature, or again without it
             pairs = SecantPairs(self.memory)
             step = 1.0 / max(norm(old.point.grad), 1.0)
             new = projected_step(form, old, step, ARMIJO, [old.value])
@@ -114,7 +114,7 @@ class PQN(IterativeSolver):
         return PQNState(form, new, pairs, progress)
 
     def _minimum(self, form: EpigraphForm, old: Lifted, pairs: SecantPairs) -> Vector:
-        """x̂"""
+        """Return x̂, approximately."""
         model = _Model(form, old, pairs)
         at = best = model.at(old.x)
         enough = self.accuracy * model.residual(at)

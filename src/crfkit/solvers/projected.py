@@ -58,13 +58,13 @@ class SPG(IterativeSolver):
 
     Parameters
     ----------
-    step_rule : bb1, bb2, bs1, bs2, bs3, bs4, zhou, yu, agpm or agpm-printed.
-    search : armijo, gll or zhang-hager.
-    eps : also stops where ‖P(x − ∇f(x)) − x‖ < eps; 0: where `stopping` says, and nowhere else.
-    kappa : where adaptive rules change; None: the .5 (zhou, agpm) or .9 (yu) of their authors.
-    memory : M of gll.
-    eta : of zhang-hager; 0 is armijo.
-    nu : the constant of the decrease condition.
+    step_rule : how β is chosen: bb1, bb2, bs1, bs2, bs3, bs4, zhou, yu, agpm or agpm-printed.
+    search : line search: armijo, gll or zhang-hager.
+    eps : stop also where ‖P(x − ∇f(x)) − x‖ < eps. 0: only `stopping` ends the run.
+    kappa : threshold at which adaptive rules switch. None: their authors' 0.5 (zhou, agpm) or 0.9 (yu).
+    memory : M, the number of values that gll keeps.
+    eta : weight of old values in zhang-hager; 0 is armijo.
+    nu : constant of the decrease condition.
     first_step : β of the first step.
 
     >>> import numpy as np
@@ -146,13 +146,16 @@ class SPG(IterativeSolver):
         return ProjectedState(form, new, self._next(secant, beta, k), k, kept, moved)
 
     def _stationary(self, form: EpigraphForm, at: Lifted, target: Vector, beta: float) -> bool:
-        """The rule of `eps`. ‖P(x − β∇f) − x‖ rises with β and falls when divided by it: mostly this target decides."""
+        """Return whether the rule of `eps` holds.
+
+        ‖P(x − β∇f) − x‖ rises with β and falls when divided by it, so that this target decides in most cases.
+        """
         if self.eps == 0 or norm(combine(target, -1.0, at.x)) / max(beta, 1.0) >= self.eps:
             return False
         return form.residual(at) < self.eps
 
     def _next(self, secant: Secant, beta: float, k: int) -> float:
-        """β of step k."""
+        """Return β of step k."""
         if not secant.curved:
             return min(max(beta, BETA_MIN), BETA_MAX)
         kappa = KAPPA.get(self.step_rule, 0.5) if self.kappa is None else self.kappa
@@ -162,14 +165,14 @@ class SPG(IterativeSolver):
 def projected_step(
     form: EpigraphForm, old: Lifted, beta: float, reference: Reference, kept: Sequence[float]
 ) -> Lifted | Status:
-    """From `old` along P(x − β·∇f) − x."""
+    """Search from `old` along P(x − β·∇f) − x."""
     return search_along(form, old, form.project(combine(old.x, -beta, old.grad)), reference, kept)
 
 
 def search_along(
     form: EpigraphForm, old: Lifted, target: Vector, reference: Reference, kept: Sequence[float]
 ) -> Lifted | Status:
-    """From `old` towards `target`, which is tried first."""
+    """Search from `old` towards `target`, which is tried first."""
     d = combine(target, -1.0, old.x)
     slope = dot(d, old.grad)
     if not slope < 0:

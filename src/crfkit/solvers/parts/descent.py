@@ -24,7 +24,7 @@ class Moved:
 
 
 def move(objective: Objective, point: Point, d: Vector, line_search: LineSearch, step: float) -> Moved | Status:
-    """A line search from the point along d, with `step` tried first; a status if it finds no step."""
+    """Search from the point along d, trying `step` first; return a status if no step is found."""
     slope = dot(d, point.grad)
 
     def phi(t: float) -> Trial:
@@ -40,7 +40,7 @@ def move(objective: Objective, point: Point, d: Vector, line_search: LineSearch,
 
 
 def saved_vector(saved: Mapping[str, Any], name: str, like: Vector) -> Vector:
-    """A copy of a vector of the saved state: that may be resumed once more."""
+    """Return a copy of a vector of the saved state, which may be resumed again."""
     vector = saved[name]
     if vector.shape != like.shape:
         raise ParameterError(f"the saved state has {vector.shape[0]} weights, not {like.shape[0]}")

@@ -46,7 +46,7 @@ class FreeCurvature:
 
     @classmethod
     def at(cls, point: Point, saved: Mapping[str, Any]) -> FreeCurvature:
-        """None yet, or as it was saved at this point."""
+        """Return the curvature at the start of a run, or as it was saved at this point."""
         xp, w = array_namespace(point.w), point.w
         index = _free(point)
         if "met" not in saved:
@@ -69,11 +69,11 @@ class FreeCurvature:
         return {"s": self.s, "y": self.y, "met": self.met, "moved": self.moved, "steps": self.steps}
 
     def forgotten(self) -> FreeCurvature:
-        """Without the pairs."""
+        """Return it without the pairs."""
         return FreeCurvature(self.index, self.s[:0, :], self.y[:0, :], self.met, self.moved, self.steps)
 
     def extended(self, place: Any, size: int) -> FreeCurvature:
-        """The same in a larger space, where weight i stands at place[i] and the new ones are zero."""
+        """Return the curvature in a larger space, where weight i stands at place[i] and the new weights are zero."""
         xp = array_namespace(self.met)
         index = xp.take(xp.asarray(place, device=device(self.met)), self.index)
         order = xp.argsort(index)
@@ -82,7 +82,7 @@ class FreeCurvature:
         return FreeCurvature(xp.take(index, order), s, y, met, moved, self.steps)
 
     def direction(self, p: Vector, entering: Any) -> tuple[Vector, Vector, bool]:
-        """(H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""
+        """Return (H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""
         xp = array_namespace(p)
         h0, h0_entering = self._diagonals(entering)
         pairs = [(self.s[k, :], self.y[k, :]) for k in range(len(self))]
@@ -108,7 +108,7 @@ class FreeCurvature:
         return diagonal(met, moved), diagonal(new_met, new_moved)
 
     def after(self, old: Point, new: Point, entering: Any, capacity: int) -> FreeCurvature:
-        """With the pair of a step, on the weights that are free now."""
+        """Return it with the pair of a step, on the weights that are free now."""
         xp = array_namespace(old.w)
         tried = xp.concat([self.index, entering])
         s, y = _change(old.w, new.w, tried), _change(old.grad, new.grad, tried)
@@ -123,7 +123,7 @@ class FreeCurvature:
         return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1)
 
     def _on(self, index: Any, rows: Vector) -> Vector:
-        """The rows on other weights, zero where they had none."""
+        """Return the rows on other weights, zero where they had none."""
         xp = array_namespace(rows)
         size = self.index.shape[0]
         if size == 0 or rows.shape[0] == 0:
@@ -134,7 +134,7 @@ class FreeCurvature:
 
 
 def _free(point: Point) -> Any:
-    """Places of the weights that are not held at zero by a corner of the objective."""
+    """Return the places of the weights that no corner of the objective holds at zero."""
     xp, w = array_namespace(point.w), point.w
     if point.rest is None:
         return xp.arange(w.shape[0], device=device(w))

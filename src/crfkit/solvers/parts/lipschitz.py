@@ -66,14 +66,14 @@ class StepLength:
         return cls(float(saved["lipschitz"]) if checked and "lipschitz" in saved else known or 0.0, checked)
 
     def ready(self, objective: Objective, point: Point) -> StepLength | Status:
-        """Return it with a first guess of L, if there is none: the curvature along the gradient."""
+        """Return the length with a first guess of L, if there is none: the curvature along the gradient."""
         if self.L > 0:
             return self
         found = _curvature(objective, point)
         return found if isinstance(found, Status) else replace(self, L=min(found, self.ceiling))
 
     def allows(self, x: Any, new: Any, more: float = 0.0) -> bool:
-        """Whether the step from x to `new` may be taken; `more` is the curvature of a smoothed penalty."""
+        """Return whether the step from x to `new` may be taken; `more` is the curvature of a smoothed penalty."""
         return not self.checked or self.ceiling <= self.L or bound_holds(x, new, self.L + more)
 
     def longer(self) -> StepLength:
@@ -96,7 +96,7 @@ def check_constant(lipschitz: float | None, backtracking: bool | None) -> None:
 
 
 def bound_holds(x: Any, new: Any, L: float) -> bool:
-    """The quadratic bound at x holds at the new point. Both have w, smooth_value and grad.
+    """Return whether the quadratic bound at x holds at the new point. Both have w, smooth_value and grad.
 
     Where the values differ by little more than rounding, the gradients decide: (∇f(new) − ∇f(x))·d ≤ L·‖d‖².
     """
@@ -112,7 +112,7 @@ def bound_holds(x: Any, new: Any, L: float) -> bool:
 
 
 def _known(objective: Objective) -> float | None:
-    """L of the loss and of the smooth part of the penalty, where both are known."""
+    """Return L of the loss and of the smooth part of the penalty, where both are known."""
     loss, smooth = objective.loss, objective.smooth
     if Capability.LIPSCHITZ not in loss.capabilities:
         return None
@@ -121,7 +121,7 @@ def _known(objective: Objective) -> float | None:
 
 
 def _curvature(objective: Objective, point: Point) -> float | Status:
-    """gᵀ∇²f·g/gᵀg by a difference; where that is not positive, further away, and if it never is f has no minimum."""
+    """Return gᵀ∇²f·g/gᵀg by a difference, over longer steps while it is not positive; f is unbounded if it never is."""
     g = point.grad
     length = norm(g)
     if length == 0.0:

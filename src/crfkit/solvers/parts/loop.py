@@ -28,7 +28,7 @@ NO_OTHERS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Iteration:
-    """What callbacks see after each iteration (and, with number 0, at the start)."""
+    """The argument of callbacks, after each iteration and, with number 0, at the start."""
 
     row: TraceRow
     w: Vector
@@ -125,7 +125,7 @@ def run(
     if w0.shape != (loss.size,):
         raise ParameterError(f"the start vector has shape {tuple(w0.shape)}, but the loss has {loss.size} weights")
     if not math.isfinite(norm(w0)):
-        raise ParameterError("the start vector holds numbers that are not finite")
+        raise ParameterError("the start vector contains numbers that are not finite")
     if resume and resume.get("solver") != solver.name:
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
     objective = Objective(loss, penalty)
@@ -192,11 +192,11 @@ class IterativeSolver(Parameters, Solver):
         callbacks: Sequence[Callback] = (),
         resume: Mapping[str, Any] | None = None,
     ) -> Result:
-        """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
+        """Minimise loss + penalty from w0, or continue from `resume`, the state of an earlier result at w0."""
         return run(self, loss, penalty, w0, callbacks, resume, self.registry)
 
     def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
-        """Whether the stopping rule is satisfied."""
+        """Return whether the stopping rule is satisfied."""
         rule = for_values_that_rise(self.stopping) if self.nonmonotone else self.stopping
         return rule.satisfied(trace, state.point.w)
 
@@ -237,7 +237,7 @@ def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Map
 
 
 def _has_risen(trace: Sequence[TraceRow]) -> bool:
-    """Far above the start: only steps that are too large (of stochastic solvers) lead there."""
+    """Return whether the value is far above the start: only steps that are too long lead there."""
     return len(trace) > 1 and trace[-1].value > 2.0 * abs(trace[0].value) + 1.0
 
 
@@ -246,7 +246,7 @@ SMALL = 1e-7  # a gradient that is small by any rule, relative to max(1, ‖w‖
 
 
 def _at_rounding(trace: Sequence[TraceRow], point: Iterate) -> bool:
-    """Whether what is left to gain is lost in the rounding of the objective.
+    """Return whether what is left to gain is lost in the rounding of the objective.
 
     With curvature h, a gradient g leaves g²/(2h) to gain. From the first row, with a gain of v₀ − v by a gradient g₀,
     h ≥ g₀²/(2·(v₀ − v)) at least in some direction.
@@ -260,7 +260,7 @@ def _at_rounding(trace: Sequence[TraceRow], point: Iterate) -> bool:
 
 
 def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector, loss: Any) -> None:
-    """Adds to the last row what each callback returns; the next ones see it."""
+    """Call each callback and add what it returns to the last row; later callbacks see it."""
     for callback in callbacks:
         extra = callback(Iteration(trace[-1], w, loss))
         if extra:
@@ -268,7 +268,7 @@ def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector, 
 
 
 class _Clock:
-    """Seconds since it was made, without the pauses."""
+    """A clock that counts seconds, without the pauses."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()

@@ -20,7 +20,7 @@ NEARER = 0.3  # the error is measured again when the gradient is so much shorter
 
 
 class Precision:
-    """Watches the error of a loss with the capability "precision" and tightens its tolerance; never loosens it."""
+    """Watch the error of a loss with the capability "precision" and tighten its tolerance; never loosen it."""
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
@@ -28,12 +28,12 @@ class Precision:
         self._checked_at = float("inf")  # the optimality when the error was last measured
 
     def at_limit(self) -> bool:
-        """Whether the loss cannot be evaluated more precisely."""
+        """Return whether the loss cannot be evaluated more precisely."""
         loss: Any = self.objective.loss
         return not self.active or loss.tolerance <= loss.finest
 
     def follow(self, solver: Any, state: Any) -> Any:
-        """The state after a step; evaluated again where the gradient has become too short for its error."""
+        """Return the state after a step; evaluated again where the gradient has become too short for its error."""
         if self.at_limit() or state.point.optimality > NEARER * self._checked_at:
             return state
         return self.check(solver, state) or state

@@ -1,4 +1,4 @@
-"""Whether a run still gets anywhere: the end of a run where only rounding is left.
+"""Progress of a run, and its end where only rounding is left.
 
 Near the optimum the objective cannot be told apart from its rounding errors. A step counts as progress while it lowers
 the objective by more than those, or the optimality (the norm of the gradient, or of the shortest sub-gradient).
@@ -19,7 +19,7 @@ from crfkit.solvers.parts.rounding import EPSILON
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a solver goes on without progress, and what counts as some."""
+    """How long a solver continues without progress, and what counts as progress."""
 
     stalls: int  # successive steps without progress before the run ends
     flatter: float  # the optimality has improved if it is below this share of the best so far

@@ -18,13 +18,13 @@ from crfkit.solvers.parts.objective import Objective, Point
 
 
 def forward_backward(objective: Objective, x: Point, L: float) -> Point:
-    """prox(x − ∇f(x)/L) with the step 1/L: the minimum of the quadratic bound at x plus the rest of the penalty."""
+    """Step to prox(x − ∇f(x)/L): the minimum of the quadratic bound at x plus the rest of the penalty."""
     w = combine(x.w, -1.0 / L, x.grad)
     return objective.at(w if objective.rest is None else objective.rest.prox(w, 1.0 / L))
 
 
 def start(w0: Vector, random_start: float, seed: int, saved: Mapping[str, Any]) -> Vector:
-    """w0, or w0 plus normal noise of this scale; a run that goes on does not start anew."""
+    """Return w0, plus normal noise of this scale; a resumed run adds none."""
     if random_start == 0.0 or saved:
         return w0
     noise = random_start * np.random.default_rng(seed).standard_normal(w0.shape[0])

@@ -110,7 +110,7 @@ class ProximalNewton(WorkingSetSolver):
 
 
 def direction(objective: Objective, point: Point) -> Any:
-    """The step to the minimum of the quadratic model plus the penalty."""
+    """Return the step to the minimum of the quadratic model plus the penalty."""
     rest: Any = point.rest
     H = sparse_hessian(objective, point)
     w, g = np.asarray(point.w), np.asarray(point.grad)
@@ -129,7 +129,7 @@ def direction(objective: Objective, point: Point) -> Any:
 
 
 def _inverse(H: Any) -> Any:
-    """A function that divides by the matrix; biases of a table meet in no conditional, and it is diagonal."""
+    """Return a function that divides by the matrix; biases of a table meet in no conditional, and it is diagonal."""
     diagonal = H.diagonal()
     if H.nnz == np.count_nonzero(diagonal):
         return lambda x: diags(1.0 / diagonal) @ x
@@ -138,7 +138,7 @@ def _inverse(H: Any) -> Any:
 
 
 def _model(S: Any, g: Any, start: Any, rest: RestPenalty) -> Any:
-    """argmin_x g·(x − start) + ½(x − start)ᵀS(x − start) + penalty(x)."""
+    """Return argmin_x g·(x − start) + ½(x − start)ᵀS(x − start) + penalty(x)."""
     bound, prox = _largest(S), rest.prox
     if not bound > 0:
         return start
@@ -162,7 +162,7 @@ def _model(S: Any, g: Any, start: Any, rest: RestPenalty) -> Any:
 
 
 def _polished(S: Any, b: Any, x: Any, cost: float) -> Any:
-    """Solves S·x = −b − cost·sgn(x) among the weights that are not zero, if that keeps their signs."""
+    """Solve S·x = −b − cost·sgn(x) among the weights that are not zero, if that keeps their signs."""
     free = np.flatnonzero(x)
     if not len(free):
         return x
@@ -177,7 +177,7 @@ def _polished(S: Any, b: Any, x: Any, cost: float) -> Any:
 
 
 def _largest(S: Any) -> float:
-    """A bound of the largest eigenvalue: of |S| by rows, or from the power method where that is tighter."""
+    """Return a bound of the largest eigenvalue: of |S| by rows, or from the power method where that is tighter."""
     rows = float(abs(S).sum(axis=1).max())
     v = np.cos(np.arange(S.shape[0], dtype=float))  # any start that is not special
     value = 0.0

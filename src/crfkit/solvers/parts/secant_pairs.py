@@ -51,7 +51,7 @@ class SecantPairs:
         return len(self.pairs)
 
     def after(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> SecantPairs:
-        """With the pair of a step, unless its curvature is not safely positive."""
+        """Return the pairs with that of a step, unless its curvature is not safely positive."""
         s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
         if not dot(s, y) > 2.0**-40 * dot(y, y) ** 0.5 * dot(s, s) ** 0.5:
             return self
@@ -74,7 +74,7 @@ class SecantPairs:
         return rows, np.linalg.pinv(np.block([[ss, lower], [lower.T, -np.diag(np.diag(sy))]]), hermitian=True)
 
     def product(self, v: Vector) -> Vector:
-        """B·v"""
+        """Return B·v."""
         rows, inverse = self._compact
         return rows_combine(-(inverse @ rows_dot(rows, v)), rows, self.sigma, v)
 

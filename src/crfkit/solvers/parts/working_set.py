@@ -1,4 +1,4 @@
-"""What the Grafting family shares: the working set, the candidates that are chosen for it, and the end.
+"""Parts that the Grafting family shares: the working set, how candidates are chosen for it, and when a run ends.
 
 A candidate (a block of weights at zero) violates the optimality conditions where the dual norm of its gradient exceeds
 the strength of the penalty; for L1 that is max_k |∂_k f| > λ.
@@ -55,7 +55,7 @@ class WholePoint:
 
     @property
     def optimality(self) -> float:
-        """At least: of a candidate of several weights only the norm is known."""
+        """Return a lower bound: of a candidate with several weights only the norm is known."""
         return math.hypot(self.inner.optimality, self.waiting)
 
     @property
@@ -75,7 +75,7 @@ class Batches:
         self.taken = taken
 
     def next(self) -> tuple[Any, ...] | None:
-        """The next batch as arguments of `add_candidates`; None: there are no more."""
+        """Return the next batch as arguments of `add_candidates`; None: there are no more."""
         for batch in self._left:
             self.taken += 1
             return batch if isinstance(batch, tuple) else (batch,)
@@ -95,7 +95,7 @@ class Bare:
 
 @dataclass(frozen=True)
 class Grown:
-    """Where a solver of the family stands."""
+    """The state of a solver of the family."""
 
     inner: Any  # the state of the solver of the working set
     loss: Any  # of the working set
@@ -112,7 +112,7 @@ class Grown:
 
     @property
     def settled(self) -> bool:
-        """Whether no candidate violates at this point."""
+        """Return whether no candidate violates at this point."""
         return self.steps == 0 and self.violations.excess <= SLACK * strength(self.inner.point.rest)
 
     def saved(self) -> Mapping[str, Any]:
@@ -127,7 +127,7 @@ class Grown:
 
 
 class WorkingSetSolver(IterativeSolver):
-    """Base of the solvers whose states are those of a working set."""
+    """Base of the solvers that keep a working set."""
 
     needs: ClassVar[frozenset[Capability]] = NEEDS
     handles_rest: ClassVar[frozenset[Kind]] = HANDLES
@@ -142,7 +142,7 @@ class WorkingSetSolver(IterativeSolver):
 
 
 class TakesBatches(WorkingSetSolver):
-    """Base of those that have `batches` of candidates that arrive later."""
+    """Base of the solvers with an option `batches`: candidates that arrive later."""
 
     if TYPE_CHECKING:
 
@@ -150,12 +150,12 @@ class TakesBatches(WorkingSetSolver):
         def batches(self) -> Iterable[Any]: ...
 
     def for_path(self) -> TakesBatches:
-        """A batch that a run has taken stays in the loss: the next run goes on with those after it."""
+        """Return the solver for several runs; a batch that one run has added to the loss is not added again."""
         return replace(self, batches=iter(self.batches))  # type: ignore[type-var]
 
 
 def selection(rest: RestPenalty | None) -> Selection:
-    """The rule by which candidates are chosen."""
+    """Return the rule by which candidates are chosen."""
     found = None if rest is None else rest.selection
     assert found is not None  # else the loop has refused the penalty
     return found
@@ -166,7 +166,7 @@ def strength(rest: RestPenalty | None) -> float:
 
 
 def inner_solver(objective: Objective, memory: int, **limits: Any) -> Any:
-    """OWL-QN where corners are those of single weights, else FISTA; an error if nothing would be left out."""
+    """Return OWL-QN where corners are of single weights, else FISTA; raise if all candidates would be selected."""
     rest: Any = objective.rest
     if rest is None:
         raise CapabilityError(
@@ -179,7 +179,7 @@ def inner_solver(objective: Objective, memory: int, **limits: Any) -> Any:
 
 
 def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: Iterable[Any]) -> Grown:
-    """Before the first selection, or as it was saved."""
+    """Return the state before the first selection, or as it was saved."""
     loss: Any = objective.loss
     if "active" in saved and not np.array_equal(saved["active"], loss.active_ids):
         raise ParameterError(
@@ -194,7 +194,7 @@ def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: I
 
 
 def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any]:
-    """(ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
+    """Return (ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
     loss: Any = objective.loss
     rule = selection(objective.rest)
     while True:
@@ -207,7 +207,7 @@ def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any
 
 
 def select(objective: Objective, inner: Any, unit: int, batches: Batches, solved: bool = False) -> Grown:
-    """The working set with the `unit` candidates that violate most."""
+    """Return the working set with the `unit` candidates that violate most."""
     ids, scores = find(objective, inner.point, batches)
     excess = np.asarray(scores) - strength(objective.rest)
     violations = Violations(len(ids), float(np.linalg.norm(excess)), float(np.linalg.norm(excess[unit:])))
@@ -227,5 +227,5 @@ def solve(objective: Objective, solver: IterativeSolver, inner: Any) -> tuple[An
 
 
 def ends(trace: Sequence[TraceRow], state: Grown, stopping: StoppingRule) -> bool:
-    """The usual rule, and no candidate violates."""
+    """Return whether the stopping rule is satisfied and no candidate violates."""
     return state.settled and stopping.satisfied(trace, state.point.w)
