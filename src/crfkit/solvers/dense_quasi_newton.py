@@ -42,7 +42,7 @@ class InverseHessian(ABC):
         if "inverse" in saved:
             if saved["inverse"].shape != (size, size):
                 raise ParameterError(f"the saved state has {saved['inverse'].shape[0]} weights, not {size}")
-            self.matrix = 1.0 * saved["inverse"]  # a copy: the saved state may be resumed once more
+            self.matrix = 1.0 * saved["inverse"]  # a copy: the saved state may be resumed again
             self._steps = int(saved["steps"])
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 Approximate inference is iterative, and most of its time goes into digits that a solver far from the optimum has no use
 for. A gradient g̃ with ‖g̃ − g‖ ≤ ERROR·‖g‖ still leads to the optimum of the exact loss. So the error is measured from
-time to time: the loss is evaluated once more at the accepted point, ten times as precisely, from where inference stood.
+time to time: the loss is evaluated again at the accepted point, ten times as precisely, from where inference stood.
 If the gradient moves by more than ERROR times its length, the loss is evaluated that precisely from then on.
 """
 
