@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,11 @@ def shared_data() -> Path:
 def shared_reference() -> Path:
     """What CRF++ and Wapiti printed; not part of the repository."""
     return _directory(SHARED / "reference")
+
+
+def pytest_configure() -> None:
+    """Enter the toy members of tests/recipes in the registries before tests are collected, if asked to."""
+    if os.environ.get("CRFKIT_RECIPES"):
+        from recipes.registered import register
+
+        register()

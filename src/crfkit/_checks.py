@@ -15,7 +15,7 @@ from crfkit.errors import DataError, ParameterError
 def whole_numbers(
     values: Any, what: str, shape: tuple[int, ...] | None = None, dtype: Any = np.int32, floats: bool = False
 ) -> NDArray[Any]:
-    """An array of its own of integers that fit the type, of the shape if one is given; `floats`: 2.0 is one."""
+    """Return a new array of integers that fit the type and the shape; with `floats`, 2.0 counts as an integer."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):
@@ -35,7 +35,7 @@ def whole_numbers(
 
 
 def weights_of(values: Any, what: str, count: int) -> Floats:
-    """`count` finite numbers >= 0; `what` names one of the things that have a weight."""
+    """Return `count` finite weights >= 0; `what` names in errors what has a weight."""
     try:
         weights = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -48,7 +48,7 @@ def weights_of(values: Any, what: str, count: int) -> Floats:
 
 
 def check_features(features: Any, what: str) -> Features:
-    """A matrix of finite doubles, dense or CSR; raises and names the row otherwise."""
+    """Return a matrix of finite doubles, dense or CSR; raise DataError with the row of a value that is not finite."""
     from scipy.sparse import csr_array, issparse
 
     if issparse(features):

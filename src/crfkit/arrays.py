@@ -20,7 +20,7 @@ _DOUBLE = np.dtype(np.float64)
 
 
 def namespace(x: Any) -> Any:
-    """The array library of x; that of NumPy without a search."""
+    """Return the array library of x; that of NumPy without a search."""
     return _numpy() if type(x) is np.ndarray else array_namespace(x)
 
 
@@ -32,26 +32,26 @@ def _numpy() -> Any:
 
 
 def dot(x: Any, y: Any) -> float:
-    """``x·y``"""
+    """Return ``x·y``"""
     if is_native(x, y):
         return _core.dot(x, y, thread_count())
     return float(rows_dot(x[None, :], y)[0])
 
 
 def norm(x: Any) -> float:
-    """``‖x‖``"""
+    """Return ``‖x‖``"""
     return math.sqrt(dot(x, x))
 
 
 def rows_dot(rows: Any, x: Any) -> Any:
-    """The inner products of all rows with x, as a NumPy vector; rows of NumPy doubles may be kept as single floats."""
+    """Return the inner products of all rows with x as a NumPy vector; rows of doubles may be kept as single floats."""
     if _native_rows(rows) and is_native(x):
         return _core.rows_dot(rows, x, thread_count())
     return np.asarray(rows @ x)
 
 
 def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
-    """``a·x + Σ_i c_i·rows_i`` as a new vector."""
+    """Return ``a·x + Σ_i c_i·rows_i`` as a new vector."""
     xp = array_namespace(x)
     if _native_rows(rows) and is_native(x):
         out = np.empty_like(x)
@@ -61,12 +61,12 @@ def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
 
 
 def matvec(matrix: Any, x: Any) -> Any:
-    """``matrix·x``"""
+    """Return ``matrix·x``"""
     return rows_dot(matrix, x) if is_native(matrix, x) else matrix @ x
 
 
 def add_rank_two(matrix: Any, a: Any, b: Any) -> None:
-    """``matrix += abᵀ + baᵀ`` in place, some rows at a time: no second matrix is made."""
+    """Compute ``matrix += abᵀ + baᵀ`` in place, some rows at a time, so that no second matrix is made."""
     n = matrix.shape[0]
     for first in range(0, n, 64):
         rows = slice(first, min(first + 64, n))
@@ -96,14 +96,14 @@ def put(x: Any, places: Any, values: Any) -> None:
 
 
 def combine(x: Any, a: float, y: Any) -> Any:
-    """``x + a·y`` as a new vector."""
+    """Return ``x + a·y`` as a new vector."""
     if is_native(x, y):
         return _core.combine(x, a, y, thread_count())
     return rows_combine([a], y[None, :], 1.0, x)
 
 
 def add_scaled(y: Any, a: float, x: Any) -> None:
-    """``y += a·x`` in place."""
+    """Compute ``y += a·x`` in place."""
     if is_native(x, y):
         _core.rows_combine(np.array([a]), x[None, :], 1.0, y, y, thread_count())
     else:
@@ -111,7 +111,7 @@ def add_scaled(y: Any, a: float, x: Any) -> None:
 
 
 def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y: Any) -> tuple[float, float]:
-    """``s = (x_new − x)/scale``, ``y = (g_new − g)·scale`` in place (a scale of None is 1); returns (s·y, y·y)."""
+    """Compute ``s = (x_new − x)/scale``, ``y = (g_new − g)·scale`` in place (None is 1). Return (s·y, y·y)."""
     if is_native(x, g, x_new, g_new) and _native_rows(s, y) and (scale is None or is_native(scale)):
         return _core.curvature_pair(x, g, x_new, g_new, scale, s, y, thread_count())
     s[...] = x_new
@@ -125,12 +125,12 @@ def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y
 
 
 def row_type(x: Any) -> Any:
-    """The type of numbers for rows that are read often: single floats where doubles would fill the caches."""
+    """Return the type of numbers for rows that are read often: single floats where doubles would fill the caches."""
     return np.float32 if is_native(x) and x.shape[0] >= 1 << 17 else x.dtype
 
 
 def is_native(*arrays: Any) -> bool:
-    """Whether all are contiguous NumPy doubles, which the compiled core takes."""
+    """Return whether all are contiguous NumPy doubles, which the compiled core takes."""
     for a in arrays:  # noqa: SIM110 - all(…) takes three times as long, and this is asked for every product
         if type(a) is not np.ndarray or a.dtype != _DOUBLE or not a.flags.c_contiguous:
             return False
@@ -138,7 +138,7 @@ def is_native(*arrays: Any) -> bool:
 
 
 def secant_products(x: Any, g: Any, x_new: Any, g_new: Any) -> tuple[float, float, float, float, float]:
-    """``(s·s, s·y, y·y, s·g_new, s·g)`` with ``s = x_new − x`` and ``y = g_new − g``."""
+    """Return ``(s·s, s·y, y·y, s·g_new, s·g)`` with ``s = x_new − x`` and ``y = g_new − g``."""
     if is_native(x, g, x_new, g_new):
         return _core.secant_products(x, g, x_new, g_new)
     s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)

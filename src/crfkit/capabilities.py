@@ -34,7 +34,7 @@ class Capability(Name):
     SUBSET = "subset"  # subset(ids): the loss of some sequences or graphs only, for mini-batches
     # online(): updates sequence by sequence (crfkit.losses.online), with epoch_cost() and n_terms
     ONLINE = "online"
-    # Updates that look at the best labelling alone suit it; they would ignore the cost of a margin.
+    # Updates that look only at the best labelling suit it; they are wrong for a loss with a cost.
     MISTAKES = "mistakes"
     EXPECTATIONS = "expectations"  # expectations(): what improved iterative scaling needs
     LIPSCHITZ = "lipschitz"  # lipschitz(): a bound of the Hessian's eigenvalues at every w

@@ -26,12 +26,12 @@ class Checkpoint:
 
     @classmethod
     def of(cls, result: Result) -> Checkpoint:
-        """Of the last iterate, which early stopping does not return."""
+        """Return the checkpoint of the last iterate, which early stopping does not return."""
         state = dict(result.state)
         return cls(state.pop(LAST_WEIGHTS, result.w), state)
 
     def save(self, path: str | Path) -> None:
-        """Writes the file, atomically."""
+        """Write the file atomically."""
         tensors: dict[str, Any] = {"w": np.asarray(self.w)}
         numbers: dict[str, Any] = {}
         for name, value in self.state.items():

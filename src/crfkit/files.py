@@ -6,7 +6,7 @@ import os
 
 
 def make_ordinary(path: str) -> None:
-    """Gives a temporary file the permissions that a new file would have."""
+    """Give a temporary file the permissions that a new file would have."""
     umask = os.umask(0)
     os.umask(umask)
     os.chmod(path, 0o666 & ~umask)

@@ -49,6 +49,15 @@ class Contents:
             )
         return array
 
+    def weights(self, size: int) -> Any:
+        """Return the weights of a field with so many; raise ModelFileError if they are not finite, or more or fewer."""
+        w = self.tensor("weights", np.float64)
+        if len(w) != size:
+            raise ModelFileError(f"the model has {len(w)} weights, but its field needs {size}")
+        if not np.isfinite(w).all():
+            raise ModelFileError("a weight is not a finite number")
+        return w
+
     def entry(self, name: str, *types: type) -> Any:
         value = self.metadata.get(name)
         if not isinstance(value, types):
@@ -57,7 +66,7 @@ class Contents:
 
 
 def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
-    """Writes a model file; until it is complete, what was at `path` stays."""
+    """Write a model file. An older file at `path` is replaced only when the new one is complete."""
     import tempfile
 
     import safetensors
@@ -83,7 +92,7 @@ def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Map
 
 
 def check_writable(path: str | Path) -> None:
-    """Raises now if `path` could not be written later."""
+    """Raise an error now if `path` could not be written later."""
     import tempfile
 
     path = Path(path)
@@ -99,7 +108,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def read(path: str | Path) -> Contents:
-    """Maps a model file and checks it."""
+    """Map a model file into memory and check it."""
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -113,7 +122,7 @@ def read(path: str | Path) -> Contents:
 
 
 def load(path: str | Path, from_parts: Callable[[Contents, int | None], Model], n_threads: int | None) -> Model:
-    """The model in a file, made by `from_parts(contents, n_threads)`; errors name the file."""
+    """Return the model in a file, made by `from_parts(contents, n_threads)`; errors name the file."""
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
     contents = read(path)

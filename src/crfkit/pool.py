@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 def in_threads(function: Callable[[Item], Value], items: Iterable[Item], n_threads: int | None) -> Iterator[Value]:
-    """function(item) of each, in order; after an error or Ctrl-C, what has not begun does not begin."""
+    """Yield function(item) of each item in order; after an error or Ctrl-C, no further item is started."""
     pool = ThreadPoolExecutor(count_threads(n_threads))
     try:
         yield from pool.map(function, items)

@@ -70,6 +70,11 @@ class Loss:
         def capabilities(self) -> frozenset[Capability]:
             """What solvers may ask of it."""
 
+    @classmethod
+    def example(cls) -> Loss:
+        """Return a small one, for the laws that every loss is tested with."""
+        raise NotImplementedError
+
     def at(self, w: Vector, warm: Evaluation | None = None) -> Evaluation:
         """Return the loss at w; `warm` is the last evaluation, for losses that can start from it."""
         raise NotImplementedError
@@ -170,6 +175,11 @@ class Penalty:
 
     else:
         strength = None
+
+    @classmethod
+    def examples(cls, size: int) -> Sequence[Penalty]:
+        """Return some, of vectors of `size` weights, for the laws that every penalty is tested with."""
+        return (cls(),)
 
     def value(self, w: Vector) -> float:
         raise NotImplementedError
@@ -323,6 +333,10 @@ class Solver:
             """Whether values rise now and then, so that stopping rules have to allow for it; False by default."""
 
         @property
+        def first_order(self) -> bool:
+            """Whether it needs more iterations the worse the problem is conditioned; False by default."""
+
+        @property
         def numpy_only(self) -> bool:
             """Whether vectors must be NumPy's: it hands them to the compiled core or to SciPy. False by default."""
 
@@ -334,6 +348,7 @@ class Solver:
         handles_smooth = None
         handles_rest = frozenset()
         nonmonotone = False
+        first_order = False
         numpy_only = False
         own_objective = False
 

@@ -131,7 +131,7 @@ def test_two_lines_of_one_identifier_are_a_warning(run):
     assert outcome.code == 0
     first, second = outcome.err.splitlines()
     assert first.startswith("crfkit: warning: twice:4: 'U01:%x[0,1]' has the identifier of line 2, 'U01:%x[0,0]'")
-    assert "give each line an identifier of its own" in first
+    assert "Give each line its own identifier" in first
     assert second.startswith("crfkit: warning: twice:6: 'U02:%x[1,0]' is a duplicate of line 5")
     assert run("tag", "m.crf", "test.txt").err == ""  # it was said when the model was made
 

@@ -14,7 +14,8 @@ from crfkit import ChainCRF
 from crfkit.cli.main import app
 from crfkit.errors import CapabilityError
 from crfkit.solvers import SOLVERS, make_solver
-from crfkit.training.options import SolverOptions, default_penalty
+from crfkit.training.defaults import default_penalty
+from crfkit.training.options import SolverOptions
 
 NAMES = {  # option of `crfkit train` → parameter of ChainCRF
     "order": "order",

@@ -122,7 +122,7 @@ def test_more_classes(folders, call, fails):
     save("masks/a.png", three)
     Path("masks/b.jpg").unlink()
     save("masks/b.png", scene(25, 30, 1)[1])
-    assert fails(*TRAIN).startswith("masks/a.png has 3 values (0, 128, 255); expected two")
+    assert fails(*TRAIN).startswith("masks/a.png has 3 distinct values (0, 128, 255), expected 2")
     assert call(*TRAIN, *EVEN, "--multi-class").code == 0
     assert call("segment", "apply", "s.crf", "images", "-o", "out", "-q").code == 0
     assert set(np.unique(load("out/a_mask.png"))) <= {0, 128, 255}

@@ -340,7 +340,7 @@ def test_without_pymaxflow(K, monkeypatch):
 def test_auto_polishes_what_max_product_finds(monkeypatch):
     """Never worse than max-product, nor than ICM by itself, in any graph."""
     field = make_field(3, (6,) * 20, 3)
-    monkeypatch.setattr(decoding, "_choose", lambda potentials: ("max-product", ""))
+    monkeypatch.setattr(decoding, "default_decoder", lambda potentials: "max-product")
     for seed in range(3):
         start = np.random.default_rng(seed).integers(3, size=field.graph.n_nodes).astype(np.int32)
         monkeypatch.setitem(METHODS, "max-product", lambda potentials, n_threads, y=start: (y, False, "stub"))

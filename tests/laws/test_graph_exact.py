@@ -15,7 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from crfkit.data.graph import Graph
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.engines import choose_engine, make_engine
+from crfkit.inference.defaults import default_engine
+from crfkit.inference.engines import make_engine
 from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import InferenceStatus, Marginals
@@ -370,6 +371,6 @@ def test_copies_share_one_order_and_plans_go_with_their_graph():
 def test_engines_by_name():
     assert isinstance(make_engine("tree"), Tree)
     assert make_engine("junction", max_table=100) == Junction(max_table=100)
-    assert choose_engine(Graph.path(5), 3) == "tree"
-    assert choose_engine(Graph.complete(5), 3) == "junction"
-    assert choose_engine(Graph.complete(30), 3) == "trw"
+    assert default_engine(Graph.path(5), 3) == "tree"
+    assert default_engine(Graph.complete(5), 3) == "junction"
+    assert default_engine(Graph.complete(30), 3) == "trw"

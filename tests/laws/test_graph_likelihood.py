@@ -10,7 +10,8 @@ import pytest
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.fields.graph import tied_field, untied_field
-from crfkit.inference.engines import choose_engine, make_engine
+from crfkit.inference.defaults import default_engine
+from crfkit.inference.engines import make_engine
 from crfkit.inference.enumerate import Enumerate
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.penalties import L2
@@ -130,9 +131,9 @@ def test_a_subset_is_the_loss_of_some_graphs():
 
 
 def test_the_choice_of_an_engine():
-    assert choose_engine(Graph.path(100), 3) == "tree"
-    assert choose_engine(Graph.complete(6).repeat(10), 2) == "junction"
-    assert choose_engine(Graph.grid((100, 100)), 2) == "trw"
+    assert default_engine(Graph.path(100), 3) == "tree"
+    assert default_engine(Graph.complete(6).repeat(10), 2) == "junction"
+    assert default_engine(Graph.grid((100, 100)), 2) == "trw"
 
 
 def test_evaluations_that_did_not_converge_are_counted():

@@ -9,7 +9,8 @@ from crfkit import _core
 from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
 from crfkit.inference.decoding import decode
-from crfkit.inference.engines import choose_engine, make_engine
+from crfkit.inference.defaults import default_engine
+from crfkit.inference.engines import make_engine
 from crfkit.inference.enumerate import Enumerate
 from crfkit.inference.junction import Junction
 from crfkit.inference.tree import native_arrays
@@ -50,7 +51,7 @@ def test_a_narrow_order_is_found_where_min_fill_gives_up():
     """Min-fill needs a table of 2^24 entries for 16 × 16 nodes; a sweep 2^17, and 7.5 million in all."""
     assert Junction(max_table=1 << 20).fits(Graph.grid((16, 16)), 2)
     assert not Junction(max_table=1 << 16).fits(Graph.grid((16, 16)), 2)
-    assert choose_engine(Graph.grid((16, 16)), 2) == "junction"
+    assert default_engine(Graph.grid((16, 16)), 2) == "junction"
 
 
 @pytest.mark.parametrize("n_states", [2, 3])

@@ -12,12 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from crfkit import L1, L2, Graph, GraphCRF, GraphData, GridCRF
 from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.fields.graph import tied_field
+from crfkit.inference.defaults import default_engine, explain_table_engine
 from crfkit.inference.engines import make_engine
 from crfkit.inference.marginals import NEGLIGIBLE
 from crfkit.inference.tree_reweighted import TreeReweighted
 from crfkit.losses import GraphLikelihood
 from crfkit.solvers import GradientNorm, make_solver
-from crfkit.training import graph as graph_training
 
 
 def images(n=3, side=14, noise=0.8):
@@ -108,7 +108,7 @@ def test_auto_leaves_exact_inference_where_it_is_predicted_to_be_slow(monkeypatc
     X, Y = wide_table()
     exact = GraphCRF(n_threads=1).fit(X, Y)  # no warning: 40 rows of 64 labellings take no time
     assert exact.inference_status_.name == "EXACT"
-    monkeypatch.setattr(graph_training, "PATIENCE", 1e-5)
+    monkeypatch.setattr("crfkit.inference.defaults.PATIENCE", 1e-5)
     with pytest.warns(ApproximationWarning, match=r"s for each evaluation.*'trw'.*loss='pseudo-likelihood'"):
         crf = GraphCRF(n_threads=1).fit(X, Y)
     assert crf.inference_status_.name == "CONVERGED"
@@ -123,11 +123,13 @@ def test_auto_leaves_exact_inference_where_it_is_predicted_to_be_slow(monkeypatc
 
 
 def test_predicted_seconds_grow_with_rows_and_labels():
-    small, _ = graph_training.choose_for_table(Graph.complete(8), 2, 500)
-    large, said = graph_training.choose_for_table(Graph.complete(14), 2, 1000)
+    small = default_engine(Graph.complete(8), 2, "table", 500)
+    large = default_engine(Graph.complete(14), 2, "table", 1000)
+    said = explain_table_engine(Graph.complete(14), 2, 1000)
     assert (small, large) == ("junction", "trw")
     assert re.search(r"about \d\.\d s for each evaluation of the loss \(1000 rows\)", said)
-    assert graph_training.choose_for_table(Graph.path(40), 2, 10**6) == ("tree", "")
+    assert default_engine(Graph.path(40), 2, "table", 10**6) == "tree"
+    assert explain_table_engine(Graph.path(40), 2, 10**6) == ""
 
 
 def test_warnings_of_trw_do_not_recommend_trw_and_name_the_right_option():

@@ -66,7 +66,7 @@ VARIANTS = {name: (name, {}) for name in SMOOTH} | {
 }
 # The condition of the problem decides: 100 would take these a thousand iterations.
 PROJECTED = {"agpm", "spg", "zhou"}
-SLOW = {"gradient-descent", "ista", "fista", "fista, monotone", "ogm"} | PROJECTED
+SLOW = {name for name, (solver, _) in VARIANTS.items() if SOLVERS[solver].first_order}
 # They cannot tell slow progress from none where the objective is flat to rounding, if the condition is 10⁶ or more.
 FIRST_ORDER = SLOW | {"cg", "cg, preconditioned"}
 # Their momentum carries them over the optimum and back, or their line searches let them rise.

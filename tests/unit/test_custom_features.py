@@ -101,7 +101,7 @@ def test_a_file_has_names_and_no_code(discs, trained, tmp_path):
     trained.save(path)
     with pytest.raises(ModelFileError, match=r"s\.crf: .*functions as features.*load\(path, features=\{'grey': …\}\)"):
         ImageSegmenter.load(path)
-    with pytest.raises(ModelFileError, match="no code"):
+    with pytest.raises(ModelFileError, match="contain no code"):
         SegmenterModel.load(path)
     images, masks = discs
     for loaded in (
@@ -132,8 +132,8 @@ def test_other_functions_are_refused(discs, trained, tmp_path):
 
     other.feature_names = ("brightness",)
     for functions, said in (
-        ({"grey": grey, "gray": grey}, "no function of features named 'gray'; its functions: grey"),
-        ({"grey": other}, r"has the feature_names \('brightness',\); the model has \('custom0',\)"),
+        ({"grey": grey, "gray": grey}, "no feature function named 'gray'; its functions are grey"),
+        ({"grey": other}, r"has the feature_names \('brightness',\); expected \('custom0',\), as in the model"),
         ([grey], "must be a dict of functions by name"),
         ({"grey": "grey"}, "must be a dict of functions by name"),
     ):
@@ -224,7 +224,7 @@ def test_the_command_line_names_what_is_missing(discs, trained, tmp_path, monkey
     pillow.fromarray(np.rint(255 * discs[0][0]).astype(np.uint8)).save("images/a.png")
     for args, code, said in (
         (["inspect", "s.crf"], 0, "35 features: 34 c1, 1 custom"),
-        (["segment", "apply", "s.crf", "images", "-o", "out"], 2, "hand the functions in again, in Python"),
+        (["segment", "apply", "s.crf", "images", "-o", "out"], 2, "pass the functions again"),
     ):
         monkeypatch.setattr("sys.argv", ["crfkit", *args])
         with pytest.raises(SystemExit) as ended:

@@ -911,7 +911,11 @@ def test_labels_and_shapes_at_prediction():
 def test_images_that_cannot_be_used():
     X, Y = images()
     cases = [
-        (X[0], Y[0], r"X must be a list of arrays \(H, W, F\), not ndarray of shape \(3, 3, 1\); one image: \[image\]"),
+        (
+            X[0],
+            Y[0],
+            r"X must be a list of arrays \(H, W, F\), not ndarray of shape \(3, 3, 1\); for one image give \[image\]",
+        ),
         ([x[..., 0] for x in X], Y, r"image 0 has shape \(3, 3\); expected \(H, W, F\); add the axis"),
         (X, Y[:2], "2 label arrays for 3 images"),
         (X, [Y[0], Y[0], Y[2]], r"image 1 has shape \(3, 4, 1\), but its labels have shape \(3, 3\)"),

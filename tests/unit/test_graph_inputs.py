@@ -97,5 +97,5 @@ def test_shapes_that_do_not_fit():
     X, Y = table()
     with pytest.raises(DataError, match="X has 5 rows, Y has 30"):
         GraphCRF().fit(X[:5], Y)
-    with pytest.raises(DataError, match=r"one variable: Y\[:, None\]"):
+    with pytest.raises(DataError, match=r"for one variable give Y\[:, None\]"):
         GraphCRF().fit(X, Y[:, 0])

@@ -129,7 +129,9 @@ def test_masks_that_are_none(tmp_path):
     three = HALF.copy()
     three[0] = 128
     pillow.fromarray(three).save(tmp_path / "three.png")
-    with pytest.raises(DataError, match=r"three\.png has 3 values \(0, 128, 255\); expected two"):
+    with pytest.raises(
+        DataError, match=r"three\.png has 3 distinct values \(0, 128, 255\), expected 2; " r"pass multiclass=True"
+    ):
         read_mask(tmp_path / "three.png")
     np.testing.assert_array_equal(read_mask(tmp_path / "three.png", multiclass=True), three)
     pillow.fromarray(three).save(tmp_path / "three.jpg")

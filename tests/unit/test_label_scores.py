@@ -103,7 +103,7 @@ def test_labels_of_other_types(labels, other):
             ["B-NP", "O"],
             r"'B-NP'; put a single sequence into a list: evaluate\(\[gold\], \[predicted\]\)",
         ),
-        ([1, 2], [1, 2], r"among the gold ones is 1; put a single"),
+        ([1, 2], [1, 2], r"sequences of gold labels, but one of them is 1; put a single"),
         ([["O"]], ["O"], r"sequences of predicted labels, but one of them is 'O'"),
         (np.array(["O"]), np.array(["O"]), "put a single sequence"),
         ("O", "O", "gold labels must be a list of label sequences, not str"),

@@ -45,9 +45,9 @@ def test_errors_a_panel_each_with_what_callbacks_returned():
     assert [line.get_label() for line in other.lines] == [line.get_label() for line in ax.lines] == [*results, "none"]
     assert len(other.lines[2].get_xdata()) == 0
     assert plot_errors(results, (), axes=[ax]) == [ax]
-    with pytest.raises(ParameterError, match="no trace has 'dev_error'; callbacks returned test_error, train_error"):
+    with pytest.raises(ParameterError, match="'dev_error'; its callbacks returned test_error, train_error"):
         plot_errors(results, ["dev_error"])
-    with pytest.raises(ParameterError, match="1 axes for 3 panels"):
+    with pytest.raises(ParameterError, match="expected 3 axes, one per panel; got 1"):
         plot_errors(results, axes=[ax])
     with pytest.raises(ParameterError, match="against"):
         plot_errors(results, against="hours")

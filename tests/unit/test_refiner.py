@@ -273,7 +273,7 @@ def test_other_decoders(fitted):
         (lambda p, x, m: (p, x, [k + 3 * (k == 1) + 7 * (x[0] > 0.4) for k in m]), "different values .*classes="),
         (lambda p, x, m: (p, x, [k * 0 for k in m]), "only the class"),
         (lambda p, x, m: (p, x, [k * 0 - 1 for k in m]), "no known pixel"),
-        (lambda p, x, m: ([p[0], np.full((14, 18, 3), 1 / 3)], x, m), "have 3 classes, the first ones 2"),
+        (lambda p, x, m: ([p[0], np.full((14, 18, 3), 1 / 3)], x, m), "have 3 classes; the first have 2"),
     ],
 )
 def test_wrong_inputs_are_named(change, message):

@@ -370,7 +370,7 @@ def test_plots(scenes, segmenter):
     assert len(nodes.patches) == len(edges.patches) == 5
     with pytest.raises(ParameterError, match="titles"):
         plot_segmentation(segmenter, images[:1], titles=[])
-    with pytest.raises(DataError, match="nothing to draw"):
+    with pytest.raises(DataError, match="cannot draw"):
         plot_segmentation(segmenter, images[:1], masks)
     matplotlib.pyplot.close("all")
 

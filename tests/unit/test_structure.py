@@ -95,15 +95,15 @@ def test_inputs():
     c = a ^ (rng.random(600) < 0.1)
     d = X[:, 0] + 0.3 * rng.normal(size=600) > 0  # depends on a by way of X only
     Y = np.stack([a, b, c, d], axis=1).astype(int)
-    found = StructureLearner().fit(Y, X)
+    found = StructureLearner().fit(Y, inputs=X)
     assert {edge[:2] for edge in found.edges_} == {(0, 2)}
     assert (0, 3) in {edge[:2] for edge in StructureLearner().fit(Y).edges_}
     assert (found.predict(X) == Y).mean() > 0.85
     assert found.predict_marginals(X)[0].shape == (600, 2)
-    assert found.sample(3, X[:5]).shape == (3, 5, 4)
-    assert found.log_likelihood(Y, X).shape == (600,)
+    assert found.sample(3, inputs=X[:5]).shape == (3, 5, 4)
+    assert found.log_likelihood(Y, inputs=X).shape == (600,)
     exact = StructureLearner("grafting-light", "likelihood", edge_strength=30.0, edge_features=False).fit(
-        Y[:100], X[:100]
+        Y[:100], inputs=X[:100]
     )
     assert (0, 2) in {edge[:2] for edge in exact.edges_}
 
@@ -152,7 +152,7 @@ def test_log_likelihood(small, learner, monkeypatch):
     assert learner.inference_status_ is InferenceStatus.EXACT
     exact = learner.log_likelihood(Y)
     for place in ("estimators.structure_prediction", "models.structure_scores"):
-        monkeypatch.setattr(f"crfkit.{place}.choose_engine", lambda *_: "trw")
+        monkeypatch.setattr(f"crfkit.{place}.default_engine", lambda *_: "trw")
     lower, upper = learner.log_likelihood_bounds(Y)
     assert (lower <= exact + 1e-6).all()
     assert (exact <= upper + 1e-6).all()
@@ -232,7 +232,7 @@ def test_data_that_cannot_be_used(small):
         with pytest.raises(DataError, match=match):
             StructureLearner(missing="error").fit(bad)
     with pytest.raises(DataError, match="X has 3 rows"):
-        StructureLearner().fit(Y, np.zeros((3, 2)))
+        StructureLearner().fit(Y, inputs=np.zeros((3, 2)))
     with pytest.raises(ParameterError, match="form='ising' is for two labels; column y0 has 3"):
         StructureLearner(form="ising").fit(np.array([[0, 1], [1, 0], [2, 1]] * 5))
     for candidates in ([("y0", "nose")], [(0, 99)], [(0, 0)], [(0, 1.5)]):

@@ -122,7 +122,7 @@ def conditional(seed=0, rows=500):
 @pytest.fixture(scope="module")
 def learnt():
     Y, own = conditional()
-    return StructureLearner(n_strengths=10).fit(Y, own)
+    return StructureLearner(n_strengths=10).fit(Y, inputs=own)
 
 
 def test_features_of_variables(learnt):
@@ -132,14 +132,14 @@ def test_features_of_variables(learnt):
     for p in learnt.predict_marginals(own[:7]):
         assert p.shape == (7, 2)
         np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    assert learnt.sample(3, own[:5]).shape == (3, 5, P)
-    joint = [learnt.log_likelihood(np.array([y]), own[:1])[0] for y in np.ndindex(*[2] * P)]
+    assert learnt.sample(3, inputs=own[:5]).shape == (3, 5, P)
+    joint = [learnt.log_likelihood(np.array([y]), inputs=own[:1])[0] for y in np.ndindex(*[2] * P)]
     assert np.exp(joint).sum() == pytest.approx(1.0)
     names = learnt.model_.edge_weights()
     assert ((("y0", "y1"), "f0 of y1", "equal")) in names
     holes = Y[:3].astype(object)
     holes[:, 0] = None
-    assert (learnt.complete(holes, own[:3])[:, 1:] == Y[:3, 1:]).all()
+    assert (learnt.complete(holes, inputs=own[:3])[:, 1:] == Y[:3, 1:]).all()
 
 
 def test_files(tmp_path, learnt):
@@ -147,29 +147,33 @@ def test_files(tmp_path, learnt):
     learnt.save(tmp_path / "m.crf")
     again = StructureLearner.load(tmp_path / "m.crf")
     assert again.edges_ == learnt.edges_
-    assert np.array_equal(again.log_likelihood(Y, own), learnt.log_likelihood(Y, own))
+    assert np.array_equal(again.log_likelihood(Y, inputs=own), learnt.log_likelihood(Y, inputs=own))
     assert np.array_equal(GraphCRF.load(tmp_path / "m.crf").predict(own), learnt.predict(own))
 
 
 def test_shared_and_own():
     Y, own = conditional(rows=200)
     shared = np.random.default_rng(5).normal(size=(200, 2))
-    both = StructureLearner(edge_strength=20.0).fit(Y, (shared, own))
+    both = StructureLearner(edge_strength=20.0).fit(Y, inputs=(shared, own))
     assert both.predict((shared[:3], own[:3])).shape == (3, P)
     # features of rows are features that all variables have: the same field, of which the penalty sees copies
     copies = np.broadcast_to(shared[:, None, :1], (200, P, 1))
-    one = StructureLearner(edge_strength=20.0, edge_features=False, tolerance=1e-9).fit(Y, shared[:, :1])
-    other = StructureLearner(edge_strength=20.0, edge_features=False, tolerance=1e-9).fit(Y, copies)
+    one = StructureLearner(edge_strength=20.0, edge_features=False, tolerance=1e-9).fit(Y, inputs=shared[:, :1])
+    other = StructureLearner(edge_strength=20.0, edge_features=False, tolerance=1e-9).fit(Y, inputs=copies)
     np.testing.assert_allclose(one.model_.w, other.model_.w, atol=1e-4)
     likelihood = StructureLearner(loss="likelihood", edge_strength=20.0, edge_features=False)
-    np.testing.assert_allclose(likelihood.fit(Y, copies).model_.w, likelihood.fit(Y, shared[:, :1]).model_.w, atol=1e-3)
+    np.testing.assert_allclose(
+        likelihood.fit(Y, inputs=copies).model_.w, likelihood.fit(Y, inputs=shared[:, :1]).model_.w, atol=1e-3
+    )
 
 
 def test_methods_have_the_same_optimum():
     Y, own = conditional(rows=200)
     for norm in ("inf", "2"):
         values = [
-            StructureLearner(method, group_norm=norm, edge_strength=8.0, tolerance=1e-9).fit(Y, own).result_.value
+            StructureLearner(method, group_norm=norm, edge_strength=8.0, tolerance=1e-9)
+            .fit(Y, inputs=own)
+            .result_.value
             for method in ("grafting-light", "agpm", "full")
         ]
         np.testing.assert_allclose(values, values[0], rtol=1e-6)
@@ -192,7 +196,7 @@ def test_inputs_of_wrong_shapes(learnt):
         (np.full((50, P, 1), "a"), "must be numbers"),
     ):
         with pytest.raises(DataError, match=match):
-            StructureLearner().fit(Y, X)
+            StructureLearner().fit(Y, inputs=X)
     for X, match in (
         (None, "X is None"),
         (shared, r"X must be an array \[samples, 4, 1\]"),

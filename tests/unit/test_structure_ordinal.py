@@ -122,7 +122,7 @@ def test_different_numbers_of_levels_with_inputs():
     Y = np.stack([latent + 0.7 * noise[:, 0] > 0, latent + 0.7 * noise[:, 1], x[:, 0] + noise[:, 2]], axis=1)
     Y[:, 1:] = np.round(np.clip(Y[:, 1:], -2, 2))
     Y[:, 2] = np.clip(Y[:, 2], -1, 2)
-    learner = StructureLearner(form="ordinal", n_strengths=10).fit(Y.astype(int), x)
+    learner = StructureLearner(form="ordinal", n_strengths=10).fit(Y.astype(int), inputs=x)
     assert [edge[:2] for edge in learner.edges_] == [(0, 1)]
     assert [len(labels) for labels in learner.classes_] == [2, 5, 4]
     assert learner.predict(x[:3]).shape == (3, 3)
@@ -171,7 +171,7 @@ def test_groups_of_numbers_have_an_order():
 
 def test_a_copy_counts_only_if_it_keeps_the_order(ratings):
     mixed = np.array([3, 1, 5, 2, 4])[ratings[:, 0] - 1]
-    with pytest.warns(UserWarning, match="columns that tell the same"):
+    with pytest.warns(UserWarning, match="columns that are copies of each other"):
         learner = StructureLearner(form="ordinal").fit(np.column_stack([ratings[:, :3], 6 - ratings[:, 2], mixed]))
     found = {edge[:2]: edge[2] for edge in learner.edges_}
     assert found[2, 3] < -1

@@ -31,7 +31,7 @@ def pairs(learner):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_copy_of_a_column_costs_no_edge(rule):
     Y, _ = chain(1000, 0.75, 3)
-    with pytest.warns(UserWarning, match="tell the same"):
+    with pytest.warns(UserWarning, match="copies of each other"):
         found = StructureLearner(edge_strength=rule, n_subsamples=10, n_folds=3).fit(np.hstack([Y, Y[:, 4:5]]))
     assert pairs(found) == CHAIN | {(4, 10)}
     assert np.isfinite(found.model_.w).all()
@@ -81,7 +81,7 @@ def test_the_chosen_edges_cannot_be_bettered_one_by_one():
     search = Search()
     loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True))
     *_, last = search.by_ebic(loss)
-    best = search.refits.completed(last.refitted)
+    best = search.refits.completed(last.model.refitted)
     score = search.ebic(best)
     slack = 0.1 * search.refits.prices(best.loss, 0.0)[0]  # edges are judged to second order
     for edge in best.loss.candidate_ids.tolist():

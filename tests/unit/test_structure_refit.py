@@ -106,9 +106,11 @@ def test_inputs_are_refitted_too():
     X = rng.normal(size=(300, 1))
     Y = (X + rng.normal(size=(300, 3)) > 0).astype(int)
     Y[:, 2] = np.where(rng.random(300) < 0.8, Y[:, 1], Y[:, 2])
-    exact = StructureLearner(n_strengths=8, edge_features=False).fit(Y, X)
+    exact = StructureLearner(n_strengths=8, edge_features=False).fit(Y, inputs=X)
     assert exact.refit_ == {"by": "exact likelihood"}
-    assert exact.score(Y, X) >= StructureLearner(n_strengths=8, edge_features=False, refit="pl").fit(Y, X).score(Y, X)
+    assert exact.score(Y, inputs=X) >= StructureLearner(n_strengths=8, edge_features=False, refit="pl").fit(
+        Y, inputs=X
+    ).score(Y, inputs=X)
 
 
 # --- scores
@@ -150,7 +152,7 @@ def test_two_seeds_of_a_sampled_score_agree(monkeypatch):
     Y = clusters(1, p=12)
     found = StructureLearner().fit(Y)
     exact = found.score(Y)
-    monkeypatch.setattr("crfkit.models.structure_scores.choose_engine", lambda *_: "trw")
+    monkeypatch.setattr("crfkit.models.structure_scores.default_engine", lambda *_: "trw")
     scores = []
     for seed in (0, 1):
         object.__setattr__(found.model_, "seed", seed)

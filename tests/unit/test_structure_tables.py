@@ -40,9 +40,9 @@ def test_incomplete_rows_are_dropped_and_counted(small):
     assert all(len(c) == 2 for c in found.classes_)
     X = rng.normal(size=(1000, 2))
     with pytest.warns(UserWarning, match="were dropped"):
-        given = StructureLearner(edge_strength=50.0).fit(Y, X)
+        given = StructureLearner(edge_strength=50.0).fit(Y, inputs=X)
     np.testing.assert_array_equal(
-        given.model_.w, StructureLearner(edge_strength=50.0).fit(small[kept], X[kept]).model_.w
+        given.model_.w, StructureLearner(edge_strength=50.0).fit(small[kept], inputs=X[kept]).model_.w
     )
     Y[:, 0] = None
     with pytest.raises(DataError, match=r"no row of Y has all labels.*y0 \(1000\)"):
@@ -83,11 +83,11 @@ def test_inputs_of_any_scale_give_the_same_field():
     X = rng.normal(size=(400, 2))
     Y = (X @ [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]] + rng.normal(size=(400, 3)) > 0).astype(int)
     Y[:, 2] = np.where(rng.random(400) < 0.7, Y[:, 1], Y[:, 2])
-    one = StructureLearner(edge_strength=10.0, tolerance=1e-9).fit(Y, X)
-    other = StructureLearner(edge_strength=10.0, tolerance=1e-9).fit(Y, X * [1000.0, 0.01] + [5000.0, 3.0])
+    one = StructureLearner(edge_strength=10.0, tolerance=1e-9).fit(Y, inputs=X)
+    other = StructureLearner(edge_strength=10.0, tolerance=1e-9).fit(Y, inputs=X * [1000.0, 0.01] + [5000.0, 3.0])
     assert {e[:2] for e in one.edges_} == {e[:2] for e in other.edges_}
     np.testing.assert_allclose(
-        other.log_likelihood(Y, X * [1000.0, 0.01] + [5000.0, 3.0]), one.log_likelihood(Y, X), atol=1e-3
+        other.log_likelihood(Y, inputs=X * [1000.0, 0.01] + [5000.0, 3.0]), one.log_likelihood(Y, inputs=X), atol=1e-3
     )
     for key, value in one.node_weights_.items():
         if key[1] == "x0":

@@ -60,7 +60,7 @@ def test_parameters_with_inputs_are_the_field():
     shared, own = 3.0 + rng.normal(size=(300, 1)), rng.normal(size=(300, 3, 1))
     Y = (own[:, :, 0] + 0.5 * shared - 1.5 + rng.normal(size=(300, 3)) > 0).astype(int)
     Y[:, 2] = np.where(own[:, 2, 0] > 0, Y[:, 0], Y[:, 2])
-    found = StructureLearner(n_strengths=10, form="full").fit(Y, (shared, own))
+    found = StructureLearner(n_strengths=10, form="full").fit(Y, inputs=(shared, own))
     assert [e[:2] for e in found.edges_] == [(0, 2)]
     nodes, edges = found.node_weights_, found.edge_weights_
     x = {"intercept": 1.0, "x0": shared[0, 0]}
@@ -76,7 +76,7 @@ def test_parameters_with_inputs_are_the_field():
     ]
     # a table of the feature of one end says something about the other end, which no weight of a node can
     joint = np.array(scores) - np.logaddexp.reduce(scores)
-    exact = found.log_likelihood(rows, (np.repeat(shared[:1], 8, 0), np.repeat(own[:1], 8, 0)))
+    exact = found.log_likelihood(rows, inputs=(np.repeat(shared[:1], 8, 0), np.repeat(own[:1], 8, 0)))
     np.testing.assert_allclose(joint, exact, atol=1e-8)
 
 
@@ -86,7 +86,7 @@ def test_which_inputs_drive_an_edge():
     Y = rng.integers(0, 2, (1500, 2))
     agree = rng.random(1500) < 1 / (1 + np.exp(-X[:, 1] / 40))
     Y[:, 1] = np.where(agree, Y[:, 0], 1 - Y[:, 0])
-    found = StructureLearner(n_strengths=10).fit(Y, X)
+    found = StructureLearner(n_strengths=10).fit(Y, inputs=X)
     (record,) = found.edge_records_
     assert next(iter(record["inputs"])) == "x1"
     assert record["inputs"]["x1"] > 5 * record["inputs"]["x0"]

@@ -76,9 +76,9 @@ def test_quotes_and_blank_lines(write):
     ("text", "message"),
     [
         ("", "t.csv: the file is empty"),
-        ("a,b\n1,2\n\n1,2,3\n", "t.csv:4: 3 cells, but the lines before have 2"),
+        ("a,b\n1,2\n\n1,2,3\n", "t.csv:4: the line has 3 cells, but the lines before it have 2"),
         ("a,a\n1,2\n", "t.csv: two columns have the name 'a'"),
-        ('a,b\n1,"2\n', "t.csv:2: not CSV"),
+        ('a,b\n1,"2\n', "t.csv:2: the file is not CSV"),
     ],
 )
 def test_errors_of_csv(write, text, message):
@@ -127,7 +127,7 @@ def test_select():
     for spec, message in (
         ("f", "no column 'f'; the columns are a, b"),
         ("0", "not a range"),
-        ("6", "not a range of columns; there are 5"),
+        ("6", "not a range of columns; the table has 5 columns"),
         ("3-2", "not a range"),
         ("-6:", "not a range"),
         ("", "no column ''"),
@@ -211,14 +211,14 @@ def test_dense_and_sparse_rows_agree_with_scipy(tmp_path):
 @pytest.mark.parametrize(
     ("body", "line", "message"),
     [
-        ("1,red,3", 5, "3 cells; the file has 2 attributes"),
-        ("1,blue", 5, "'colour' is 'blue'; its values are red, green"),
+        ("1,red,3", 5, "the row has 3 cells; expected 2, one per attribute"),
+        ("1,blue", 5, "'colour' is 'blue'; expected one of red, green"),
         ("x,red", 5, "'a' is 'x'; expected a number"),
-        ("{0 1, 2 x}", 5, "index 2 of 2 attributes"),
-        ("{0 1, 0 2}", 5, "index 0 is there twice"),
+        ("{0 1, 2 x}", 5, "index 2 is out of range; there are 2 attributes"),
+        ("{0 1, 0 2}", 5, "index 0 occurs twice"),
         ("{0}", 5, "cannot read the sparse row at '0'"),
-        ("{0 1", 5, "a sparse row ends with }"),
-        ("{0 1}, {5}", 5, "has no weight"),
+        ("{0 1", 5, "a sparse row must end with }"),
+        ("{0 1}, {5}", 5, "cannot have a weight"),
         ("1,'red", 5, "a quote is not closed"),
     ],
 )
@@ -233,8 +233,8 @@ def test_errors_of_arff_rows(write, body, line, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("@relation r\n@attribute a numeric\n", "without @data"),
-        ("@relation r\n@data\n1\n", "t.arff:3: 1 cells; the file has 0 attributes"),
+        ("@relation r\n@attribute a numeric\n", "the ARFF file has no @data line"),
+        ("@relation r\n@data\n1\n", "t.arff:3: the row has 1 cells; expected 0, one per attribute"),
         ("@relation r\n@attribute a relational\n@data\n", "t.arff:2: the attribute 'a' has the type 'relational'"),
         ("@relation r\n@attribute a\n@data\n", "t.arff:2: cannot read the attribute"),
         ("@relation r\n1,2\n", "t.arff:2: expected @attribute or @data"),

@@ -212,7 +212,7 @@ def test_transfer_to_the_same_field_is_the_identity():
     for kind, options in KINDS.items():
         X, y = data_of(kind)
         crf = one_thread(**options).fit(X, y)
-        corpus = learn(X, y, crf._template(), 1)
+        corpus = learn(X, y, crf._training().make_template(), 1)
         w = transfer(crf.model_, corpus.vocabulary, corpus.classes.tolist(), crf.model_.field)
         assert (w == crf.coef_).all(), kind
 
@@ -227,7 +227,7 @@ def batches(X, y, k=4):
 def epoch_in_order(name, crf, X, y):
     """(weights, average) of one pass over the sequences as they come, straight through the loss, by name."""
     training = crf._training()
-    known = learn(X, y, crf._template(), 1)
+    known = learn(X, y, crf._training().make_template(), 1)
     field, _ = training.make_field(known.data, known.vocabulary, known.classes.tolist())
     online = training.make_loss(known.data, field).online()
     online.start(np.zeros(field.size))
@@ -499,7 +499,7 @@ def test_sparse_models_hold_no_zeros_and_are_the_same_models(kind, penalty, tmp_
     assert (w == 0).any()
     assert (crf.coef_ != 0).all()
     assert len(crf.coef_) == (w != 0).sum() == crf.model_.field.size
-    corpus = learn(X, y, crf._template(), 1)
+    corpus = learn(X, y, crf._training().make_template(), 1)
     field, names = crf._training().make_field(corpus.data, corpus.vocabulary, corpus.classes.tolist())
     full = replace(crf.model_, vocabulary=corpus.vocabulary, field=field, w=w, class_names=names)
     new = [[*row, *row][:9] for row in X]

@@ -59,18 +59,10 @@ def train(
             help="Whether to scale features to mean 0 and variance 1 for training. The model takes unscaled features.",
         ),
     ] = True,
-    loss: Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {graph losses}.")] = "likelihood",
-    inference: Annotated[
-        str,
-        option(
-            MODEL,
-            "--inference",
-            metavar="NAME",
-            help="Inference engine: {engines}. auto is exact where that is cheap, else trw.",
-        ),
-    ] = "auto",
+    loss: shared.GraphLoss = "likelihood",
+    inference: shared.Inference = "auto",
     sweeps: shared.Sweeps = None,
-    l2: Annotated[float | None, option(MODEL, "--l2", metavar="S", help="L2 penalty S/2·‖w‖². Default: 1.")] = None,
+    l2: shared.L2Strength = None,
     l1: shared.L1Strength = None,
     edge_l2: Annotated[
         float | None,
@@ -98,7 +90,7 @@ def train(
     from crfkit.penalties import L2
     from crfkit.readers.tables import read_table
     from crfkit.result import Status
-    from crfkit.training.graph import GraphTraining, concerns
+    from crfkit.training.graph import GraphTraining
     from crfkit.training.options import SolverOptions
 
     options = SolverOptions(make_penalty(l1, l2), solver, tolerance, max_iterations, threads, seed)
@@ -127,7 +119,8 @@ def train(
     except DataError as error:
         raise DataError(str(error), Y.path) from None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        trained, result, last = training.run(encoder, X, states, None, [*logging, *showing])
+        done = training.run(encoder, X, states, None, [*logging, *showing])
+    trained, result = done.model, done.result
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:
         exit_without_model()
@@ -137,8 +130,7 @@ def train(
         f"features, {len(trained.w)} weights"
     )
     typer.echo(outcome(result))
-    unsettled = last.explain("--sweeps") if last is not None and last.matters else None
-    for line in concerns(result, None if last is None else last.status, unsettled) or [str(result.status)]:
+    for line in done.concerns("--sweeps") or [str(result.status)]:
         typer.echo(in_options(line))
     say_written(model, interrupted)
 

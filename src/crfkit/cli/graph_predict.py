@@ -68,7 +68,7 @@ def predict(
     from crfkit.models.graph import DECODERS, GraphModel
     from crfkit.names import check_name
     from crfkit.readers.tables import read_table
-    from crfkit.training.graph import check_sweeps
+    from crfkit.training.graph_problem import check_sweeps
 
     for name, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
         if given is not None:

@@ -105,7 +105,7 @@ def registry(key: str) -> Iterable[str] | None:
 def _solvers(default: str) -> list[str] | None:
     """Return all solvers, or those with a certain default penalty. Adam is left out: it has no use for chains."""
     from crfkit.solvers import SOLVERS, make_solver
-    from crfkit.training.options import default_penalty
+    from crfkit.training.defaults import default_penalty
 
     if not default:
         return list(SOLVERS)
@@ -117,9 +117,13 @@ def _solvers(default: str) -> list[str] | None:
 
 def _losses(of: str) -> Iterable[str] | None:
     from crfkit.names import SHORT_FORMS
-    from crfkit.training import chain, graph, structure
+    from crfkit.training import chain_problem, graph_problem, structure_options
 
-    registries: dict[str, Iterable[str]] = {"chain": chain.LOSSES, "graph": graph.LOSSES, "structure": structure.LOSSES}
+    registries: dict[str, Iterable[str]] = {
+        "chain": chain_problem.LOSSES,
+        "graph": graph_problem.LOSSES,
+        "structure": structure_options.LOSSES,
+    }
     if of not in registries:
         return None
     short = {full: f"{full} ({short})" for short, full in SHORT_FORMS.items()}
@@ -127,13 +131,13 @@ def _losses(of: str) -> Iterable[str] | None:
 
 
 def _structure(what: str) -> Iterable[str] | None:
-    from crfkit.training import structure, structure_final, structure_search
+    from crfkit.training import structure_data, structure_final, structure_options, structure_solve
 
     registries: dict[str, Iterable[str]] = {
-        "methods": structure_search.METHODS,
-        "norms": structure_search.NORMS,
-        "rules": structure.RULES,
-        "forms": structure.FORMS,
+        "methods": structure_solve.METHODS,
+        "norms": structure_solve.NORMS,
+        "rules": structure_options.RULES,
+        "forms": structure_data.FORMS,
         "refits": structure_final.REFITS,
     }
     return registries.get(what)

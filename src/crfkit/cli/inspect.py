@@ -86,6 +86,7 @@ def report(model: ChainModel, top: int) -> str:
 
 def _report(found: dict[str, Any]) -> str:
     from crfkit.cli.inspect_chain import describe
+    from crfkit.cli.inspect_choices import describe_choices
     from crfkit.wording import counted
 
     weights = {name: n for name, n in found["weights"].items() if name != "total" and n}
@@ -104,6 +105,7 @@ def _report(found: dict[str, Any]) -> str:
             f"trained: {training.get('objective')} = {training.get('value')} ({training.get('status')}, "
             f"{counted(training.get('iterations', 0), 'iteration')})"
         )
+        lines += describe_choices(training)
     for name, ends in found["strongest"].items():
         for title, rows in ends.items():
             lines.append(f"\n{title} {name} weights")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from crfkit.cli.inspect_choices import describe_choices
 from crfkit.encoders.tables import TableEncoder
 from crfkit.models.graph import GraphModel
 
@@ -33,6 +34,7 @@ def report(model: GraphModel, top: int) -> str:
             f"trained: {training.get('objective')}{'' if value is None else f' = {value}'} "
             f"({training.get('status')}, {training.get('iterations')} iterations)"
         )
+        lines += describe_choices(training, model.inference, model.decode)
     if isinstance(structure := training.get("structure"), dict):
         lines += describe_structure(structure)
     for kind, weights in (("node", model.node_weights()), ("edge", model.edge_weights())):

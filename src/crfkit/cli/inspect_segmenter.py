@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
+from crfkit.cli.inspect_choices import describe_choices
 from crfkit.features.c1 import C1_NAMES
 from crfkit.features.image import COLOUR_NAMES, POSITION_NAMES
 from crfkit.features.sift import SIFT_NAMES
@@ -20,8 +21,7 @@ def report(model: SegmenterModel, top: int) -> str:
         f"blocks of {features.block_size}×{features.block_size} pixels{size}, "
         f"{len(features.names)} features: {_by_kind(features.names)}",
         f"{field.size} weights: {field.n_node_weights} unary ({field.node_form}), "
-        f"{field.n_edge_weights} pairwise ({field.edge_form}); "
-        f"inference: {model.field.inference}, decoding: {model.field.decode}",
+        f"{field.n_edge_weights} pairwise ({field.edge_form})",
     ]
     if training:
         value = training.get("value")
@@ -29,6 +29,7 @@ def report(model: SegmenterModel, top: int) -> str:
             f"trained: {training.get('objective')}{'' if value is None else f' = {value}'} "
             f"({training.get('status')}, {training.get('iterations')} iterations)"
         )
+        lines += describe_choices(training, model.field.inference, model.field.decode)
     for part, used in model.selected().items():
         kinds = f" ({_by_kind(used)})" if used else ""
         lines.append(f"{part} features used: {len(used)} of {len(features.names)}{kinds}")

@@ -78,19 +78,9 @@ def train(
     ] = "potts",
     ignore: given.Ignore = None,
     layout: Layout = "auto",
-    inference: Annotated[
-        str, option(MODEL, "--inference", metavar="NAME", help="Inference engine: {engines}.")
-    ] = "auto",
-    sweeps: Annotated[
-        int,
-        option(
-            MODEL,
-            "--sweeps",
-            metavar="N",
-            help="Maximum number of message-passing sweeps (bp, trw, mean-field) per training step.",
-        ),
-    ] = 30,
-    l2: Annotated[float | None, option(MODEL, "--l2", metavar="S", help="L2 penalty S/2·‖w‖². Default: 1.")] = None,
+    inference: shared.Inference = "auto",
+    sweeps: shared.TrainingSweeps = 30,
+    l2: shared.L2Strength = None,
     threads: shared.Threads = None,
     verbose: Annotated[bool, flag(OUTPUT, "--verbose", "-v", help="Print a line per iteration.")] = False,
 ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crfkit.readers.images import Image
 
 MAP = "_probabilities"  # follows the name of an image in the name of its probability map
-# of classes in overlays; the first class has none
+# colours of classes in overlays; the first class has none
 COLOURS = np.array([[230, 60, 40], [40, 120, 230], [60, 180, 75], [245, 180, 30], [150, 80, 200], [70, 200, 210]])
 
 

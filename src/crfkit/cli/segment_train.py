@@ -64,7 +64,7 @@ def train(
             help="How to get from image blocks to pixels: bilinear, or nearest, which shows the blocks.",
         ),
     ] = "bilinear",
-    loss: Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {graph losses}.")] = "likelihood",
+    loss: shared.GraphLoss = "likelihood",
     inference: Annotated[
         str,
         option(
@@ -74,15 +74,7 @@ def train(
             help="Inference engine: {engines}. pl is the same as --loss pl.",
         ),
     ] = "auto",
-    sweeps: Annotated[
-        int,
-        option(
-            MODEL,
-            "--sweeps",
-            metavar="N",
-            help="Maximum number of message-passing sweeps (bp, trw, mean-field) per training step.",
-        ),
-    ] = 50,
+    sweeps: shared.TrainingSweeps = 50,
     l2: Annotated[
         float | None,
         option(

@@ -76,6 +76,26 @@ Threads = Annotated[
     int | None,
     option(OPTIMISATION, "--threads", "-p", metavar="N", help="Number of threads. Default: all cores."),
 ]
+GraphLoss = Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {graph losses}.")]
+Inference = Annotated[
+    str,
+    option(
+        MODEL,
+        "--inference",
+        metavar="NAME",
+        help="Inference engine: {engines}. auto is exact where that is cheap, else trw.",
+    ),
+]
+TrainingSweeps = Annotated[
+    int,
+    option(
+        MODEL,
+        "--sweeps",
+        metavar="N",
+        help="Maximum number of message-passing sweeps (bp, trw, mean-field) per training step.",
+    ),
+]
+L2Strength = Annotated[float | None, option(MODEL, "--l2", metavar="S", help="L2 penalty S/2·‖w‖². Default: 1.")]
 L1Strength = Annotated[
     float | None, option(MODEL, "--l1", metavar="S", help="L1 penalty S·‖w‖₁, which makes most weights zero.")
 ]

@@ -222,7 +222,7 @@ def learn(
     with warnings.catch_warnings(record=True) as said, strength_callback(quiet) as showing:
         warnings.simplefilter("always")
         try:
-            learner.fit(Y, X, showing)
+            learner.fit(Y, inputs=X, callbacks=showing)
         except DataError as error:
             raise DataError(str(error), data) from None
         except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from crfkit.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from crfkit.encoders.sequences import TaggedCorpus
     from crfkit.readers.columns import ColumnFile
-    from crfkit.training.chain import Dev
+    from crfkit.training.early_stopping import Dev
 
 PATIENCE = 10  # of --dev, in iterations
 
@@ -230,7 +230,7 @@ def train(
 def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:
     """Return the development set, encoded with the attributes of the training files."""
     from crfkit.encoders.sequences import feed_columns, sorted_data
-    from crfkit.training.chain import Dev
+    from crfkit.training.early_stopping import Dev
 
     encoder = corpus.vocabulary.encoder(labelled=True)
     for _ in feed_columns(encoder, file, labelled=True):

@@ -41,7 +41,7 @@ class AttributeIndex:
         code_offsets: Ints | None,
         codes: Ids | None,
     ) -> AttributeIndex:
-        """From the attributes of each position, n of them in all."""
+        """Return the index of the attributes of each position; there are n attributes."""
         try:
             first, positions, turned = _core.transpose(offsets, ids, values, n)
         except ValueError as error:
@@ -57,11 +57,11 @@ class AttributeIndex:
 
     @cached_property
     def weight_offsets(self) -> Ints:
-        """Where the weights of each attribute begin, were all of them there; [A+1]."""
+        """Return where the weights of each attribute would begin if all existed; [A+1]."""
         return self.code_offsets if self.code_offsets is not None else self.width * np.arange(len(self) + 1)
 
     def joined(self, more: AttributeIndex) -> AttributeIndex:
-        """These attributes and then others, of the same positions."""
+        """Return these attributes followed by others of the same positions."""
         values = None
         if self.values is not None or more.values is not None:
             values = np.concatenate(
@@ -81,12 +81,12 @@ class AttributeIndex:
         )
 
     def gather(self, chosen: Ints) -> tuple[Ints, Ids, Floats | None]:
-        """(offsets, ids, values) by position of the chosen attributes, renumbered in this order."""
+        """Return (offsets, ids, values) by position of the chosen attributes, renumbered in this order."""
         found: tuple[Ints, Ids, Floats | None] = self.native.gather(np.ascontiguousarray(chosen, dtype=np.int64))
         return found
 
     def lists(self, chosen: Ints) -> tuple[Ints, Ids] | tuple[None, None]:
-        """The lists of weights of the chosen attributes."""
+        """Return the lists of weights of the chosen attributes."""
         if self.code_offsets is None or self.codes is None:
             return None, None
         counts = np.diff(self.code_offsets)[chosen]
@@ -95,7 +95,7 @@ class AttributeIndex:
         return offsets, self.codes[places]
 
     def chunks(self, weights: int) -> Iterator[tuple[int, int]]:
-        """Ranges of attributes with so many weights at most (or one attribute) each."""
+        """Yield ranges of attributes with at most this many weights each (or with one attribute)."""
         first, ends = 0, self.weight_offsets
         while first < len(self):
             last = int(np.searchsorted(ends, ends[first] + weights, side="right")) - 1
@@ -104,12 +104,12 @@ class AttributeIndex:
             first = last
 
     def add_gradients(self, first: int, last: int, residual: Floats, t0: int, out: Floats, n_threads: int) -> None:
-        """``out[a, c] += Σ value·residual[t − t0, c]`` over the positions t of attribute a, first ≤ a < last."""
+        """Add ``Σ value·residual[t − t0, c]`` over the positions t of a to ``out[a, c]``, first ≤ a < last."""
         self.native.add_gradients(self.code_offsets, self.codes, first, last, residual, t0, out, n_threads)
 
 
 def block_norms(gradient: Floats, offsets: Ints, norm: str) -> Floats:
-    """The norm ("max", "l1" or "l2") of gradient[offsets[k] : offsets[k+1]] for every k; 0 of nothing."""
+    """Return the norm ("max", "l1" or "l2") of gradient[offsets[k] : offsets[k+1]] for every k; 0 of nothing."""
     reduce = {"max": np.maximum, "l1": np.add, "l2": np.add}[norm]
     size = gradient * gradient if norm == "l2" else np.abs(gradient)
     norms = np.zeros(len(offsets) - 1)

@@ -77,7 +77,7 @@ class Graph:
 
     @classmethod
     def grid(cls, shape: Sequence[int], neighbours: int | None = None) -> Graph:
-        """A grid of 2 or 3 axes; nodes in row-major order.
+        """Return a grid of 2 or 3 axes; nodes in row-major order.
 
         neighbours: 4 (default) or 8 in two dimensions, 6 (default) or 26 in three.
         """
@@ -103,19 +103,19 @@ class Graph:
 
     @classmethod
     def complete(cls, n_nodes: int) -> Graph:
-        """Every pair of nodes is joined."""
+        """Return the graph in which every pair of nodes is joined."""
         n = _count(n_nodes)
         return cls(n, np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32), checked=True)
 
     @classmethod
     def path(cls, n_nodes: int) -> Graph:
-        """A chain."""
+        """Return a chain."""
         ids = np.arange(_count(n_nodes), dtype=np.int32)
         return cls(len(ids), np.stack([ids[:-1], ids[1:]], axis=1), checked=True)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> tuple[Graph, list[Any]]:
-        """(the graph, its nodes' names in the order of the ids), from any networkx graph."""
+        """Return (the graph, its nodes' names in the order of the ids), from any networkx graph."""
         names = list(graph.nodes)
         ids = {name: i for i, name in enumerate(names)}
         edges: list[tuple[int, int]] = []
@@ -131,7 +131,7 @@ class Graph:
         return cls(len(names), np.array(edges, dtype=np.int32).reshape(-1, 2)), names
 
     def repeat(self, times: int) -> Graph:
-        """So many copies of this graph, one after the other."""
+        """Return this many copies of the graph, one after the other."""
         times = _count(times, "the number of copies")
         shift = np.arange(times, dtype=np.int64)
         if self.n_nodes * times > np.iinfo(np.int32).max:
@@ -147,7 +147,7 @@ class Graph:
 
     @classmethod
     def join(cls, graphs: Iterable[Graph]) -> Graph:
-        """Many graphs as one."""
+        """Return many graphs joined into one."""
         parts = list(graphs)
         nodes = np.cumsum([0, *(part.n_nodes for part in parts)])
         counts = np.cumsum([0, *(len(part.edges) for part in parts)])
@@ -178,12 +178,12 @@ class Graph:
 
     @cached_property
     def blocks(self) -> _core.Blocks:
-        """The nodes in blocks, as the sweeping engines work on them."""
+        """Return the nodes in blocks, as the sweeping engines work on them."""
         return _core.Blocks(self.native)
 
     @cached_property
     def components(self) -> Ids:
-        """[n] which connected component each node is in."""
+        """Return an array [n]: which connected component each node is in."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -194,7 +194,7 @@ class Graph:
 
     @cached_property
     def is_forest(self) -> bool:
-        """Whether there is no cycle."""
+        """Return whether the graph has no cycle."""
         n_components = int(self.components.max()) + 1 if self.n_nodes else 0
         return self.n_edges == self.n_nodes - n_components
 
@@ -208,15 +208,15 @@ class Graph:
             object.__setattr__(self, name, value)
 
     def sum_nodes(self, values: Any) -> Any:
-        """Sums of node values [n, …] by graph [G, …]."""
+        """Return sums of node values [n, …] by graph [G, …]."""
         return _sum_by(values, self.node_offsets)
 
     def sum_edges(self, values: Any) -> Any:
-        """Sums of edge values [E, …] by graph [G, …]."""
+        """Return sums of edge values [E, …] by graph [G, …]."""
         return _sum_by(values, self.edge_offsets)
 
     def take(self, ids: ArrayLike) -> tuple[Graph, Ints, Ints]:
-        """(some of the graphs, the ids of their nodes here, the ids of their edges here)."""
+        """Return (some of the graphs, the ids of their nodes here, the ids of their edges here)."""
         if np.asarray(ids).dtype == bool:
             raise DataError("graphs are taken by their numbers, not by a mask; use np.flatnonzero")
         chosen = np.atleast_1d(whole_numbers(ids, "the numbers of graphs", dtype=np.int64))
@@ -240,7 +240,7 @@ def _ranges(offsets: Ints, chosen: Ints) -> tuple[Ints, Ints]:
 
 
 def _sum_by(values: Any, offsets: Any) -> Any:
-    """Sums of rows by graph; graphs without rows get 0."""
+    """Return sums of rows by graph; graphs without rows get 0."""
     values = np.asarray(values)
     out = np.zeros((len(offsets) - 1, *values.shape[1:]))
     full = np.flatnonzero(np.diff(offsets))

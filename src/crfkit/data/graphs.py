@@ -103,7 +103,7 @@ class GraphData:
         weights: ArrayLike | None = None,
         intercept: bool = True,
     ) -> GraphData:
-        """Features per node and per edge; `intercept` puts a column of ones before them (None: only that)."""
+        """Return data with features per node and per edge; `intercept` adds a first column of ones (None: no other)."""
         nodes, node_rows = with_intercept(node_features, graph.n_nodes, intercept, "node features")
         edges, edge_rows = with_intercept(edge_features, graph.n_edges, intercept, "edge features")
         return cls(graph, nodes, edges, node_rows, edge_rows, labels=labels, weights=weights)  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ class GraphData:
         intercept: bool = True,
         own: Floats | None = None,
     ) -> GraphData:
-        """A table of `n_samples` rows: every row is a copy of `structure`, a type per variable and per edge.
+        """Return a table of `n_samples` rows: every row is a copy of `structure`, a type per variable and per edge.
 
         X [samples, features] is shared by all nodes and edges of a row; Y [samples, variables] are states, −1 unknown.
         With features of its `own` [samples, variables, d] node i has [1, x, f_i], an edge [1, x, f_i, f_j].
@@ -155,7 +155,7 @@ class GraphData:
 
     @classmethod
     def counts(cls, structure: Graph, Y: ArrayLike, n_states: int, weights: ArrayLike | None = None) -> GraphData:
-        """A table without inputs, as its sufficient statistics: one graph that stands for all rows of Y."""
+        """Return a table without inputs, as its sufficient statistics: one graph that stands for all rows of Y."""
         labels = whole_numbers(Y, "labels", dtype=np.int64)
         n, E, K = structure.n_nodes, structure.n_edges, n_states
         if labels.ndim != 2 or labels.shape[1] != n:
@@ -182,7 +182,7 @@ class GraphData:
 
     @classmethod
     def join(cls, parts: Sequence[GraphData]) -> GraphData:
-        """Data sets of graphs, with features per node and edge, as one."""
+        """Return data sets of graphs, with features per node and edge, joined into one."""
         from scipy.sparse import issparse, vstack
 
         if not parts:
@@ -234,7 +234,7 @@ class GraphData:
         )
 
     def take(self, ids: ArrayLike) -> GraphData:
-        """Some of the graphs."""
+        """Return some of the graphs."""
         graph, nodes, edges = self.graph.take(ids)
 
         def part(kind: str, chosen: Any) -> tuple[Any, Any]:
@@ -265,22 +265,22 @@ class GraphData:
 
     @cached_property
     def graph_weights(self) -> Floats:
-        """[G]"""
+        """Return an array [G]."""
         return np.ones(self.graph.n_graphs) if self.weights is None else self.weights
 
     @cached_property
     def node_weights(self) -> Floats:
-        """[n] the weight of each node's graph."""
+        """Return an array [n]: the weight of each node's graph."""
         return np.repeat(self.graph_weights, np.diff(self.graph.node_offsets))
 
     @cached_property
     def edge_weights(self) -> Floats:
-        """[E] the weight of each edge's graph."""
+        """Return an array [E]: the weight of each edge's graph."""
         return np.repeat(self.graph_weights, np.diff(self.graph.edge_offsets))
 
 
 def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tuple[Features, NDArray[Any] | None]:
-    """(the features with a column of ones before them, rows): without features one row of a one serves all."""
+    """Return (the features with a column of ones before them, rows): without features one row of a one serves all."""
     from scipy.sparse import csr_array, hstack, issparse
 
     if features is None:

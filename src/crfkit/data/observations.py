@@ -49,7 +49,7 @@ class Observations:
         own: Any = None,
         ordinal: bool = False,
     ) -> Observations:
-        """From states [rows, p]; features [rows, F] should begin with a column of ones; own [rows, p, d]."""
+        """Return observations from states [rows, p], features [rows, F] that begin with ones, and own [rows, p, d]."""
         y = whole_numbers(states, "states")
         if y.ndim != 2:
             raise DataError(f"states must be a table [rows, variables]; got shape {y.shape}")
@@ -77,20 +77,20 @@ class Observations:
         return cls(y, K, features, w, ising, edge_inputs, own, ordinal)
 
     def take(self, rows: ArrayLike) -> Observations:
-        """Some of the rows (those of `states`)."""
+        """Return some of the rows (those of `states`)."""
         ids = np.asarray(rows)
         inputs = None if self.inputs is None else self.inputs[ids]
         own = None if self.own is None else self.own[ids]
         return replace(self, states=self.states[ids], inputs=inputs, weights=self.weights[ids], own=own)
 
     def reweighted(self, weights: Floats) -> Observations:
-        """The same rows with other weights; those of weight 0 are left out."""
+        """Return the same rows with other weights; those of weight 0 are left out."""
         kept = np.flatnonzero(weights)
         return replace(self.take(kept), weights=weights[kept])
 
     @property
     def single(self) -> bool:
-        """Whether an edge has one weight per feature, not a table of them."""
+        """Return whether an edge has one weight per feature, not a table of them."""
         return self.ising or self.ordinal
 
     @property
@@ -103,33 +103,33 @@ class Observations:
 
     @cached_property
     def features(self) -> Floats:
-        """[m, F]; [1, 1], a one for all rows, where there are no inputs."""
+        """Return [m, F]; [1, 1], a one for all rows, where there are no inputs."""
         return np.ones((1, 1)) if self.inputs is None else self.inputs
 
     @cached_property
     def total(self) -> float:
-        """The number of rows, each as often as its weight says."""
+        """Return the sum of the weights of rows."""
         return float(self.weights.sum())
 
     @property
     def widths(self) -> tuple[int, int]:
-        """(features of a node, features of an edge)"""
+        """Return the numbers of (features of a node, features of an edge)."""
         F, d = self.features.shape[1], self.n_own
         return F + d, F + 2 * d if self.edge_inputs else 1
 
     @property
     def n_own(self) -> int:
-        """How many features each variable has of its own."""
+        """Return the number of features that each variable has of its own."""
         return 0 if self.own is None else self.own.shape[2]
 
     @property
     def edge_parts(self) -> tuple[int, int]:
-        """(shared features of an edge, features that it has from each end)"""
+        """Return the numbers of (shared features of an edge, features that it has from each end)."""
         return (self.features.shape[1], self.n_own) if self.edge_inputs else (1, 0)
 
     @cached_property
     def own_columns(self) -> Floats:
-        """[d, m, S] features of variables, for every column of ``indicators``."""
+        """Return [d, m, S] features of variables, for every column of ``indicators``."""
         if self.own is None:
             return np.zeros((0, len(self.states), 1))
         by_feature = np.ascontiguousarray(np.moveaxis(self.own, 2, 0))
@@ -137,24 +137,24 @@ class Observations:
 
     @cached_property
     def node_columns(self) -> Floats:
-        """[d, m, logits] features of variables, for every state, or variable in the Ising form."""
+        """Return [d, m, logits] features of variables, for every state, or variable in the Ising form."""
         if not self.ordinal or self.own is None:
             return self.own_columns
         return np.repeat(self.own_columns, self.n_states, axis=2)
 
     @cached_property
     def starts(self) -> Ids:
-        """[p] the first column of each variable in ``indicators``."""
+        """Return an array [p]: the first column of each variable in ``indicators``."""
         return self.state_starts if not self.single else np.arange(self.n_variables, dtype=np.int32)
 
     @cached_property
     def state_starts(self) -> Ids:
-        """[p] the first column of each variable in ``one_hot``."""
+        """Return an array [p]: the first column of each variable in ``one_hot``."""
         return np.concatenate([[0], np.cumsum(self.n_states)[:-1]]).astype(np.int32)
 
     @cached_property
     def one_hot(self) -> Floats:
-        """[m, ΣK]"""
+        """Return an array [m, ΣK]."""
         m = len(self.states)
         out = np.zeros((m, int(self.n_states.sum())))
         out[np.arange(m)[:, None], self.state_starts + self.states] = 1.0
@@ -162,17 +162,17 @@ class Observations:
 
     @cached_property
     def scores(self) -> Floats:
-        """[ΣK] of the columns of ``one_hot``: equally spaced from −1 to 1 for each variable."""
+        """Return an array [ΣK]: of the columns of ``one_hot``: equally spaced from −1 to 1 for each variable."""
         return np.concatenate([np.linspace(-1.0, 1.0, k) for k in self.n_states.tolist()])
 
     def mean_scores(self, of_states: Floats) -> Floats:
-        """[m, p] Σ_k values [m, ΣK] · score of k, of each variable."""
+        """Return [m, p] Σ_k values [m, ΣK] · score of k, of each variable."""
         found: Floats = np.add.reduceat(of_states * self.scores, self.state_starts, axis=1)
         return found
 
     @cached_property
     def indicators(self) -> Floats:
-        """[m, S] what couplings multiply: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
+        """Return the factors of couplings [m, S]: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
         if self.ordinal:
             found: Floats = self.scores[self.state_starts + self.states]
             return found
@@ -180,16 +180,16 @@ class Observations:
 
     @cached_property
     def indicator_rows(self) -> Floats:
-        """[S, m] ``indicators``, a variable's numbers side by side."""
+        """Return [S, m] ``indicators``, a variable's numbers side by side."""
         return np.ascontiguousarray(self.indicators.T)
 
     @cached_property
     def pair_counts(self) -> Floats:
-        """[F, ΣK, ΣK] Σ_rows weight · feature · (indicator of a state) · (indicator of another), of edge features."""
+        """Return Σ_rows weight · edge feature · (indicator of a state) · (indicator of another), [F, ΣK, ΣK]."""
         return self.pair_products(self.one_hot)
 
     def pair_products(self, Q: Floats) -> Floats:
-        """[F, S, S] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, S].
+        """Return [F, S, S] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, S].
 
         Columns are of states or, where there are as many as variables, of those.
         """
@@ -205,7 +205,7 @@ class Observations:
         return np.stack([*out, *first, *(G.T for G in first)])
 
     def pair_features(self, i: int, others: Any) -> Floats:
-        """[m, others, F] the features of the edges between i and variables above it."""
+        """Return an array [m, others, F]: the features of the edges between i and variables above it."""
         shared, own = self.edge_parts
         x = np.broadcast_to(self.features[:, None, :shared], (len(self.states), len(others), shared))
         if not own or self.own is None:
@@ -214,11 +214,11 @@ class Observations:
 
     @cached_property
     def spin_products(self) -> Floats:
-        """[F, p, p] Σ_rows weight · feature · s_i·s_j of variables as ±1 or scores, of edge features."""
+        """Return [F, p, p] Σ_rows weight · feature · s_i·s_j of variables as ±1 or scores, of edge features."""
         return self.pair_products(self.indicators)
 
     def positions(self, pairs: Ids) -> tuple[Ids, Ids]:
-        """(rows, columns) in a matrix [S, S] of the couplings of pairs [E, 2] of variables: K_i·K_j each, row-major."""
+        """Return (rows, columns) of the couplings of pairs [E, 2] in a matrix [S, S]: K_i·K_j each, row-major."""
         if self.single:
             return pairs[:, 0], pairs[:, 1]
         first, second = self.n_states[pairs[:, 0]], self.n_states[pairs[:, 1]]

@@ -81,12 +81,12 @@ class SequenceData:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def split(self, flat: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
-        """The rows of a per-position array that belong to each sequence."""
+        """Return the rows of a per-position array that belong to each sequence."""
         for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
             yield flat[begin:end]
 
     def take(self, ids: ArrayLike) -> SequenceData:
-        """The sequences at these places, in this order."""
+        """Return the sequences at these places, in this order."""
         order = np.asarray(ids, dtype=np.int64)
         starts, positions = _gather(self.starts, order)
         offsets, entries = _gather(self.offsets, positions)
@@ -112,7 +112,7 @@ class SequenceData:
         return replace(self, labels=labels)
 
     def with_weights(self, weights: ArrayLike | None) -> SequenceData:
-        """The same sequences, each counted so many times."""
+        """Return the same sequences with these weights."""
         if weights is None:
             return self
         array = np.array(weights, dtype=np.float64)
@@ -122,14 +122,14 @@ class SequenceData:
 
 
 def _gather(offsets: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """(offsets of the chosen rows when they lie together, the places of their entries)."""
+    """Return (offsets of the chosen rows when they lie together, the places of their entries)."""
     lengths = offsets[rows + 1] - offsets[rows]
     new = np.concatenate([[0], np.cumsum(lengths)])
     return new, np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], lengths)
 
 
 def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object, int]) -> Ids:
-    """Label ids of all positions; `y` must fit the sequences' lengths and hold only labels of `ids`."""
+    """Return the label ids of all positions; `y` must fit the sequences' lengths and hold only labels of `ids`."""
     flat = check_labels(y, lengths)
     try:
         return np.fromiter(map(ids.__getitem__, flat), dtype=np.int32, count=len(flat))
@@ -138,7 +138,7 @@ def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object
 
 
 def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
-    """The labels of all positions in one list."""
+    """Return the labels of all positions in one list."""
     flat: list[object] = []
     n = 0
     for n, labels in enumerate(y, start=1):

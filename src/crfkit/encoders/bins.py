@@ -18,7 +18,7 @@ Cuts = dict[str, list[float]]  # column → limits between its groups, ascending
 
 
 def check_table_options(missing: str, bins: int | None) -> None:
-    """Raise ParameterError where an option is out of range."""
+    """Raise ParameterError if an option is out of range."""
     check_name("missing", missing, MISSING)
     whole = isinstance(bins, numbers.Integral) and not isinstance(bins, bool)
     if bins is not None and (not whole or bins < 2):
@@ -46,7 +46,7 @@ def bin_numbers(Y: Any, bins: int | None) -> tuple[Any, Cuts]:
 
 
 def apply_cuts(Y: Any, cuts: Cuts) -> Any:
-    """Return Y with the groups of its numbers; columns that hold names of groups already stay as they are."""
+    """Return Y with numbers replaced by their groups; columns that already hold names of groups stay as they are."""
     if not cuts:
         return Y
     names = column_names(Y, "y")
@@ -62,7 +62,7 @@ def apply_cuts(Y: Any, cuts: Cuts) -> Any:
 
 
 def group_names(limits: list[float]) -> list[str]:
-    """Names of the groups, which sort in their order."""
+    """Return names of the groups that sort in their order."""
     digits = len(str(len(limits) + 1))
     middle = [f"{low:g} to {high:g}" for low, high in pairwise(limits)]
     texts = [f"< {limits[0]:g}", *middle, f">= {limits[-1]:g}"]

@@ -139,7 +139,7 @@ def graph_of(sample: GraphSample, g: int) -> Graph:
     n = sample.n_nodes
     if n is None:
         if sample.features is None:
-            raise DataError(f"graph {g} has neither features nor n_nodes")
+            raise DataError(f"graph {g} has neither features nor n_nodes; give one of them")
         shape = sample.features.shape if hasattr(sample.features, "shape") else np.shape(sample.features)
         n = shape[0] if shape else 0
     if isinstance(sample.edges, Graph):
@@ -166,7 +166,7 @@ def joined_labels(Y: Any, X: Any, sizes: Sequence[int], noun: str = "graph") -> 
         raise DataError(f"Y must be a list with the labels of each {noun}, not {type(Y).__name__}")
     rows = list(Y)
     if len(rows) != len(sizes):
-        raise DataError(f"labels of {len(rows)} {noun}s for {len(sizes)} {noun}s")
+        raise DataError(f"labels of {len(rows)} {noun}s for {len(sizes)} {noun}s; expected labels for each {noun}")
     parts = []
     for g, (row, size) in enumerate(zip(rows, sizes, strict=True)):
         if isinstance(row, Mapping):
@@ -182,7 +182,7 @@ def joined_labels(Y: Any, X: Any, sizes: Sequence[int], noun: str = "graph") -> 
     names = {"U": "strings", "b": "booleans"}
     kinds = sorted({names.get(values.dtype.kind, "numbers") for values, known in parts if known.any()}, reverse=True)
     if len(kinds) > 1:
-        raise DataError(f"some {noun}s have {kinds[0]} as labels, others {kinds[1]}")
+        raise DataError(f"some {noun}s have {kinds[0]} as labels, others have {kinds[1]}; use one kind")
     text = "strings" in kinds
     all_values = [v if known.any() else np.full(v.shape, "" if text else 0) for v, known in parts]
     empty: list[Any] = [np.zeros(0, dtype="U1" if text else np.int64)] if not parts else []

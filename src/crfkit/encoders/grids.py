@@ -176,7 +176,7 @@ def read_images(X: Any, neighbours: int) -> list[Floats]:
         X = list(X)  # a stack of images of one size
     if not isinstance(X, (list, tuple)):
         shape = f" of shape {X.shape}" if isinstance(X, np.ndarray) else ""
-        raise DataError(f"X must be a list of arrays {form}, not {type(X).__name__}{shape}; one image: [image]")
+        raise DataError(f"X must be a list of arrays {form}, not {type(X).__name__}{shape}; for one image give [image]")
     images = []
     for g, given in enumerate(X):
         try:
@@ -202,7 +202,7 @@ def check_shapes(Y: Any, images: Any, what: str) -> None:
     if isinstance(Y, np.ndarray) and Y.dtype.kind != "O" and Y.ndim <= 2:
         raise DataError(f"{what} must be a list of label arrays, one per image, not one array of shape {Y.shape}")
     if len(Y) != len(images):
-        raise DataError(f"{len(Y)} label arrays for {len(images)} images")
+        raise DataError(f"{len(Y)} label arrays for {len(images)} images; expected one per image")
     for g, (labels, image) in enumerate(zip(Y, images, strict=True)):
         if np.shape(labels) != np.shape(image)[:-1]:
             raise DataError(f"image {g} has shape {np.shape(image)}, but its labels have shape {np.shape(labels)}")

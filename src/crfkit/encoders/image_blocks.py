@@ -1,4 +1,4 @@
-"""Between pixels and blocks: the label of a block, and blocks drawn at the size of the image."""
+"""Between pixels and square blocks: the label of a block, and values of blocks at the size of the image."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from crfkit.features.c1 import block_means
 from crfkit.features.image import ImageFeatures
 from crfkit.readers.images import VOID, Mask, resize
 
-COPIES = 8  # of the features of a block that training holds at once: its own, those of two edges, and while encoding
+COPIES = 8  # copies of the features of a block that training holds at once: node, two edges, and while encoding
 UPSAMPLING = ("bilinear", "nearest")
 LEAST = 1e-6  # share of known pixels below which a block has none
 
 
 def block_labels(mask: Mask, classes: NDArray[Any], features: ImageFeatures) -> NDArray[Any]:
-    """Return [h, w] the label that most of the known pixels of a block have; VOID where none is known.
+    """Return [h, w], the label that most of the known pixels of a block have; VOID where none is known.
 
-    Where there are as many of each, it is the first of the classes.
+    If several labels are equally frequent, it is the first of the classes.
     """
     if features.size is None and features.block_size == 1:
         return mask
@@ -39,7 +39,7 @@ def block_labels(mask: Mask, classes: NDArray[Any], features: ImageFeatures) -> 
 
 
 def _has_known(mask: Mask, features: ImageFeatures) -> NDArray[np.bool_]:
-    """Return [h, w] whether a pixel of the block is known; resizing smears known pixels into blocks beside them."""
+    """Return [h, w], whether a pixel of the block is known; resizing spreads known pixels to blocks beside them."""
     h, w = features.blocks(mask.shape)
     rows, columns = _block_of_pixel((h, w), mask.shape, features)
     places = (rows[:, None] * w + columns).ravel()
@@ -49,13 +49,13 @@ def _has_known(mask: Mask, features: ImageFeatures) -> NDArray[np.bool_]:
 
 
 def full_size(blocks: NDArray[Any], shape: tuple[int, ...], features: ImageFeatures) -> NDArray[Any]:
-    """Return [H, W, …] from [h, w, …]: every pixel has the value of the block it lies in."""
+    """Return [H, W, …] from [h, w, …]: every pixel gets the value of the block it lies in."""
     rows, columns = _block_of_pixel(blocks.shape, shape, features)
     return blocks[rows][:, columns]
 
 
 def _block_of_pixel(blocks: tuple[int, ...], shape: tuple[int, ...], features: ImageFeatures) -> list[Ids]:
-    """Return ([H] the row of blocks that a row of pixels lies in, [W] the column)."""
+    """Return the row of blocks [H] that each row of pixels lies in, and the column of blocks [W]."""
     indices: list[Ids] = []
     for length, resized, n in zip(shape[:2], features.size or shape[:2], blocks[:2], strict=True):
         pixels = ((np.arange(length) + 0.5) * (resized / length)).astype(np.int32)
@@ -64,9 +64,9 @@ def _block_of_pixel(blocks: tuple[int, ...], shape: tuple[int, ...], features: I
 
 
 def interpolate(blocks: Floats, shape: tuple[int, ...], features: ImageFeatures) -> Floats:
-    """Return [H, W, …] from [h, w, …], bilinear between the centres of blocks; beyond the outermost it is constant.
+    """Return [H, W, …] from [h, w, …], bilinear between the centres of blocks and constant beyond the outermost.
 
-    Weights of a pixel sum to one, so that probabilities stay probabilities.
+    The weights of a pixel sum to one, so that probabilities stay probabilities.
     """
     values = blocks
     for axis, (length, resized) in enumerate(zip(shape[:2], features.size or shape[:2], strict=True)):
@@ -82,7 +82,7 @@ def interpolate(blocks: Floats, shape: tuple[int, ...], features: ImageFeatures)
 
 
 def _between(length: int, resized: int, n: int, block_size: int) -> tuple[Ids, Floats]:
-    """Return ([length] the last block whose centre is not after the pixel's, [length] the way to the next, 0 to 1)."""
+    """Return the last block [length] whose centre is not after the pixel's, and the share [length] of the next one."""
     edges = np.minimum(np.arange(n + 1) * block_size, resized)  # the last block may be smaller
     centres = (edges[:-1] + edges[1:]) / 2
     pixels = (np.arange(length) + 0.5) * (resized / length)
@@ -101,5 +101,5 @@ def check_memory(n_blocks: int, n_features: int) -> None:
     if needed > there:
         raise DataError(
             f"{n_blocks} blocks of {n_features} features need about {needed / 1e9:.0f} GB; this machine has "
-            f"{there / 1e9:.0f}: resize the images (size), take larger blocks (block_size), or fewer images"
+            f"{there / 1e9:.0f}: resize the images (size), use larger blocks (block_size), or use fewer images"
         )

@@ -1,4 +1,4 @@
-"""Errors about graphs that are images: they name the image."""
+"""Errors about graphs that are images name the image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crfkit.errors import CrfkitError, DataError
 
 @contextmanager
 def naming_images(names: Sequence[str] | None = None) -> Iterator[None]:
-    """Name the image in errors that speak of the graph with its number; by default it is "image" and the number.
+    """Replace "graph" and a number in errors by the name of the image; without names, by "image" and the number.
 
     >>> with naming_images(["a.png", "b.png"]):
     ...     raise DataError("graph 1 has width 70")

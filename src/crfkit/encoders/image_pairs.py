@@ -44,9 +44,9 @@ class Pairs:
         """
         given, of = as_list(images, "images"), as_list(masks, "masks")
         if len(given) != len(of):
-            raise DataError(f"{len(of)} masks for {len(given)} images")
+            raise DataError(f"{len(of)} masks for {len(given)} images; expected one mask per image")
         if not given:
-            raise DataError("there are no images")
+            raise DataError("there are no images; give at least one")
         made = cls([], [], [], [])
         problems: list[str] = []
         resized: list[str] = []
@@ -219,7 +219,7 @@ def _agree(masks: list[Mask], yes_or_no: list[int], rules: MaskRules, classes: N
 
 
 def _scaled(mask: tuple[int, ...], image: tuple[int, ...]) -> bool:
-    """Whether a mask has the shape of its image at another scale: factors of both sides that differ by 2 % at most."""
+    """Return whether a mask has the shape of its image at another scale; both factors may differ by 2 %."""
     (h, w), (H, W) = mask[:2], image[:2]
     if h == H or w == W:  # cut rather than scaled
         return False

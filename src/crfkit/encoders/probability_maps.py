@@ -23,7 +23,7 @@ def read_maps(probabilities: Any, images: Any, layout: str = "auto") -> list[tup
     """Return the probabilities [H, W, K] and the image of each pair, from lists of arrays or of files."""
     maps, pictures = as_list(probabilities, "probabilities"), as_list(images, "images")
     if len(maps) != len(pictures):
-        raise DataError(f"{len(maps)} probability maps for {len(pictures)} images")
+        raise DataError(f"{len(maps)} probability maps for {len(pictures)} images; expected one per image")
     out = []
     for k, (given, picture) in enumerate(zip(maps, pictures, strict=True)):
         image = read_image(picture, f"image {k}")
@@ -168,7 +168,7 @@ def pixel_accuracy(found: list[NDArray[Any]], masks: Any, ignore: Any, multiclas
     """Return the share of known pixels of all masks that have the label found; 0 if no pixel is known."""
     truth = as_list(masks, "masks")
     if len(truth) != len(found):
-        raise DataError(f"{len(truth)} masks for {len(found)} images")
+        raise DataError(f"{len(truth)} masks for {len(found)} images; expected one mask per image")
     right = total = 0
     for k, (mask, given) in enumerate(zip(found, truth, strict=True)):
         values, known = read_truth(given, mask.shape, f"mask {k}", ignore, multiclass)

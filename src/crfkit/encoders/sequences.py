@@ -1,4 +1,4 @@
-"""From inputs to encoded sequences. Training learns a vocabulary; tagging looks attributes up in it."""
+"""Sequences of tokens to encoded data. Training learns a vocabulary; tagging looks attributes up in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crfkit.readers.suspicion import check_label_count, describe_attribute_file
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The attributes of a model and how inputs become attributes."""
+    """Hold the attributes of a model, and how inputs become attributes."""
 
     kind: str  # "template", "items" (lists of strings, dicts) or "matrix"
     template: Template | None
@@ -31,7 +31,7 @@ class Vocabulary:
     n_features: int | None = None  # columns of a matrix, or feature columns of a column file
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
-        """Encodes sequences; unknown attributes are dropped."""
+        """Encode sequences; unknown attributes are dropped."""
         if self.kind == "matrix":
             return self._encode_matrices(X)
         encoder = self.encoder()
@@ -39,7 +39,7 @@ class Vocabulary:
         return sorted_data(encoder.take())
 
     def encoder(self, labelled: bool = False, keep_lines: bool = False) -> _core.Encoder:
-        """A native encoder over the frozen tables."""
+        """Return a native encoder over the frozen tables."""
         text = self.template.text if self.template else None
         return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines)
 
@@ -51,13 +51,13 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class TaggedCorpus:
-    """A training set: the vocabulary learned from it, the encoded sequences, the labels' names."""
+    """Hold a training set: the vocabulary learned from it, the encoded sequences, the labels."""
 
     vocabulary: Vocabulary
     data: SequenceData
     classes: NDArray[Any]
     sources: tuple[Any, ...] = ()  # the files that it was read from
-    record: Mapping[str, Any] = field(default_factory=dict)  # what tagging must know of the files
+    record: Mapping[str, Any] = field(default_factory=dict)  # what tagging must know about the files
 
 
 def learn(
@@ -67,7 +67,7 @@ def learn(
     min_frequency: int,
     least_labels: int = 2,
 ) -> TaggedCorpus:
-    """Encodes training sequences and learns their attributes, dropping those seen less than min_frequency times."""
+    """Encode training sequences and learn their attributes, dropping those seen less than min_frequency times."""
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
     X = X if isinstance(X, (Sequence, np.ndarray)) else list(X)
@@ -79,7 +79,14 @@ def learn(
         names = _core.StringTable.from_strings([column_name(j) for j in range(matrix.shape[1])])
         labels = _labels(y, starts)
         return _finish(
-            "matrix", None, arrays, *labels, min_frequency, (names, None), matrix.shape[1], least_labels=least_labels
+            arrays,
+            *labels,
+            kind="matrix",
+            template=None,
+            min_frequency=min_frequency,
+            names=(names, None),
+            n_features=matrix.shape[1],
+            least_labels=least_labels,
         )
     if template is not None:
         template.warn_of_clashes()
@@ -88,11 +95,19 @@ def learn(
     _add_sequences(encoder, X, kind)
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
-    return _finish(kind, template, arrays, *labels, min_frequency, encoder, least_labels=least_labels)
+    return _finish(
+        arrays,
+        *labels,
+        kind=kind,
+        template=template,
+        min_frequency=min_frequency,
+        names=encoder,
+        least_labels=least_labels,
+    )
 
 
 def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int) -> TaggedCorpus:
-    """The same from one or several column files, streamed; the last column is the label."""
+    """Encode one or several column files as a training set, streaming them; the last column is the label."""
     template.warn_of_clashes()
     encoder = _core.Encoder(template.text, labelled=True)
     files = column_files(sources)
@@ -130,7 +145,14 @@ def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Templat
     try:
         check_label_count(encoder.label_names, len(labels))
         corpus = _finish(
-            "template", template, (*arrays, None), classes, rank[labels], min_frequency, encoder, n_features
+            (*arrays, None),
+            classes,
+            rank[labels],
+            kind="template",
+            template=template,
+            min_frequency=min_frequency,
+            names=encoder,
+            n_features=n_features,
         )
     except DataError as error:
         raise DataError(str(error), name) from None
@@ -138,7 +160,7 @@ def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Templat
 
 
 class _Beginning:
-    """Keeps the first bytes of a file, to be looked at if the file turns out to be strange."""
+    """Keep the first bytes of a file, to look at if the file turns out to be strange."""
 
     def __init__(self, size: int = 1 << 16) -> None:
         self.text, self._size = b"", size
@@ -155,7 +177,7 @@ def feed_columns(
     keep_lines: bool = False,
     tap: Callable[[bytes], None] | None = None,
 ) -> Iterator[None]:
-    """Feeds a column file to an encoder, chunk by chunk; the caller may take what is ready after each.
+    """Feed a column file to an encoder, chunk by chunk; the caller may take what is ready after each chunk.
 
     Several files may be fed one after the other. `tap` sees each chunk before the encoder does.
     """
@@ -179,7 +201,7 @@ def feed_columns(
 
 
 def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
-    """The label sequences as lists, tuples or arrays."""
+    """Return the label sequences as lists, tuples or arrays."""
     if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
         raise DataError(f"y must be a list of label sequences, not {type(y).__name__}")
     rows = []
@@ -212,7 +234,7 @@ def _add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
 
 
 def _check_rows(sequence: Any, n: int) -> None:
-    """Raise DataError where a token is a dict or a set, whose keys would be taken for columns."""
+    """Raise DataError if a token is a dict or a set, whose keys would be taken for columns."""
     if not isinstance(sequence, (list, tuple)):
         return
     for t, token in enumerate(sequence):
@@ -243,7 +265,7 @@ def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
 
 
 def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
-    """Encoded arrays with ids ascending within each position, renumbered by rank where given."""
+    """Return encoded arrays with ids ascending within each position, renumbered by rank if one is given."""
     starts, offsets, ids, values, pair_offsets, pair_ids, labels = arrays
     ids, values = _renumber(offsets, ids, values, rank)
     if pair_offsets is not None:
@@ -259,17 +281,18 @@ def _renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[I
 
 
 def _finish(
-    kind: str,
-    template: Template | None,
     arrays: Sequence[Any],
     classes: NDArray[Any],
     labels: Ids,
+    *,
+    kind: str,
+    template: Template | None,
     min_frequency: int,
     names: _core.Encoder | tuple[_core.StringTable, None],
     n_features: int | None = None,
     least_labels: int = 2,
 ) -> TaggedCorpus:
-    """Cuts rare attributes, numbers the rest in the kernels' favourite order and freezes everything."""
+    """Drop rare attributes, number the rest in the order that suits the kernels, and freeze everything."""
     starts, offsets, ids, values, pair_offsets, pair_ids, _ = arrays
     if len(labels) == 0:
         raise DataError("all sequences are empty")
@@ -295,10 +318,10 @@ def _finish(
 
 
 def _ranking(ids: Ids, n: int, min_frequency: int, wide: NDArray[np.bool_]) -> tuple[Ints, Ids]:
-    """(kept ids in their new order, new id per old id or −1).
+    """Return the kept ids in their new order, and the new id of each old id or −1.
 
-    Wide attributes (seen with many labels) first, since the kernels keep those as rows; then by frequency, so that
-    what is used most lies together and what occurs once comes last; then by first occurrence.
+    Wide attributes (seen with many labels) come first, since the kernels keep those as rows. The others are ordered by
+    frequency, so that the most frequent lie together, and then by first occurrence.
     """
     counts = np.bincount(ids, minlength=n)
     order = np.lexsort((-counts, ~wide))

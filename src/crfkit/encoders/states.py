@@ -1,6 +1,6 @@
-"""Labels of any kind to state numbers and back.
+"""Labels of nodes, strings or numbers, to state numbers and back.
 
-A label that is not known is None, NaN or masked; −1 too, unless −1 is itself a label.
+An unknown label is None, NaN or masked; −1 too, unless −1 is itself a label.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNKNOWN = -1  # the state number
 
 
 def read_labels(given: Any, what: str) -> tuple[Labels, NDArray[np.bool_]]:
-    """(labels, which are known), of the shape given; unknown ones hold any value."""
+    """Return labels and which of them are known, in the shape given; unknown labels hold any value."""
     try:
         array = np.ma.asanyarray(given) if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
     except ValueError:
@@ -43,7 +43,7 @@ def read_labels(given: Any, what: str) -> tuple[Labels, NDArray[np.bool_]]:
 
 
 def learn_classes(values: Labels, known: NDArray[np.bool_], what: str, minus_one: bool = False) -> Labels:
-    """The labels that occur, sorted. −1 is unknown unless `minus_one`, or 1 is the only other label."""
+    """Return the labels that occur, sorted. −1 means unknown unless `minus_one`, or 1 is the only other label."""
     classes = np.unique(values[known])
     if not minus_one and classes.dtype.kind in "if" and -1 in classes and classes.tolist() != [-1, 1]:
         classes = classes[classes != -1]
@@ -54,7 +54,7 @@ def learn_classes(values: Labels, known: NDArray[np.bool_], what: str, minus_one
 
 
 def to_states(values: Labels, known: NDArray[np.bool_], classes: Labels, what: str) -> Ids:
-    """State numbers of the shape of the labels, −1 where unknown."""
+    """Return state numbers in the shape of the labels; −1 where a label is unknown."""
     states = np.full(values.shape, UNKNOWN, dtype=np.int32)
     if classes.dtype.kind != "U" and values.dtype.kind != "U" and -1 not in classes:
         known = known & (values != -1)
@@ -77,7 +77,7 @@ def to_states(values: Labels, known: NDArray[np.bool_], classes: Labels, what: s
 
 
 def check_classes(labels: Any) -> Labels:
-    """The classes that a model file holds."""
+    """Return the classes of a model file; raise ModelFileError if they are not two or more different labels."""
     if not isinstance(labels, list) or not all(isinstance(label, (str, int, float)) for label in labels):
         raise ModelFileError("a label is neither a string nor a number")
     if len(labels) < 2 or len({type(label) for label in labels}) != 1:
@@ -96,7 +96,7 @@ _NA = ("NAType", "NaTType", "MaskedConstant")  # pandas', NumPy's
 
 
 def _typed(values: Labels, known: NDArray[np.bool_], what: str) -> Labels:
-    """Python objects as an array of strings or of numbers."""
+    """Return Python objects as an array of strings or of numbers."""
     items: Sequence[Any] = values[known].tolist()
     if all(isinstance(v, str) for v in items):
         out: Labels = np.full(values.shape, "", dtype=np.array(items or [""]).dtype)
@@ -110,7 +110,7 @@ def _typed(values: Labels, known: NDArray[np.bool_], what: str) -> Labels:
 
 
 def _check_one_kind(items: Sequence[Any], what: str) -> None:
-    """Raise DataError where NumPy would make one label of two, as of 1 and True, or of 1 and "1"."""
+    """Raise DataError if NumPy would make one label of two, as it does of 1 and True, or of 1 and "1"."""
     kinds = {
         "a string" if issubclass(kind, str) else "a boolean" if issubclass(kind, (bool, np.bool_)) else "a number": kind
         for kind in set(map(type, items))

@@ -26,7 +26,7 @@ MISSING = ("drop", "error")
 
 
 def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
-    """Return the rows of Y, and of X, in which no label is missing; warns how many were dropped, or raises."""
+    """Return the rows of Y, and of X, in which no label is missing; warn how many were dropped, or raise."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
     if not names or not len(columns[0][0]):
@@ -49,7 +49,7 @@ def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
     _warn(f"{len(gaps) - len(kept)} of {len(gaps)} rows have missing labels and were dropped; {where}")
     for part in X if isinstance(X, tuple) else (X,):
         if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != len(gaps):
-            raise DataError(f"X has {rows} rows, Y has {len(gaps)}")
+            raise DataError(f"X has {rows} rows, Y has {len(gaps)}; expected as many rows")
     if isinstance(X, tuple):
         return take_rows(Y, kept), tuple(None if part is None else take_rows(part, kept) for part in X)
     return take_rows(Y, kept), None if X is None else take_rows(X, kept)
@@ -65,13 +65,13 @@ def take_rows(table: Any, rows: Any) -> Any:
 
 
 def _whole(column: Any) -> Any:
-    """Numbers that were integers but for the missing ones are integers again."""
+    """Return a column of integers if it holds whole numbers that were floats only because some were missing."""
     whole = column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all()
     return column.astype(np.int64) if whole else column
 
 
 def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
-    """(an encoder without edges, the states [samples, variables]); warns of constant and equal columns."""
+    """Return an encoder without edges and the states [samples, variables]; warn of constant and equal columns."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
     if not names or not len(columns[0][0]):
@@ -84,12 +84,14 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
             raise DataError(f"Y has no label at row {row}, column {name}: fill it in, or drop the row or the column")
         classes = in_given_order(np.unique(values), Y, name)
         if len(classes) > 2 and (2 * len(classes) > n or (len(classes) > MOST and classes.dtype.kind in "iuf")):
-            number = classes.dtype.kind in "iuf"
+            advice = (
+                "Give bins=5 (--bins 5) to cut numbers into groups of equal size, make it an input, or leave it out"
+                if classes.dtype.kind in "iuf"
+                else "Group its values, or leave it out"
+            )
             raise DataError(
                 f"column {name} has {len(classes)} different values in {n} rows, too many to learn from: is it a "
-                "number or a name? "
-                + ("bins=5 (--bins 5) cuts numbers into groups of equal size; or give it" if number else "Group its")
-                + (" as an input, or leave it out" if number else " values, or leave it out")
+                f"number or a name? {advice}"
             )
         found.append(classes)
     features, n_own = None, 0
@@ -100,7 +102,7 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
             raise DataError("X has no columns; give X=None for a field without inputs")
         for part in (shared, own):
             if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != n:
-                raise DataError(f"X has {rows} rows, Y has {n}")
+                raise DataError(f"X has {rows} rows, Y has {n}; expected as many rows")
         if own is not None:
             n_own = check_own(own, len(names)).shape[2]
     constant = [i for i, classes in enumerate(found) if len(classes) < 2]
@@ -116,19 +118,20 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     states = encoder.states(Y)
     if constant:
         _warn(
-            f"{_columns(constant, names)} constant: kept, with a bias that only its penalty holds, and no edges to gain"
+            f"{_columns(constant, names)} constant; nothing can be learned about a constant column: its bias depends "
+            "on the penalty alone, and it gets no edges"
         )
     if same := equal_columns(states, set(constant)):
         pairs = ", ".join(f"{names[i]} and {names[j]}" for i, j in same[:SHOWN]) + (", …" if len(same) > SHOWN else "")
         _warn(
-            f"columns that tell the same: {pairs}; their coupling is held by penalties only, and an edge to one could "
-            "as well be to the other"
+            f"columns that are copies of each other: {pairs}; only penalties limit their coupling, and an edge to one "
+            "could as well be to the other"
         )
     return encoder, states
 
 
 def in_given_order(classes: Labels, Y: Any, name: str) -> Labels:
-    """The labels of a column in the order of its categories, where a data frame says that they are ordered."""
+    """Return the labels of a column, in the order of its categories if a data frame says that they are ordered."""
     kinds = getattr(Y, "dtypes", None)
     if kinds is None or not hasattr(Y, "columns"):
         return classes
@@ -140,7 +143,7 @@ def in_given_order(classes: Labels, Y: Any, name: str) -> Labels:
 
 
 def unordered_columns(Y: Any, encoder: TableEncoder, binned: set[str]) -> list[str]:
-    """Return the columns of more than two labels without an order: neither numbers nor ordered categories."""
+    """Return the columns of more than two labels that have no order: neither numbers nor ordered categories."""
     kinds = getattr(Y, "dtypes", None) if hasattr(Y, "columns") else None
     ordered = set(binned)
     if kinds is not None:
@@ -153,7 +156,7 @@ def unordered_columns(Y: Any, encoder: TableEncoder, binned: set[str]) -> list[s
 
 
 def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:
-    """A constant column's label and one more that it never takes: that of the other columns if they share two."""
+    """Return a constant column's label and one that it never takes: that of the other columns if they share two."""
     pairs = {tuple(c.tolist()) for c in all_classes if len(c) == 2}
     label = classes.tolist()[0]
     if len(pairs) == 1 and label in (pair := next(iter(pairs))) and type(pair[0]) is type(label):
@@ -167,7 +170,7 @@ def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:
 
 
 def equal_columns(states: Ids, left_out: set[int]) -> list[tuple[int, int]]:
-    """Pairs of columns of which one is a renaming of the other; each with the first such."""
+    """Return pairs of columns that are equal up to the names of labels; each column with the first one like it."""
     seen: dict[bytes, int] = {}
     pairs = []
     for j, column in enumerate(states.T):

@@ -30,15 +30,16 @@ def column_names(table: Any, letter: str) -> list[str]:
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]
         if len(set(names)) != len(names):
-            raise DataError("two columns have the same name")
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"two columns have the same name, {twice!r}; rename one of them")
         return names
-    what = "X must be [samples, features]" if letter == "x" else "Y must be [samples, variables], a label each"
+    what = "X must be [samples, features]" if letter == "x" else "Y must be [samples, variables] with labels"
     try:
         shape = table.shape if hasattr(table, "shape") else np.shape(table)
     except ValueError:
         raise DataError(f"{what}; its rows have different lengths") from None
     if len(shape) != 2:
-        hint = "; one variable: Y[:, None]" if letter == "y" and len(shape) == 1 else ""
+        hint = "; for one variable give Y[:, None]" if letter == "y" and len(shape) == 1 else ""
         raise DataError(f"{what}; got an array of shape {tuple(shape)}{hint}")
     return [f"{letter}{i}" for i in range(shape[1])]
 

@@ -1,4 +1,4 @@
-"""Inputs of a table of variables: features that all variables of a row share, features of each variable, or both."""
+"""Features of tables: shared by all variables of a row, of each variable, or both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHAPES = "[samples, features], [samples, variables, features] or a tuple of both
 
 
 def split_inputs(X: Any) -> tuple[Any, Any]:
-    """(shared features [samples, F], features of each variable [samples, variables, d]); None for what is not there.
+    """Return shared features [samples, F] and features of each variable [samples, variables, d], or None for either.
 
     >>> shared, own = split_inputs(np.zeros((5, 3, 2)))
     >>> shared is None, own.shape
@@ -32,7 +32,7 @@ def split_inputs(X: Any) -> tuple[Any, Any]:
 
 
 def check_own(own: Any, n_variables: int, n_features: int | None = None) -> Floats:
-    """[samples, variables, d] finite numbers."""
+    """Return the features [samples, variables, d] of variables; raise DataError unless they are finite numbers."""
     try:
         values = np.ascontiguousarray(own, dtype=np.float64)
     except (TypeError, ValueError):
@@ -54,5 +54,5 @@ def _depth(x: Any) -> int:
         return len(x.shape)
     try:
         return int(np.ndim(x))
-    except ValueError:  # rows of different lengths: said where the table is read
+    except ValueError:  # rows of different lengths: the error comes where the table is read
         return 2

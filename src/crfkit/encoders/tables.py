@@ -73,7 +73,7 @@ class TableEncoder:
             if len(features) == 0:
                 raise DataError("X has no columns; give X=None for a field without inputs")
             if (rows := X.shape[0] if hasattr(X, "shape") else len(X)) != len(columns[0][0]):
-                raise DataError(f"X has {rows} rows, Y has {len(columns[0][0])}")
+                raise DataError(f"X has {rows} rows, Y has {len(columns[0][0])}; expected as many rows")
         made = cls(
             classes=classes,
             variables=names,
@@ -142,7 +142,7 @@ class TableEncoder:
         """Return the states [n] of labels; −1 where a label is unknown."""
         states = self.states(Y)
         if len(states) != len(data):
-            raise DataError(f"{len(states)} rows of labels for {len(data)} rows of X")
+            raise DataError(f"{len(states)} rows of labels for {len(data)} rows of X; expected as many")
         return states.ravel()
 
     def states(self, Y: Any) -> Ids:

@@ -42,7 +42,7 @@ def learn_encoder(
         )
         return of_table, X, states
     if not isinstance(graph, str) or graph != "complete":
-        raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables")
+        raise ParameterError("samples that are graphs bring their own edges; `graph` is for tables, leave it out")
     of_graphs, states = SampleEncoder.learn(
         X, Y, intercept=intercept, edge_inputs=True if edge_features is None else edge_features
     )

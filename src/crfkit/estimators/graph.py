@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Ids
 from crfkit.encoders.tables import TableEncoder
 from crfkit.encoders.tables_or_graphs import learn_encoder
 from crfkit.errors import ModelFileError
 from crfkit.estimators.pairwise import PairwiseEstimator
 from crfkit.estimators.tags import TableInputs
-from crfkit.models.graph import GraphModel
+from crfkit.models.graph import Encoder, GraphModel
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
@@ -131,8 +132,10 @@ class GraphCRF(TableInputs, PairwiseEstimator):
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
         """
-        training = self._training()
-        encoder, X, states = learn_encoder(
+        return self._fit(self._training(), *self._learn(X, Y), sample_weight, callbacks)
+
+    def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
+        return learn_encoder(
             X,
             Y,
             graph=self.graph,
@@ -140,7 +143,6 @@ class GraphCRF(TableInputs, PairwiseEstimator):
             edge_features=self.edge_features,
             tell=lambda note: warn_caller(note, UserWarning),
         )
-        return self._fit(training, encoder, X, states, sample_weight, callbacks)
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> GraphCRF:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Ids
 from crfkit.encoders.grids import EdgeFeatures, GridEncoder, loaded_edge_function
 from crfkit.encoders.image_names import naming_images
 from crfkit.errors import ModelFileError
 from crfkit.estimators.pairwise import PairwiseEstimator
 from crfkit.estimators.tags import StructuredInputs
-from crfkit.models.graph import GraphModel
+from crfkit.models.graph import Encoder, GraphModel
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
@@ -101,15 +102,23 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         """
         training = self._training()
         with naming_images():
-            encoder, states = GridEncoder.learn_images(
-                X,
-                Y,
-                intercept=self.intercept,
-                neighbours=self.neighbours,
-                edges=self.edge_features,
-                channels=self.node_features,
-            )
-            return self._fit(training, encoder, X, states, sample_weight, callbacks)
+            return self._fit(training, *self._learn(X, Y), sample_weight, callbacks)
+
+    def path(self, X: Any, Y: Any, *args: Any, **options: Any) -> Any:
+        """Return a model for each strength of the penalty; see :meth:`PairwiseEstimator.path`."""
+        with naming_images():
+            return super().path(X, Y, *args, **options)
+
+    def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
+        encoder, states = GridEncoder.learn_images(
+            X,
+            Y,
+            intercept=self.intercept,
+            neighbours=self.neighbours,
+            edges=self.edge_features,
+            channels=self.node_features,
+        )
+        return encoder, X, states
 
     def _given(self, X: Any, labels: Any) -> Any:
         with naming_images():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,12 +14,14 @@ from crfkit.data.graphs import GraphData
 from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.estimators.base import Estimator, warn_convergence
 from crfkit.inference.marginals import InferenceStatus, Marginals
-from crfkit.models.graph import DECODERS, Encoder, GraphModel
+from crfkit.models.graph import DECODERS, Encoder, GraphModel, node_accuracy
 from crfkit.names import check_name
 from crfkit.protocols import Penalty
 from crfkit.solvers.parts.loop import Callback
-from crfkit.training.graph import GraphTraining, concerns
+from crfkit.training.graph import GraphTraining
 from crfkit.training.options import make_seed
+from crfkit.training.path import PathOptions, PathPoint
+from crfkit.training.progress import print_point
 from crfkit.warn import warn_caller
 
 Self = TypeVar("Self", bound="PairwiseEstimator")
@@ -84,11 +86,39 @@ class PairwiseEstimator(Estimator):
         callbacks: Sequence[Callback],
     ) -> Self:
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        model, result, last = training.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
-        status = self.inference_status_ = None if last is None else last.status
-        unsettled = last.explain("sweeps") if last is not None and last.matters else None
-        self._keep(model, result, concerns(result, status, unsettled))
+        done = training.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
+        self.inference_status_ = done.status
+        self._keep(done.model, done.result, done.concerns())
         return self
+
+    def path(
+        self,
+        X: Any,
+        Y: Any,
+        strengths: Iterable[float] | None = None,
+        *,
+        n: int = 20,
+        ratio: float = 1e-3,
+        sample_weight: ArrayLike | None = None,
+        X_dev: Any = None,
+        Y_dev: Any = None,
+        callback: Any = None,
+    ) -> tuple[PathPoint[GraphModel], ...]:
+        """Return a model for each strength of `penalty`, the largest first; each run starts from the last solution.
+
+        `strengths`, `n`, `ratio` and `callback` are those of :func:`crfkit.regularisation_path`; an L2 penalty needs
+        `strengths`. An `edge_penalty` that was given stays as it is. With a development set each point has as its
+        `score` the share of labels that its model predicts correctly. The estimator itself does not change.
+        """
+        training = self._training()
+        encoder, X, states = self._learn(X, Y)
+        shown = print_point if callback is None and self.verbose else callback
+        judge = None if Y_dev is None else _judge(encoder, X_dev, Y_dev)
+        return training.path(encoder, X, states, PathOptions(strengths, n, ratio, shown), sample_weight, judge)
+
+    def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
+        """Return an encoder that was learnt from the training set, the inputs as it takes them, and their states."""
+        raise NotImplementedError
 
     # --- prediction
 
@@ -158,10 +188,7 @@ class PairwiseEstimator(Estimator):
         given = self._given(X, Y)
         assert given.states is not None
         self.decoding_ = given.model.best(given.data)
-        weighted: Any = sample_weight
-        weights = replace(given.data, weights=weighted).node_weights * (given.states >= 0)
-        total = float(weights.sum())
-        return float(weights @ (self.decoding_.labels == given.states)) / total if total else 0.0
+        return node_accuracy(self.decoding_.labels, given.data, given.states, sample_weight)
 
     def _given(self, X: Any, labels: Any) -> _Given:
         """Encode the inputs of a prediction."""
@@ -221,3 +248,11 @@ class PairwiseEstimator(Estimator):
         """
         weights: Mapping[tuple[Any, ...], float] = self._fitted().edge_weights()
         return weights
+
+
+def _judge(encoder: Encoder, X: Any, Y: Any) -> Callable[[GraphModel], float]:
+    """Return the accuracy of a model on a development set, which is encoded once."""
+    X, labels, _ = encoder.listed(X, Y)
+    data = encoder.encode(X, labels)
+    states = encoder.encode_labels(labels, data, X)
+    return lambda model: node_accuracy(model.best(data).labels, data, states)

@@ -2,57 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-from crfkit._threads import count_threads, using_threads
-from crfkit.encoders.bins import bin_numbers, check_table_options
-from crfkit.encoders.structure_tables import complete_rows, learn_table, unordered_columns
-from crfkit.encoders.table_columns import candidate_pairs
-from crfkit.encoders.tables import TableEncoder
-from crfkit.errors import ModelFileError, ParameterError
-from crfkit.estimators.base import print_row
-from crfkit.estimators.structure_prediction import PredictionMixin
-from crfkit.estimators.structure_weights import WeightsMixin, edge_sizes
+from crfkit.estimators.structure_base import StructureEstimator
+from crfkit.estimators.structure_prediction import given_inputs
 from crfkit.models.graph import GraphModel
-from crfkit.names import full_name
-from crfkit.parameters import NestedParameters
-from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
-from crfkit.training.options import SolverOptions, make_seed
-from crfkit.training.structure import StructureTraining
-from crfkit.training.structure_empty import best_edge, concern_of_engine
-from crfkit.training.structure_search import PathStep, Search
-
-Edge = tuple[Any, Any, float]
+from crfkit.training.path import PathOptions, PathPoint
+from crfkit.training.progress import print_point
 
 
-@dataclass(frozen=True)
-class StructurePoint:
-    """One strength of the path: how many edges it keeps, and the score of the rule (lower is better)."""
-
-    strength: float
-    n_edges: int
-    score: float | None = None
-    error: float | None = None  # standard error of the score, of "cv"
-
-
-def _done(result: Result, slope: float) -> bool:
-    """Whether it converged, or ended where it is flat: next to the largest slope of an edge at the start."""
-    flat = result.status is Status.LINE_SEARCH_FAILED and result.optimality <= 1e-3 * max(1.0, slope)
-    return flat or result.status.converged
-
-
-class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEstimator):  # type: ignore[misc]
+class StructureLearner(StructureEstimator):
     """Learns which variables of a table depend on each other, given all others.
 
     The variables are the columns of Y; with inputs X the field is conditional, p(Y | X): node i has the features
@@ -184,150 +145,32 @@ class StructureLearner(PredictionMixin, WeightsMixin, NestedParameters, BaseEsti
         self.bins = bins
         self.standardize = standardize
 
-    # --- training
+    def fit(self, Y: Any, X: Any = None, *, inputs: Any = None, callbacks: Sequence[Callback] = ()) -> StructureLearner:
+        """Learn from a table Y [samples, variables] of labels, and `inputs` if there are any.
 
-    def _training(self, callbacks: Sequence[Callback] = ()) -> StructureTraining:
-        seed = make_seed(self.random_state)
-        options = SolverOptions(None, "auto", self.tolerance, self.max_iterations, self.n_threads, seed)
-        search = Search(
-            self.method,
-            str(self.group_norm),
-            self.node_strength,
-            self.select_unit,
-            options,
-            n_strengths=self.n_strengths,
-            gamma=self.ebic_gamma,
-            n_folds=self.n_folds,
-            n_subsamples=self.n_subsamples,
-            standardize=self.standardize,
-            callback=_print_step if self.verbose else None,
-            callbacks=(*callbacks, *((print_row,) if self.verbose > 1 else ())),
-        )
-        training = StructureTraining(
-            search, self.loss, self.inference, self.edge_strength, self.form, self.threshold, self.refit
-        )  # fmt: skip
-        training.check()
-        return training
-
-    def fit(self, Y: Any, X: Any = None, callbacks: Sequence[Callback] = ()) -> StructureLearner:
-        """Learns from a table Y [samples, variables] of labels, and inputs X if there are any.
-
-        X is [samples, features], which all variables share, [samples, variables, features], of each variable, or a
-        tuple of both in this order; the other methods take it in the same form. Callbacks see every iteration at every
-        strength, which is a number of the row; StopTraining ends the path. On Ctrl-C the best model of the strengths so
-        far is kept and KeyboardInterrupt is raised.
+        `inputs` are [samples, features], which all variables share, [samples, variables, features], for each variable,
+        or a tuple of both in this order. The other methods take them in the same form; giving them as X is deprecated.
+        Callbacks see every iteration at every strength, which is a number of the row; StopTraining ends the path. On
+        Ctrl-C the best model of the strengths so far is kept and KeyboardInterrupt is raised.
         """
         training = self._training(callbacks)
-        check_table_options(self.missing, self.bins)
-        Y, X = complete_rows(Y, X, self.missing)
-        Y, cuts = bin_numbers(Y, self.bins)
-        encoder, states = learn_table(Y, X, bool(self.edge_features))
-        if self.form == "ordinal" and (unordered := unordered_columns(Y, encoder, set(cuts))):
-            raise ParameterError(
-                "form='ordinal' needs labels with an order, numbers or ordered categories of pandas, where a column "
-                f"has more than two; these have none: {', '.join(unordered)}. Number their labels, leave them out, or "
-                "use form='full'"
-            )
-        constant = np.flatnonzero((states == states[0]).all(axis=0))
-        if len(constant) and self.node_strength == 0:
-            name = encoder.variables[int(constant[0])]
-            raise ParameterError(
-                f"column {name} is constant: its bias is infinite without a penalty; node_strength > 0"
-            )
-        pairs = candidate_pairs(self.candidates, encoder.variables)
-        if self.loss == "likelihood" and (said := concern_of_engine(self.inference)):
-            warnings.warn(said, UserWarning, stacklevel=2)
-        threads = count_threads(self.n_threads)
-        # One thread for products of matrices this small: BLAS waits for others actively, to the harm of all.
-        with using_threads(threads), threadpool_limits(1, "blas"):
-            learned = training.run(encoder, X, states, pairs)
-        model = training.model(encoder, learned, cuts)
-        self._set_model(model)
-        self.result_: Result | None = learned.solution.result
-        self.inference_status_ = None
-        self.score_error_ = None
-        if learned.interrupted:
-            raise KeyboardInterrupt(str(Status.INTERRUPTED))
-        if not len(self.edges_):
-            why = f"the penalty λ is {learned.strength:g}, and from {learned.critical:g} on all edges are zero"
-            why += best_edge(learned, training.search, encoder.variables)
-            if self.form == "auto" and max(encoder.n_states) > 2 and not unordered_columns(Y, encoder, set(cuts)):
-                why += (
-                    ". If the labels are steps of a scale, form='ordinal' (--form ordinal) has one weight per edge, at "
-                    "a lower price"
-                )
-            none = len(encoder.variables) == 1 or (pairs is not None and not len(pairs))
-            warnings.warn(
-                f"no edge was selected: {'there are no pairs to choose from' if none else why}; the graph is empty",
-                UserWarning,
-                stacklevel=2,
-            )
-        if learned.refit is not None and learned.refit.concern:
-            warnings.warn(learned.refit.concern, UserWarning, stacklevel=2)
-        if self.verbose and learned.refit is not None:
-            print(f"weights by {learned.refit.by}", flush=True)
-        result = self.result_
-        if result is not None and not _done(result, learned.critical):
-            advice = "; another `inference` or loss='pseudo-likelihood' may help" if self.loss == "likelihood" else ""
-            warnings.warn(f"{result.status}{advice}", ConvergenceWarning, stacklevel=2)
-        return self
+        return self._done(training, *training.fit(Y, given_inputs(inputs, X)))
 
-    def _set_model(self, model: GraphModel) -> None:
-        record: Any = model.training["structure"]
-        self.model_ = model
-        self.classes_ = model.encoder.classes
-        self.strength_ = record["strength"]
-        self.refit_ = record.get("refit")
-        self.strength_path_ = [StructurePoint(*row) for row in record["path"]]
-        p = len(model.encoder.classes)
-        self.stability_ = {self._pair(edge // p, edge % p): share for edge, share in record["stability"]}
-        self.entry_order_ = [(*self._pair(edge // p, edge % p), s) for edge, s in record.get("entries", [])]
-        sizes = edge_sizes(model).tolist()
-        ends = self._encoder().structure.edges.tolist()
-        edges = [(*self._pair(i, j), size) for (i, j), size in zip(ends, sizes, strict=True)]
-        self.edges_: list[Edge] = sorted(edges, key=lambda edge: -abs(edge[2]))
+    def path(
+        self,
+        Y: Any,
+        strengths: Iterable[float] | None = None,
+        *,
+        inputs: Any = None,
+        n: int | None = None,
+        ratio: float = 0.01,
+        callback: Any = None,
+    ) -> tuple[PathPoint[GraphModel], ...]:
+        """Return a model for each strength of the edge penalty, the largest first; each starts from the last solution.
 
-    # --- files
-
-    def save(self, path: str | Path) -> None:
-        """Writes a model file (.crf), atomically; `crfkit graph predict` and GraphCRF.load open it as well."""
-        replace(self._fitted(), inference=self.inference).save(path)
-
-    @classmethod
-    def load(cls, path: str | Path, n_threads: int | None = None) -> StructureLearner:
-        """Opens a model file. The estimator can predict; its options are those that the file records."""
-        model = GraphModel.load(path, n_threads)
-        record: Any = model.training.get("structure")
-        if not isinstance(model.encoder, TableEncoder) or not isinstance(record, dict):
-            raise ModelFileError(f"{path}: not a model of learnt structure; open it with GraphCRF.load or GridCRF.load")
-        try:
-            learner = cls(
-                method=record["method"],
-                loss=full_name(record["loss"]),
-                inference=model.inference,
-                edge_strength=record["rule"] or record["strength"],
-                form="ordinal" if model.field.edge_form == "ordinal" else "auto",
-                edge_features=model.encoder.edge_inputs,
-                n_threads=n_threads,
-            )
-            learner._set_model(model)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path}: the record of how structure was learnt is damaged ({error})") from None
-        return learner
-
-    def _fitted(self) -> GraphModel:
-        check_is_fitted(self, "model_")
-        return replace(self.model_, inference=self.inference, n_threads=self.n_threads)
-
-    def _encoder(self) -> TableEncoder:
-        check_is_fitted(self, "model_")
-        encoder = self.model_.encoder
-        assert isinstance(encoder, TableEncoder)
-        return encoder
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-
-def _print_step(step: PathStep) -> None:
-    print(f"penalty λ {step.strength:.6g}  edges {step.n_edges}", flush=True)
+        The strengths are those given, or `n` (by default `n_strengths`) in geometric progression from the smallest
+        without edges down to `ratio` times that. The weights are not refitted. The estimator itself does not change.
+        """
+        shown = print_point if callback is None and self.verbose else callback
+        options = PathOptions(strengths, self.n_strengths if n is None else n, ratio, shown)
+        return self._training().path(Y, inputs, options)

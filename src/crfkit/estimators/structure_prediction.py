@@ -12,15 +12,27 @@ from crfkit._types import Floats, Ids
 from crfkit.data.observations import Observations
 from crfkit.encoders.bins import apply_cuts
 from crfkit.encoders.tables import TableEncoder
-from crfkit.errors import DataError
-from crfkit.inference.engines import choose_engine
+from crfkit.errors import DataError, ParameterError
+from crfkit.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.inference.marginals import InferenceStatus
 from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.models.graph import GraphModel
 from crfkit.models.structure_scores import Scored, best_inference, score_rows
 from crfkit.training.options import make_seed
+from crfkit.training.structure_record import StructureRecord
+from crfkit.warn import warn_caller
 
 UNCERTAIN = 0.05  # standard error of a score that is worth a warning
+
+
+def given_inputs(inputs: Any, X: Any) -> Any:
+    """Return the inputs; warn if they were given in the old way, as X."""
+    if X is None:
+        return inputs
+    if inputs is not None:
+        raise ParameterError("inputs were given twice: as `inputs` and as X; give inputs=… only")
+    warn_caller("StructureLearner takes inputs as a keyword: write inputs=… instead of X", FutureWarning)
+    return X
 
 
 class PredictionMixin:
@@ -28,6 +40,7 @@ class PredictionMixin:
 
     inference_status_: InferenceStatus | None
     score_error_: float | None
+    _record: StructureRecord
 
     def _fitted(self) -> GraphModel:
         raise NotImplementedError
@@ -36,9 +49,8 @@ class PredictionMixin:
         raise NotImplementedError
 
     def _grouped(self, Y: Any) -> Any:
-        """Y with the groups of numbers that training has made (`bins`)."""
-        record: Any = self._fitted().training["structure"]
-        return apply_cuts(Y, record.get("bins") or {})
+        """Return Y with the groups of numbers that training has made (`bins`)."""
+        return apply_cuts(Y, dict(self._record.bins))
 
     def predict(self, X: Any = None) -> Any:
         """Labels [samples, variables]. With inputs: the most probable labelling given X. Without: X is a table like Y,
@@ -64,38 +76,39 @@ class PredictionMixin:
         self.inference_status_ = marginals.status
         return encoder.by_node(marginals.nodes, data, X)
 
-    def complete(self, Y: Any, X: Any = None) -> Any:
+    def complete(self, Y: Any, X: Any = None, *, inputs: Any = None) -> Any:
         """Y with the labels that are missing (None, NaN) filled in: the most probable ones given all others."""
         model, encoder = self._fitted(), self._encoder()
-        Y = self._grouped(Y)
+        X, Y = given_inputs(inputs, X), self._grouped(Y)
         data = encoder.encode(X, Y)
         found = model.best(data, encoder.encode_labels(Y, data, X))
         return encoder.labels(found.labels, data, X)
 
-    def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None, *, inputs: Any = None) -> Any:
         """Labellings drawn from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
         They are independent where the graph allows exact inference; else particles that are carried from independent
         variables to the field, or with inputs successive states of a Gibbs sampler.
         """
         model, encoder = self._fitted(), self._encoder()
+        X = given_inputs(inputs, X)
         data = encoder.encode(X)
         ready = replace(model, inference=best_inference(model))
         drawn = encoder.labels(ready.sample(data, int(n_samples), make_seed(random_state)), data, X)
         return drawn if encoder.features is not None else drawn[:, 0]
 
-    def log_likelihood(self, Y: Any, X: Any = None) -> Floats:
+    def log_likelihood(self, Y: Any, X: Any = None, *, inputs: Any = None) -> Floats:
         """log p(y) of each row, as `inference` computes it.
 
         "auto" is exact where the graph allows it (``inference_status_``), else an estimate by annealed particles with
         enough of them that the standard error of the mean, ``score_error_``, is about .02. An engine that was named is
         used: "trw" gives a lower bound, "mean-field" an upper bound, "bp" an approximation, each with a warning.
         """
-        return self._scored(Y, X).rows
+        return self._scored(Y, given_inputs(inputs, X)).rows
 
-    def score(self, Y: Any, X: Any = None) -> float:
+    def score(self, Y: Any, X: Any = None, *, inputs: Any = None) -> float:
         """The mean of :meth:`log_likelihood`; ``score_error_`` is its standard error where it is sampled."""
-        return float(np.mean(self._scored(Y, X).rows))
+        return float(np.mean(self._scored(Y, given_inputs(inputs, X)).rows))
 
     def _scored(self, Y: Any, X: Any) -> Scored:
         model, encoder = self._fitted(), self._encoder()
@@ -121,19 +134,19 @@ class PredictionMixin:
             )
         return found
 
-    def log_likelihood_bounds(self, Y: Any, X: Any = None) -> tuple[Floats, Floats]:
+    def log_likelihood_bounds(self, Y: Any, X: Any = None, *, inputs: Any = None) -> tuple[Floats, Floats]:
         """(lower, upper) bound of log p(y) of each row, equal where the graph allows exact inference.
 
         Tree-reweighted inference bounds log Z from above, mean field from below.
         """
         model, encoder = self._fitted(), self._encoder()
-        Y = self._grouped(Y)
+        X, Y = given_inputs(inputs, X), self._grouped(Y)
         data = encoder.encode(X, Y)
         states = encoder.encode_labels(Y, data, X)
         if (states < 0).any():
             raise DataError("a label is missing: complete() fills it in")
-        name = choose_engine(encoder.structure, max(encoder.n_states))
-        both = [name] if name in ("tree", "junction") else ["trw", "mean-field"]
+        name = default_engine(encoder.structure, max(encoder.n_states))
+        both = [name] if name in EXACT_ENGINES else ["trw", "mean-field"]
         found = [replace(model, inference=engine).log_likelihood(data, states) for engine in both]
         self.inference_status_ = found[0][1].status
         return found[0][0], found[-1][0]

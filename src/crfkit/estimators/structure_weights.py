@@ -17,6 +17,8 @@ from crfkit._types import Floats
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ParameterError
 from crfkit.models.graph import GraphModel
+from crfkit.training.structure_inputs import InputScales
+from crfkit.training.structure_record import StructureRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +33,8 @@ class Parameters:
     scales: Floats  # [edge features] standard deviations of inputs in training; 1 for the intercept
 
     @classmethod
-    def of(cls, model: GraphModel) -> Parameters:
-        """From the weights of a model of a table."""
+    def of(cls, model: GraphModel, scales: InputScales | None = None) -> Parameters:
+        """Return the parameters of a model of a table, whose inputs had these standard deviations in training."""
         encoder, field = _table(model), model.field
         node_weights, edge_weights = field.unpack(model.w)  # [p, B, F], [E, B, G]
         nodes = np.einsum("tbf,bk->tfk", node_weights, field.node_basis)
@@ -54,7 +56,8 @@ class Parameters:
         for i, k in enumerate(K):
             nodes[i, :, :k] -= nodes[i, :, :k].mean(axis=1, keepdims=True)
             nodes[i, :, k:] = 0.0
-        return cls(nodes, edges, _scales(model, edges.shape[1]))
+        width = edges.shape[1]
+        return cls(nodes, edges, np.ones(width) if scales is None or width == 1 else scales.of_edges(width))
 
 
 def _places(f: int, n_shared: int, n_own: int) -> tuple[int | None, int | None]:
@@ -64,24 +67,14 @@ def _places(f: int, n_shared: int, n_own: int) -> tuple[int | None, int | None]:
     return (f, None) if f < n_shared + n_own else (None, f - n_own)
 
 
-def _scales(model: GraphModel, width: int) -> Floats:
-    record: Any = model.training.get("structure")
-    given = record.get("input_scales") if isinstance(record, dict) else None
-    if given is None or width == 1:
-        return np.ones(width)
-    shared, own = np.asarray(given["shared"], dtype=float), np.asarray(given["own"], dtype=float)
-    found = np.concatenate([[1.0], shared, own, own])
-    return found if len(found) == width else np.ones(width)
-
-
-def edge_sizes(model: GraphModel) -> Floats:
+def edge_sizes(model: GraphModel, scales: InputScales | None = None) -> Floats:
     """Return [E] the weight of each edge.
 
     Without inputs: the signed coupling J of two variables of two labels (table ±J), the signed slope of an ordinal
     edge at the ends of both scales; else the root mean square of the centred table, which has no sign. With inputs:
     the root mean square over the table, summed over features in units of their standard deviations.
     """
-    parameters, encoder = Parameters.of(model), _table(model)
+    parameters, encoder = Parameters.of(model, scales), _table(model)
     K = np.array(encoder.n_states)
     sizes = np.zeros(len(parameters.edges))
     for e, (i, j) in enumerate(encoder.structure.edges.tolist()):
@@ -95,13 +88,13 @@ def edge_sizes(model: GraphModel) -> Floats:
     return sizes
 
 
-def input_sizes(model: GraphModel) -> list[dict[str, float]]:
+def input_sizes(model: GraphModel, scales: InputScales | None) -> list[dict[str, float]]:
     """Return, for each edge, input → size of the edge's weights on it, per standard deviation of the input; the largest
     first. Empty without inputs."""
     encoder = _table(model)
     if encoder.features is None or model.field.n_edge_features == 1:
         return [{} for _ in range(encoder.structure.n_edges)]
-    parameters, K = Parameters.of(model), encoder.n_states
+    parameters, K = Parameters.of(model, scales), encoder.n_states
     found = []
     for e, (i, j) in enumerate(encoder.structure.edges.tolist()):
         T = parameters.edges[e] * parameters.scales[:, None, None]
@@ -122,6 +115,7 @@ class WeightsMixin:
     model_: GraphModel
     edges_: list[tuple[Any, Any, float]]
     stability_: dict[tuple[Any, Any], float]
+    _record: StructureRecord
 
     def _name(self, i: int) -> Any:
         encoder = _table(self._fitted())
@@ -179,7 +173,7 @@ class WeightsMixin:
         model = self._fitted()
         i, j = _table(model).structure.edges.T
         matrix = np.zeros((len(_table(model).classes),) * 2)
-        matrix[i, j] = matrix[j, i] = edge_sizes(model)
+        matrix[i, j] = matrix[j, i] = edge_sizes(model, self._record.input_scales)
         return matrix
 
     @property
@@ -191,7 +185,8 @@ class WeightsMixin:
         model = self._fitted()
         encoder, edges = _table(model), Parameters.of(model).edges
         ends = encoder.structure.edges.tolist()
-        inputs = dict(zip((self._pair(i, j) for i, j in ends), input_sizes(model), strict=True))
+        sizes = input_sizes(model, self._record.input_scales)
+        inputs = dict(zip((self._pair(i, j) for i, j in ends), sizes, strict=True))
         place = {self._pair(i, j): (e, i, j) for e, (i, j) in enumerate(ends)}
         extra = self._edge_columns()
         records = []

@@ -1,4 +1,4 @@
-"""What scikit-learn may know of the inputs of estimators: neither sequences nor graphs nor images are tables."""
+"""What scikit-learn is told about inputs: sequences, graphs and images are not tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class StructuredInputs:
-    """Mixin of estimators whose samples are sequences, graphs or images and whose labels come several to a sample."""
+    """Tag estimators whose samples are sequences, graphs or images, with several labels per sample."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -15,7 +15,7 @@ class StructuredInputs:
 
 
 class TableInputs:
-    """Mixin of estimators whose inputs are a table and whose labels are another, with a column for each variable."""
+    """Tag estimators whose inputs are a table and whose labels are another one, with a column for each variable."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -24,7 +24,7 @@ class TableInputs:
 
 
 def several_labels(tags: Any) -> Any:
-    """Return the tags of an estimator that needs labels, and takes several to a sample."""
+    """Return the tags of an estimator that needs labels and takes several per sample."""
     tags.target_tags.required = True
     tags.target_tags.multi_output = True
     tags.target_tags.single_output = False

@@ -19,7 +19,7 @@ def is_matrix(sequence: Any) -> bool:
     """Return whether a sequence is a matrix [positions, features] and not a list of items."""
     if isinstance(sequence, np.ndarray):
         return sequence.dtype.kind in "biuf"
-    sparse = sys.modules.get("scipy.sparse")  # where nobody has loaded it there are no sparse matrices
+    sparse = sys.modules.get("scipy.sparse")  # if it is not loaded, no matrix is sparse
     return sparse is not None and bool(sparse.issparse(sequence))
 
 

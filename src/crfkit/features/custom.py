@@ -26,8 +26,8 @@ class CustomFeatures:
     """
 
     name: str
-    names: tuple[str, ...] | None = None  # of the features; None: known after a first image
-    function: Function | None = field(default=None, compare=False, repr=False)  # None: of a file, not handed in yet
+    names: tuple[str, ...] | None = None  # names of the features; None until the first image
+    function: Function | None = field(default=None, compare=False, repr=False)  # None until it is passed to load
 
     @classmethod
     def of(cls, function: Function) -> CustomFeatures:
@@ -52,7 +52,7 @@ class CustomFeatures:
                 f"the function {self.name!r} returned {given} for an image of {pixels[0]}×{pixels[1]} pixels; expected "
                 f"numbers of shape ({pixels[0]}, {pixels[1]}, features){per_block}"
             )
-        with np.errstate(over="ignore"):  # said below
+        with np.errstate(over="ignore"):  # an overflow is reported below
             values = values.reshape(*shape[:2], -1).astype(np.float32)
         if not np.isfinite(values).all():
             worst = values[~np.isfinite(values)][0]
@@ -119,5 +119,5 @@ def missing(names: Iterable[str]) -> str:
     listed = ", ".join(f"{name!r}: …" for name in names)
     return (
         "the model was trained with Python functions as features, and model files contain no code; pass the functions "
-        f"again: ImageSegmenter.load(path, features={{{listed}}}), or SegmenterModel.load"
+        f"again in Python: ImageSegmenter.load(path, features={{{listed}}}), or SegmenterModel.load"
     )

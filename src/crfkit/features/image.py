@@ -188,7 +188,7 @@ class ImageFeatures:
                 if found is not None and found.shape == shape and found.dtype == np.float32:
                     return found
             except ModelFileError:
-                pass  # damaged: made again
+                pass  # damaged; computed again
         features = self.compute(image)
         try:
             folder.mkdir(parents=True, exist_ok=True)

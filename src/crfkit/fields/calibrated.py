@@ -29,7 +29,7 @@ class CalibratedField(GraphField):
         return 1 + self.max_states
 
     def unpack(self, w: Floats) -> tuple[Floats, Floats]:
-        """(node weights [1, K, 1 + K] with the temperature on the diagonal, edge weights [1, B, g])."""
+        """Return (node weights [1, K, 1 + K] with the temperature on the diagonal, edge weights [1, B, g])."""
         K = self.max_states
         nodes = np.zeros((1, K, 1 + K))
         nodes[0, :, 0] = w[1 : 1 + K]
@@ -37,6 +37,6 @@ class CalibratedField(GraphField):
         return nodes, w[self.layout["edge"]].reshape(1, len(self.edge_basis), self.n_edge_features)
 
     def pack(self, nodes: Floats, edges: Floats) -> Floats:
-        """The transpose of unpack."""
+        """Return the transpose of unpack."""
         places = np.arange(self.max_states)
         return np.concatenate([[nodes[0, places, 1 + places].sum()], nodes[0, :, 0], edges[0].ravel()])

@@ -111,7 +111,7 @@ class ChainField:
         allowed_end: Flags | None = None,
         label_classes: Ids | None = None,
     ) -> ChainField:
-        """The parameter set for a training set: all combinations, or those that occur in it."""
+        """Return the parameter set for a training set: all combinations, or those that occur in it."""
         if data.labels is None:
             raise DataError("the data have no labels")
         state: tuple[Ints, Ids] | tuple[None, None] = (None, None)
@@ -170,12 +170,12 @@ class ChainField:
 
     @property
     def n_class(self) -> int:
-        """Number of class weights."""
+        """Return the number of class weights."""
         return len(self.class_codes) if self.class_codes is not None else self.n_attributes * self.n_classes
 
     @property
     def size(self) -> int:
-        """Number of weights."""
+        """Return the number of weights."""
         return self.n_state + self.n_transition + self.n_pair + self.n_triple + self.n_class
 
     @property
@@ -192,7 +192,7 @@ class ChainField:
 
     @property
     def constrained(self) -> bool:
-        """Whether some labellings are forbidden."""
+        """Return whether some labellings are forbidden."""
         return any(mask is not None for mask in (self.allowed, self.allowed_start, self.allowed_end))
 
     def state_ids(self) -> tuple[Ids, Ids]:
@@ -263,7 +263,7 @@ class ChainField:
 
 
 def _observed_runs(data: SequenceData, n_labels: int, lag: int) -> Ids:
-    """The codes of the runs of lag + 1 labels that occur, ascending."""
+    """Return the codes of the runs of lag + 1 labels that occur, ascending."""
     assert data.labels is not None
     positions = np.arange(data.n_positions) - np.repeat(data.starts[:-1], data.lengths)
     t = np.flatnonzero(positions >= lag)

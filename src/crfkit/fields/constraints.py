@@ -29,7 +29,7 @@ class Constraints:
 def make_constraints(
     constraints: str | Collection[tuple[Any, Any]] | None, classes: Sequence[Any], data: SequenceData | None = None
 ) -> Constraints:
-    """None (everything is allowed), a scheme, or a collection of (label, next label) pairs that may not occur.
+    """Return the constraints of None (all is allowed), a scheme, or forbidden pairs (label, next label).
 
     Schemes are those of :data:`crfkit.schemes.TAG_SCHEMES`: with "iob2", I-X follows B-X or I-X only; with "iobes", B-X
     and I-X are followed by I-X or E-X, and nothing else is. "observed": the starts, transitions and ends of `data`, and

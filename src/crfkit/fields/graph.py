@@ -93,12 +93,12 @@ class GraphField:
 
     @cached_property
     def node_basis(self) -> Floats:
-        """[B, K]"""
+        """Return an array [B, K]."""
         return np.array([[-1.0, 1.0]]) if self.node_form == "ising" else np.eye(self.max_states)
 
     @cached_property
     def edge_basis(self) -> Floats:
-        """[B, K, K]"""
+        """Return an array [B, K, K]."""
         K = self.max_states
         units = np.eye(K * K).reshape(K, K, K, K)
         if self.edge_form == "potts":
@@ -116,7 +116,7 @@ class GraphField:
 
     @cached_property
     def _shapes(self) -> tuple[Ids, Ids]:
-        """([B, 2] different numbers of states at the ends of edges, [S] which of them each type of edge has)"""
+        """Return ([B, 2] different numbers of states at the ends of edges, [S] which of them each type of edge has)"""
         if self.edge_ends is None or not self.n_edge_types:
             return np.full((1, 2), self.max_states, dtype=np.int32), np.zeros(self.n_edge_types, dtype=np.int32)
         shapes, which = np.unique(self.n_states[self.edge_ends], axis=0, return_inverse=True)
@@ -124,7 +124,7 @@ class GraphField:
 
     @cached_property
     def node_active(self) -> Any:
-        """[T, B] which node weights exist."""
+        """Return an array [T, B]: which node weights exist."""
         if self.node_form == "ising":
             return np.ones((self.n_types, 1), dtype=bool)
         end = self.n_states - (self.node_form == "reference")
@@ -132,7 +132,7 @@ class GraphField:
 
     @cached_property
     def edge_active(self) -> Any:
-        """[S, B] which edge weights exist."""
+        """Return an array [S, B]: which edge weights exist."""
         S, K = self.n_edge_types, self.max_states
         if self.edge_form in ("potts", "ising", "symmetric"):
             return np.ones((S, len(self.edge_basis)), dtype=bool)
@@ -166,7 +166,7 @@ class GraphField:
         return {"node": slice(0, self.n_node_weights), "edge": slice(self.n_node_weights, self.size)}
 
     def unpack(self, w: Floats) -> tuple[Floats, Floats]:
-        """(node weights [T, B, d], edge weights [S, B, g]); 0 where there is none."""
+        """Return (node weights [T, B, d], edge weights [S, B, g]); 0 where there is none."""
         nodes = np.zeros((*self.node_active.shape, self.n_node_features))
         edges = np.zeros((*self.edge_active.shape, self.n_edge_features))
         nodes[self.node_active] = w[self.layout["node"]].reshape(int(self.node_active.sum()), self.n_node_features)
@@ -174,13 +174,13 @@ class GraphField:
         return nodes, edges
 
     def pack(self, nodes: Floats, edges: Floats) -> Floats:
-        """The inverse of unpack; what stands where there is no weight is dropped."""
+        """Return the inverse of unpack; entries without a weight are dropped."""
         return np.concatenate([nodes[self.node_active].ravel(), edges[self.edge_active].ravel()])
 
     # --- the score map
 
     def check(self, data: GraphData) -> None:
-        """Raises unless the data fit this field."""
+        """Raise DataError unless the data fit this field."""
         for kind, width in (("node", self.n_node_features), ("edge", self.n_edge_features)):
             found = getattr(data, f"{kind}_features").shape[1]
             if found != width:
@@ -217,7 +217,7 @@ class GraphField:
                 )
 
     def potentials(self, data: GraphData, w: Floats) -> Potentials:
-        """w → (unary, pairwise) log-potentials: linear."""
+        """Return the (unary, pairwise) log-potentials of w, which are linear in w."""
         node_weights, edge_weights = self.unpack(w)
         unary = coefficients(data, "node", node_weights)
         if self.node_form == "ising":
@@ -228,14 +228,14 @@ class GraphField:
         return Potentials(data.graph, unary, coefficients(data, "edge", edge_weights), self.edge_basis)
 
     def adjoint(self, data: GraphData, nodes: Floats, edges: Floats) -> Floats:
-        """The transposed map: (node values [n, K], edge values [E, B] along the basis) → a vector of weights."""
+        """Return the transposed map: (node values [n, K], edge values [E, B] along the basis) → a vector of weights."""
         node_values = nodes @ self.node_basis.T if self.node_form == "ising" else nodes
         return self.pack(
             transposed(data, "node", node_values, self.n_types), transposed(data, "edge", edges, self.n_edge_types)
         )
 
     def observed(self, data: GraphData) -> tuple[Floats, Floats]:
-        """(node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
+        """Return (node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
         K = self.max_states
         if data.node_counts is not None and data.edge_counts is not None:
             flat = data.edge_counts.reshape(data.graph.n_edges, K * K)
@@ -261,7 +261,7 @@ def ordinal_scores(n_states: int) -> Floats:
 
 
 def tied_field(data: GraphData, n_states: int, node_form: str = "full", edge_form: str = "full") -> GraphField:
-    """One set of weights for all nodes and one for all edges of these data.
+    """Return a field with one set of weights for all nodes and one for all edges of these data.
 
     >>> from crfkit.data.graph import Graph
     >>> tied_field(GraphData.make(Graph.grid((4, 5))), 3, edge_form="potts").size
@@ -282,7 +282,7 @@ def untied_field(
     node_form: str = "reference",
     edge_form: str = "reference",
 ) -> GraphField:
-    """A set of weights for every variable and every edge of a table (GraphData.table, GraphData.counts).
+    """Return a set of weights for every variable and every edge of a table (GraphData.table, GraphData.counts).
 
     >>> from crfkit.data.graph import Graph
     >>> untied_field(GraphData.table(9, Graph.complete(3)), [2, 2, 3]).size  # 1 + 1 + 2, 3 + 5 + 5

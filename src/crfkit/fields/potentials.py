@@ -48,7 +48,7 @@ class Potentials:
 
     @classmethod
     def from_tables(cls, graph: Graph, unary: ArrayLike, tables: ArrayLike | None = None) -> Potentials:
-        """From a unary row per node and a table [K, K] per edge (or one table for all edges, or none)."""
+        """Return the field with a unary row per node and a table [K, K] per edge (or one for all edges, or none)."""
         try:
             U = np.array(unary, dtype=np.float64)
             P = np.zeros((U.shape[1],) * 2) if tables is None else np.asarray(tables, dtype=np.float64)
@@ -67,7 +67,7 @@ class Potentials:
         return made
 
     def check(self) -> None:
-        """Raises unless there are finite numbers where there must be, naming the node or edge."""
+        """Raise DataError with the node or edge whose score is not finite."""
         top = self.unary.max(axis=1)  # NaN where there is one
         bad = ~np.isfinite(top)
         if bad.any():
@@ -82,12 +82,12 @@ class Potentials:
 
     @property
     def n_states(self) -> int:
-        """K, the largest number of states of a node."""
+        """Return K, the largest number of states of a node."""
         return int(self.unary.shape[1])
 
     @cached_property
     def tables(self) -> Floats:
-        """[E, K, K]"""
+        """Return an array [E, K, K]."""
         K = self.n_states
         if np.array_equal(self.basis.reshape(len(self.basis), -1), np.eye(K * K)):
             return self.coefficients.reshape(-1, K, K)
@@ -96,11 +96,11 @@ class Potentials:
 
     @cached_property
     def allowed(self) -> Any:
-        """[n, K] which states a node can have."""
+        """Return an array [n, K]: which states a node can have."""
         return self.unary > -np.inf
 
     def clamp(self, labels: ArrayLike) -> Potentials:
-        """The same field with known labels; −1: not known. Its log Z is that of the labellings that agree."""
+        """Return the field with known labels (−1: unknown). Its log Z sums over the labellings that agree with them."""
         known = check_states(labels, self, unknown=True)
         unary = self.unary.copy()
         i = np.flatnonzero(known >= 0)
@@ -110,19 +110,19 @@ class Potentials:
         return replace(self, unary=unary)
 
     def score(self, labels: ArrayLike) -> Floats:
-        """[G] the score of a labelling, by graph."""
+        """Return an array [G]: the score of a labelling, by graph."""
         y = check_states(labels, self)
         edges = self.graph.edges
         nodes = self.unary[np.arange(len(y)), y]
         return self.graph.sum_nodes(nodes) + self.graph.sum_edges(self.pair_scores(y[edges[:, 0]], y[edges[:, 1]]))  # type: ignore[no-any-return]
 
     def pair_scores(self, first: Ids, second: Ids) -> Floats:
-        """[E] P_ij(first, second)."""
+        """Return [E] P_ij(first, second)."""
         return np.einsum("eb,eb->e", self.coefficients, self.basis[:, first, second].T)  # type: ignore[no-any-return]
 
 
 def check_states(labels: ArrayLike, potentials: Potentials, unknown: bool = False) -> Ids:
-    """The labels as state numbers; raises and names the node if one is not a state of it."""
+    """Return the labels as state numbers; raise DataError for a label that is not a state of its node."""
     y = whole_numbers(labels, "labels", (potentials.graph.n_nodes,))
     ok = (y >= 0) & (y < potentials.n_states)
     ok[ok] = potentials.unary[np.flatnonzero(ok), y[ok]] > -np.inf

@@ -14,7 +14,7 @@ from crfkit.data.graphs import GraphData
 
 
 def coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
-    """[n, B] weights[type]·features of each node or edge."""
+    """Return [n, B] weights[type]·features of each node or edge."""
     features: Features = getattr(data, f"{kind}_features")
     T, B, width = weights.shape
     index = _index(data, kind, T)
@@ -35,7 +35,7 @@ def coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
 
 
 def transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
-    """[T, B, d] Σ values·features by type: the transpose of `coefficients`."""
+    """Return [T, B, d] Σ values·features by type: the transpose of `coefficients`."""
     features: Features = getattr(data, f"{kind}_features")
     B = values.shape[1]
     index = _index(data, kind, T)
@@ -65,7 +65,7 @@ _indices: WeakKeyDictionary[GraphData, dict[tuple[str, int], _Index]] = WeakKeyD
 
 
 def _index(data: GraphData, kind: str, T: int) -> _Index:
-    """Made once: training asks for it at every step."""
+    """Return the index, which is made once because training needs it at every step."""
     known = _indices.setdefault(data, {})
     if (kind, T) not in known:
         known[kind, T] = _make_index(data, kind, T)

@@ -41,7 +41,7 @@ class Particles:
     error: float  # standard error of log_z
 
     def draw(self, n_samples: int, seed: int) -> Ids:
-        """[n_samples, n] states, drawn by their weights: each particle about as often as its weight says."""
+        """Return states [n_samples, n], drawn by their weights: each particle about as often as its weight says."""
         chosen = systematic(self.weights, n_samples, np.random.default_rng(seed))
         found: Ids = self.labels[:, np.random.default_rng(seed + 1).permutation(chosen)].T
         return np.ascontiguousarray(found)
@@ -84,7 +84,7 @@ class Annealed:
             raise ParameterError(f"error must be > 0, not {self.error!r}")
 
     def particles(self, potentials: Potentials) -> Particles:
-        """Particles of a field of one graph, as many as the standard error of log Z asks for."""
+        """Return particles of a field of one graph, as many as the standard error of log Z needs."""
         if potentials.graph.n_graphs != 1:
             raise ParameterError(f"particles are of one graph; there are {potentials.graph.n_graphs}")
         pilot = self._round(potentials, potentials.unary, 32, 1, 0)
@@ -116,7 +116,7 @@ class Annealed:
         return Marginals(log_z, nodes, lambda: edges, InferenceStatus.SAMPLED, errors=errors)
 
     def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
-        """[n_samples, n] labellings, by the weights of at least as many particles."""
+        """Return labellings [n_samples, n], by the weights of at least as many particles."""
         if potentials.graph.n_graphs == 1:
             count = max(self.n_particles, -(-n_samples // self.n_batches))
             return replace(self, n_particles=count, seed=seed).particles(potentials).draw(n_samples, seed)
@@ -124,7 +124,7 @@ class Annealed:
         return np.hstack([self.sample(part, n_samples, seed + g) for g, part in enumerate(parts)])
 
     def _means(self, potentials: Potentials, found: Particles) -> tuple[Floats, Floats]:
-        """(node marginals, edge marginals): means of conditional probabilities over SWEEPS sweeps of the particles."""
+        """Return (node marginals, edge marginals), means of conditional probabilities over SWEEPS sweeps."""
         labels = np.ascontiguousarray(found.draw(len(found.weights), self.seed).T)
         plan, threads = gibbs_plan(potentials.graph), count_threads(self.n_threads)
         unary, tables = np.ascontiguousarray(potentials.unary), np.ascontiguousarray(potentials.tables)
@@ -135,7 +135,7 @@ class Annealed:
     # --- one round
 
     def _marginals(self, found: Particles, potentials: Potentials) -> Floats:
-        """log marginals [n, K] to start from: of particles, mixed with what is possible at all."""
+        """Return log marginals [n, K] to start from: those of particles, mixed with possible states."""
         allowed = potentials.allowed
         even = allowed / allowed.sum(axis=1, keepdims=True)
         mixed = (1.0 - LEAST) * _node_marginals(found, potentials.n_states) + LEAST * even
@@ -143,7 +143,7 @@ class Annealed:
             return np.asarray(np.log(np.where(allowed, mixed, 0.0)))
 
     def _round(self, potentials: Potentials, base: Floats, count: int, sweeps: int, number: int) -> Particles:
-        """Carries batches of `count` particles from the independent variables of `base` to the field."""
+        """Carry batches of `count` particles from the independent variables of `base` to the field."""
         graph, B, threads = potentials.graph, self.n_batches, count_threads(self.n_threads)
         start, unary, tables = rebased(potentials, base)
         rng = np.random.default_rng([self.seed, number])
@@ -192,7 +192,7 @@ def rebased(potentials: Potentials, base: Floats) -> tuple[float, Floats, Floats
 
 
 def pair_energies(graph: Graph, tables: Floats, labels: Ids) -> Floats:
-    """[particles] the sum of all tables at the labels [n, particles]."""
+    """Return an array [particles]: the sum of all tables at the labels [n, particles]."""
     K, total = tables.shape[1], np.zeros(labels.shape[1])
     flat = tables.reshape(len(tables), K * K)
     for (i, j), values in zip(graph.edges.tolist(), flat, strict=True):
@@ -207,13 +207,13 @@ def effective(log_w: Floats) -> float:
 
 
 def systematic(weights: Floats, n: int, rng: np.random.Generator) -> Any:
-    """[n] numbers of particles, each as often as n times its weight says, to within one."""
+    """Return [n] numbers of particles, each as often as n times its weight says, to within one."""
     places = (rng.random() + np.arange(n)) / n
     return np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
 
 
 def _rise(energy: Floats, log_w: Floats, most: float) -> float:
-    """By how much β may rise: the conditional effective sample size (Zhou et al. 2016) stays at STEP."""
+    """Return the step of β that keeps the conditional effective sample size (Zhou et al. 2016) at STEP."""
     w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
     w = (w / w.sum(axis=1, keepdims=True)).ravel()
     e = energy.ravel() - energy.max()
@@ -232,7 +232,7 @@ def _rise(energy: Floats, log_w: Floats, most: float) -> float:
 
 
 def _drawn_anew(log_w: Floats, labels: Ids, rng: np.random.Generator) -> Floats:
-    """[batches] log mean weights of the batches that were drawn anew, in place; 0 of those that were not."""
+    """Resample batches in place where needed; return their log mean weights [batches], 0 for the other batches."""
     B, count = log_w.shape
     gained = np.zeros(B)
     for b in range(B):
@@ -248,12 +248,12 @@ def _drawn_anew(log_w: Floats, labels: Ids, rng: np.random.Generator) -> Floats:
 
 
 def _node_marginals(found: Particles, K: int) -> Floats:
-    """[n, K]"""
+    """Return an array [n, K]."""
     return np.stack([(found.labels == k) @ found.weights for k in range(K)], axis=1)
 
 
 def _graph(potentials: Potentials, g: int) -> Potentials:
-    """The field of one of the graphs."""
+    """Return the field of one of the graphs."""
     graph = potentials.graph
     n0, n1 = graph.node_offsets[g : g + 2].tolist()
     e0, e1 = graph.edge_offsets[g : g + 2].tolist()

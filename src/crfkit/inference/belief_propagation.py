@@ -54,7 +54,7 @@ class BeliefPropagation:
 
 
 def pass_messages(engine: Any, potentials: Potentials, rho: Floats | None, warm: Marginals | None) -> Marginals:
-    """Sum-product with edges weighted by rho (None: all 1), in the quickest form that the potentials fit."""
+    """Run sum-product with edges weighted by rho (None: all 1), in the fastest form that suits the potentials."""
     threads = count_threads(engine.n_threads)
     graph, arrays = potentials.graph.native, native_arrays(potentials)
     messages: Any = None
@@ -73,7 +73,7 @@ def pass_messages(engine: Any, potentials: Potentials, rho: Floats | None, warm:
 
 
 def native_arrays(potentials: Potentials) -> tuple[Any, Any, Any]:
-    """(unary, coefficients, basis) as the core reads them."""
+    """Return (unary, coefficients, basis) as the core reads them."""
     arrays = (potentials.unary, potentials.coefficients, potentials.basis)
     unary, coefficients, basis = (np.ascontiguousarray(array, dtype=np.float64) for array in arrays)
     return unary, coefficients, basis
@@ -102,13 +102,13 @@ def _is_number(given: Any) -> bool:
 
 
 def iteration_status(settled: bool, log_z: Floats) -> InferenceStatus:
-    """Where potentials have overflowed no change is a number, so none is above the tolerance: no fixed point."""
+    """Return the status. If potentials have overflowed, the change is NaN, which is not convergence."""
     finite = bool(np.isfinite(log_z).all())
     return InferenceStatus.CONVERGED if settled and finite else InferenceStatus.NOT_CONVERGED
 
 
 def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginals:
-    """Runs messages to their fixed point and reads off what they say."""
+    """Run messages to their fixed point and return the marginals."""
     parts = [(engine.max_iterations, engine.damping)]
     if engine.damping is None:
         half = (engine.max_iterations + 1) // 2

@@ -29,25 +29,25 @@ class ChainInference:
         return _core.Decoder(self.field.native, self.w, self.kernels)
 
     def log_partition(self, data: SequenceData) -> Floats:
-        """log Z of each sequence."""
+        """Return log Z of each sequence."""
         return self._marginals(data, nodes=False)[0]
 
     def node_marginals(self, data: SequenceData) -> Floats:
-        """p(y_t = j | x), [T, L]."""
+        """Return p(y_t = j | x), [T, L]."""
         return self._marginals(data)[1]
 
     def edge_marginals(self, data: SequenceData) -> Floats:
-        """p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
+        """Return p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
         return self._marginals(data, nodes=False, edges=True)[2]
 
     def decode(self, data: SequenceData) -> tuple[Ids, Floats]:
-        """(the most probable labels [T], their score per sequence [N])."""
+        """Return (the most probable labels [T], their score per sequence [N])."""
         labels, scores = self._decoder.viterbi(data.native, self._threads)
         self._check_possible(scores)
         return labels, scores
 
     def errors(self, data: SequenceData) -> tuple[float, float]:
-        """(share of positions, share of sequences) that decoding labels wrongly."""
+        """Return (share of positions, share of sequences) that decoding labels wrongly."""
         if data.labels is None or data.n_positions == 0:
             return 0.0, 0.0
         wrong = self.decode(data)[0] != data.labels
@@ -60,7 +60,7 @@ class ChainInference:
         return found
 
     def _check_possible(self, scores: Floats) -> None:
-        """Constraints may leave nothing of a sequence: its log Z and its best score are then −inf."""
+        """Raise DataError if the constraints forbid all labellings of a sequence, so that its log Z is −inf."""
         if self.field.constrained and np.isneginf(scores).any():
             raise DataError(f"the constraints allow no labelling of sequence {int(np.argmin(scores))}")
 

@@ -29,12 +29,12 @@ class MissingPackageError(CrfkitError, ImportError):
 
 
 def cuts_installed() -> bool:
-    """Whether PyMaxflow can be imported."""
+    """Return whether PyMaxflow can be imported."""
     return find_spec("maxflow") is not None
 
 
 def graph_cut(potentials: Potentials) -> Ids:
-    """[n] the best labelling of an attractive field of two states; CapabilityError for other fields.
+    """Return an array [n]: the best labelling of an attractive field of two states; CapabilityError for other fields.
 
     >>> field = Potentials.from_tables(Graph.path(3), [[1, 0], [0, 0.5], [1, 0]], np.eye(2))
     >>> graph_cut(field).tolist()
@@ -56,7 +56,7 @@ def graph_cut(potentials: Potentials) -> Ids:
 
 
 def alpha_expansion(potentials: Potentials, start: ArrayLike | None = None, n_threads: int | None = None) -> Ids:
-    """[n] a labelling that no expansion improves: any set of nodes going over to one state.
+    """Return an array [n]: a labelling that no expansion improves: any set of nodes going over to one state.
 
     Starts from `start` or the result of ICM and never gets worse. Every move needs P(α,α) + P(β,γ) ≥ P(β,α) + P(α,γ)
     at the states β, γ that an edge has then; CapabilityError if not. For Potts, how much the score lacks of every
@@ -78,7 +78,7 @@ def alpha_expansion(potentials: Potentials, start: ArrayLike | None = None, n_th
 
 
 def is_attractive(potentials: Potentials) -> bool:
-    """Whether graph_cut (two states) or every move of alpha_expansion (more) can decode this field.
+    """Return whether graph_cut (two states) or every move of alpha_expansion (more) can decode this field.
 
     P(α,α) + P(β,γ) ≥ P(β,α) + P(α,γ) for all α, β, γ and edges; with two states, edges at nodes of one state
     do not count.
@@ -87,7 +87,7 @@ def is_attractive(potentials: Potentials) -> bool:
 
 
 def attractive_graphs(potentials: Potentials) -> NDArray[np.bool_]:
-    """[G] which graphs are attractive by themselves, as `is_attractive` says of all.
+    """Return an array [G]: which graphs are attractive by themselves, as `is_attractive` says of all.
 
     >>> pair = Graph.path(2)
     >>> both = Potentials.from_tables(Graph.join([pair, pair]), np.zeros((4, 2)), [np.eye(2), -np.eye(2)])
@@ -99,7 +99,7 @@ def attractive_graphs(potentials: Potentials) -> NDArray[np.bool_]:
 
 
 def _repulsive_edges(potentials: Potentials) -> NDArray[np.bool_]:
-    """[E] which edges no cut can have."""
+    """Return an array [E]: which edges no cut can have."""
     K, E = potentials.n_states, potentials.graph.n_edges
     if K == 2:
         free = potentials.allowed.all(axis=1)[potentials.graph.edges].all(axis=1)
@@ -114,7 +114,7 @@ def _repulsive_edges(potentials: Potentials) -> NDArray[np.bool_]:
 
 
 def _is_metric(tables: Floats) -> NDArray[np.bool_]:
-    """[E] which tables [E, K, K] allow every expansion."""
+    """Return an array [E]: which tables [E, K, K] allow every expansion."""
     metric = np.ones(len(tables), dtype=bool)
     for a in range(tables.shape[1]):
         same = tables[:, a, a, None, None]
@@ -125,7 +125,7 @@ def _is_metric(tables: Floats) -> NDArray[np.bool_]:
 
 
 def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Ids | None:
-    """The labels after the best expansion of α, or None if it is none; graph by graph."""
+    """Return the labels after the best expansion of α, or None if it is none; graph by graph."""
     graph = potentials.graph
     nodes = np.arange(graph.n_nodes)
     free = potentials.allowed[:, alpha] & (labels != alpha)
@@ -159,7 +159,7 @@ def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Id
 
 
 def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Any, fixed: Ids, refuse: Any) -> Ids:
-    """[n] the best of two choices per node, by a minimum cut; where not free, the choice is `fixed`."""
+    """Return the best of two choices per node [n] by a minimum cut; nodes that are not free have the choice `fixed`."""
     inner, costs, capacities = costs_of_choices(graph, unary, tables, free, fixed)
     if (bad := np.flatnonzero(_repulsive(tables[inner]))).size:
         raise refuse(int(inner[bad[0]]))
@@ -180,7 +180,7 @@ def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Any, f
 
 
 def costs_of_choices(graph: Graph, unary: Floats, tables: Floats, free: Any, fixed: Ids) -> tuple[Ints, Floats, Floats]:
-    """(edges between free nodes [M], what choice 1 costs a node more than choice 0 [n], cost of a difference [M]).
+    """Return (edges between free nodes [M], cost of choice 1 minus that of choice 0 [n], cost of a difference [M]).
 
     On an edge between free nodes, with x the choice of its first and y of its second,
 
@@ -207,13 +207,13 @@ def costs_of_choices(graph: Graph, unary: Floats, tables: Floats, free: Any, fix
 
 
 def _repulsive(tables: Floats) -> Any:
-    """[E] whether P(0,0) + P(1,1) < P(0,1) + P(1,0), by more than rounding."""
+    """Return an array [E]: whether P(0,0) + P(1,1) < P(0,1) + P(1,0), by more than rounding."""
     p00, p01, p10, p11 = tables.reshape(-1, 4).T
     return (p00 - p01) + (p11 - p10) < -ROUNDING * abs(tables).sum(axis=(1, 2))
 
 
 def tables_between(potentials: Potentials, first: Any, second: Any) -> Floats:
-    """[E, 2, 2] P_ij at two states of the first node (along axis 1) and two of the second (along axis 2)."""
+    """Return [E, 2, 2] P_ij at two states of the first node (along axis 1) and two of the second (along axis 2)."""
     shape = (potentials.graph.n_edges, 2, 2)
     if len(potentials.basis) == 1:
         table = np.broadcast_to(potentials.basis[0][first, second], shape)

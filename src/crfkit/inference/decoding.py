@@ -14,9 +14,9 @@ from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.cuts import alpha_expansion, attractive_graphs, cuts_installed, graph_cut
+from crfkit.inference.defaults import EXACT_ENGINES, default_decoder, default_engine
 from crfkit.inference.engines import make_engine
 from crfkit.inference.icm import better, icm
-from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import Engine, Marginals
 from crfkit.inference.qpbo import open_part, persistent_states
 from crfkit.names import unknown_name
@@ -75,7 +75,7 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
     if method == "auto":
         if not options and len(groups := _groups(potentials)) > 1:
             return _decode_groups(potentials, groups, n_threads)
-        method, note = _choose(potentials)
+        method = default_decoder(potentials)
         if options:
             raise ParameterError(
                 f"auto has no options; name the method to give {', '.join(options)} (auto: {method!r})"
@@ -86,7 +86,7 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
                 potentials, icm(potentials, labels, n_threads=n_threads), icm(potentials, n_threads=n_threads)
             )
             status += ", then no single change improves it"
-        status += note
+        status += _missing_cuts(potentials, method)
     elif method in METHODS:
         _check_options(method, options)
         labels, optimal, status = METHODS[method](potentials, n_threads, **options)
@@ -106,7 +106,7 @@ def _groups(potentials: Potentials) -> list[Ids]:
     """
     graph = potentials.graph
     everything = [np.arange(graph.n_graphs, dtype=np.int32)]
-    if graph.n_graphs < 2 or not cuts_installed() or _choose(potentials)[0] in EXACT_METHODS:
+    if graph.n_graphs < 2 or not cuts_installed() or default_decoder(potentials) in EXACT_METHODS:
         return everything
     cuttable = attractive_graphs(potentials)
     return [np.flatnonzero(cuttable == kind).astype(np.int32) for kind in np.unique(cuttable)[::-1]]
@@ -139,20 +139,10 @@ def _decode_groups(potentials: Potentials, groups: list[Ids], n_threads: int | N
     )
 
 
-def _choose(potentials: Potentials) -> tuple[str, str]:
-    """(the strongest method for all graphs, a remark for its status)."""
-    graph, K = potentials.graph, potentials.n_states
-    if graph.is_forest:
-        return "tree", ""
-    attractive, cuts = attractive_graphs(potentials).all(), cuts_installed()
-    note = NO_CUTS if attractive and not cuts else ""
-    if attractive and cuts and K == 2:
-        return "graph-cut", ""
-    if Junction().fits(graph, K):
-        return "junction", note if K == 2 else ""
-    if K == 2 and cuts:
-        return "qpbo", ""
-    return ("alpha-expansion", "") if attractive and cuts else ("max-product", note)
+def _missing_cuts(potentials: Potentials, method: str) -> str:
+    """Return a remark for the status where a cut would be better or faster, but PyMaxflow is not installed."""
+    slower = method == "max-product" or (method == "junction" and potentials.n_states == 2)
+    return NO_CUTS if slower and not cuts_installed() and attractive_graphs(potentials).all() else ""
 
 
 # --- the methods
@@ -205,8 +195,8 @@ def _qpbo(potentials: Potentials, n_threads: int | None) -> Found:
     if n_open == 0:
         return labels, True, EXACT
     rest, ids = open_part(potentials, labels)
-    method = "tree" if rest.graph.is_forest else "junction" if Junction().fits(rest.graph, 2) else ""
-    if method:
+    method = default_engine(rest.graph, 2)
+    if method in EXACT_ENGINES:
         labels[ids] = METHODS[method](rest, n_threads)[0]
         return labels, True, EXACT
     labels[ids], _, status = _max_product(rest, n_threads)

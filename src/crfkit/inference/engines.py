@@ -23,7 +23,7 @@ ENGINES = {
 
 
 def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int = 2, **options: Any) -> Engine:
-    """An engine by name with its options, or the one given; "auto" takes the most exact that `graph` allows.
+    """Return an engine by name with its options, or the one given; "auto" is the most exact that `graph` allows.
 
     >>> make_engine("trw", damping=0.3).bound
     'upper'
@@ -33,7 +33,9 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
     if not isinstance(engine, str):
         return engine
     if engine == "auto":
-        engine = choose_engine(graph, n_states) if graph is not None else "trw"
+        from crfkit.inference.defaults import default_engine
+
+        engine = default_engine(graph, n_states) if graph is not None else "trw"
     check_name("inference", engine, ("auto", *ENGINES))
     module, name = ENGINES[engine].split(":")
     try:
@@ -41,16 +43,3 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
     except TypeError as error:
         raise ParameterError(f"inference {engine!r}: {error}") from None
     return made
-
-
-def choose_engine(graph: Graph, n_states: int) -> str:
-    """Exact where that is cheap: "tree" on forests, "junction" where its tables are small, else "trw".
-
-    Tree-reweighted inference has one fixed point and a bound on log Z, so that training has one objective; belief
-    propagation and mean field may jump between several.
-    """
-    if graph.is_forest:
-        return "tree"
-    from crfkit.inference.junction import Junction
-
-    return "junction" if Junction().fits(graph, n_states) else "trw"

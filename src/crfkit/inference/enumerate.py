@@ -48,12 +48,12 @@ class Enumerate:
         return Marginals(log_z, nodes, lambda: edges, InferenceStatus.EXACT)
 
     def decode(self, potentials: Potentials) -> Ids:
-        """[n] a labelling of the highest score."""
+        """Return an array [n]: a labelling of the highest score."""
         best = [labellings[scores.argmax()] for labellings, scores, *_ in _graphs(potentials, self.max_labellings)]
         return np.concatenate([np.empty(0, np.int32), *best]).astype(np.int32)
 
     def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
-        """[n_samples, n] independent labellings."""
+        """Return independent labellings [n_samples, n]."""
         rng = np.random.default_rng(seed)
         parts = []
         for labellings, scores, *_ in _graphs(potentials, self.max_labellings):
@@ -63,7 +63,7 @@ class Enumerate:
 
 
 def _graphs(potentials: Potentials, limit: int):  # type: ignore[no-untyped-def]
-    """(all labellings [M, n], their scores [M], first node, ids of edges) of every graph."""
+    """Return (all labellings [M, n], their scores [M], first node, ids of edges) of every graph."""
     graph = potentials.graph
     for g in range(graph.n_graphs):
         begin, end = graph.node_offsets[g : g + 2].tolist()

@@ -88,7 +88,7 @@ class Gibbs:
         check_threads(self.n_threads)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
-        """Marginals and log Z; `warm`: its chains go on, with new random numbers."""
+        """Return marginals and log Z. The chains of `warm` are continued with new random numbers."""
         graph, plan, threads = potentials.graph, gibbs_plan(potentials.graph), count_threads(self.n_threads)
         unary, tables = _arrays(potentials)
         seed, block = self.seed % 2**64, uses_blocks(potentials, self.block)
@@ -108,7 +108,7 @@ class Gibbs:
         return Marginals(log_z, nodes, lambda: edges, status, self.n_sweeps, state=state, errors=errors)
 
     def _log_z(self, potentials: Potentials, block: bool) -> tuple[Floats, Floats]:
-        """([G] log Z, [G] standard errors): log of the mean weight, and the delta method."""
+        """Return ([G] log Z, [G] standard errors): log of the mean weight, and the delta method."""
         graph = potentials.graph
         threads = count_threads(self.n_threads)
         log_weights = _core.gibbs_annealed(
@@ -124,8 +124,11 @@ class Gibbs:
             return start + top + np.log(mean), errors
 
     def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
-        """[n_samples, n] labellings: of every chain, each thin-th after burn_in. On forests drawn in blocks they are
-        independent; otherwise those of one chain are correlated, the less the larger `thin` is."""
+        """Return labellings [n_samples, n]: every thin-th of each chain after burn_in.
+
+        On forests drawn jointly they are independent; otherwise those of one chain are correlated, less with a larger
+        `thin`.
+        """
         _check_count("n_samples", n_samples, 0)
         _check_count("seed", seed, 0)
         graph, plan, threads = potentials.graph, gibbs_plan(potentials.graph), count_threads(self.n_threads)
@@ -155,7 +158,7 @@ def gibbs_sweeps(
     block: Block = "auto",
     n_threads: int | None = None,
 ) -> Ids:
-    """[n] the labels after so many sweeps from those given; (seed, stream) name the random numbers."""
+    """Return an array [n]: the labels after so many sweeps from those given; (seed, stream) name the random numbers."""
     _check_count("n_sweeps", n_sweeps, 0)
     _check_count("seed", seed, 0)
     _check_count("stream", stream, 0)
@@ -168,7 +171,7 @@ def gibbs_sweeps(
 
 
 def uses_blocks(potentials: Potentials, block: Block) -> bool:
-    """Whether a forest is drawn jointly: as `block` says, or by the rule of "auto"."""
+    """Return whether a forest is drawn jointly: as `block` says, or by the rule of "auto"."""
     if block != "auto":
         return block
     n_outside = gibbs_plan(potentials.graph).n_outside
@@ -185,7 +188,7 @@ _plans: WeakKeyDictionary[Graph, _core.GibbsPlan] = WeakKeyDictionary()
 
 
 def gibbs_plan(graph: Graph) -> _core.GibbsPlan:
-    """The colours and the forest of a graph; made once."""
+    """Return the colours and the forest of a graph; made once."""
     plan = _plans.get(graph)
     if plan is None:
         plan = _plans[graph] = _core.GibbsPlan(graph.native)

@@ -19,7 +19,7 @@ def icm(
     seed: int = 0,
     n_threads: int | None = None,
 ) -> Ids:
-    """[n] a labelling that no change of one node improves by more than rounding; ties keep the state.
+    """Return an array [n]: a labelling that no change of one node improves by more than rounding; ties keep the state.
 
     It climbs from `start` (None: each node's best state by itself) and from `n_restarts` random labellings, and keeps
     the best of each graph. The score of `start` is never lost; the result does not depend on n_threads.
@@ -42,13 +42,13 @@ def icm(
 
 
 def best_states(potentials: Potentials) -> Ids:
-    """[n] argmax_k U_i(k)."""
+    """Return [n] argmax_k U_i(k)."""
     states: Ids = potentials.unary.argmax(axis=1).astype(np.int32)
     return states
 
 
 def better(potentials: Potentials, first: Ids, second: Ids) -> Ids:
-    """[n] of two labellings the one of higher score, graph by graph; the first if they are equal."""
+    """Return an array [n]: of two labellings the one of higher score, graph by graph; the first if they are equal."""
     wins = potentials.score(second) > potentials.score(first)
     labels: Ids = np.where(np.repeat(wins, np.diff(potentials.graph.node_offsets)), second, first)
     return labels

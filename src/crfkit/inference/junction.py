@@ -61,20 +61,20 @@ class Junction:
         return Marginals(log_z, nodes, lambda: edges, InferenceStatus.EXACT)
 
     def decode(self, potentials: Potentials) -> Ids:
-        """[n] a labelling of the highest score."""
+        """Return an array [n]: a labelling of the highest score."""
         plan = self._plan(potentials)
         labels: Ids = plan.decode(*native_arrays(potentials), self._threads(plan))
         return labels
 
     def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
-        """[n_samples, n] independent labellings."""
+        """Return independent labellings [n_samples, n]."""
         check_sampling(n_samples, seed)
         plan = self._plan(potentials)
         labels: Ids = plan.sample(*native_arrays(potentials), n_samples, seed, self._threads(plan))
         return labels
 
     def pair_marginals(self, potentials: Potentials, pairs: ArrayLike) -> Floats:
-        """[M, K, K] p(y_i, y_j) of pairs [M, 2] of nodes, joined by an edge or not, each of one graph.
+        """Return [M, K, K] p(y_i, y_j) of pairs [M, 2] of nodes, joined by an edge or not, each of one graph.
 
         Takes K times the time of run() for the graph of every different node i.
         """
@@ -87,7 +87,7 @@ class Junction:
         return marginals
 
     def fits(self, graph: Graph, n_states: int) -> bool:
-        """Whether `max_table` allows exact inference on this graph.
+        """Return whether `max_table` allows exact inference on this graph.
 
         Takes a second or two at most. It is False without a closer look for graphs with cycles and more than 100,000
         nodes or edges, and where no order is found in time; run() tries harder.
@@ -98,7 +98,7 @@ class Junction:
         return self._refusal(self._order(graph, n_states, BUDGET), n_states) is None
 
     def table_size(self, graph: Graph, n_states: int) -> int:
-        """K^(width+1), the entries of the largest table, whatever `max_table` is; slow on large dense graphs."""
+        """Return K^(width+1), the entries of the largest table, whatever `max_table` is; slow on large dense graphs."""
         orders = _ORDERS.setdefault(graph, {})
         order = orders.get(n_states)
         if order is None or order.stopped >= 0:
@@ -127,7 +127,7 @@ class Junction:
         return plans[K]
 
     def _order(self, graph: Graph, n_states: int, budget: int) -> _core.Elimination:
-        """The elimination order, found once per graph; one that stopped short serves where it says enough."""
+        """Return the elimination order, found once per graph; one that stopped short serves where it says enough."""
         orders = _ORDERS.setdefault(graph, {})
         order = orders.get(n_states)
         limit = self._limit(n_states)
@@ -136,14 +136,14 @@ class Junction:
         return order
 
     def _limit(self, n_states: int) -> int:
-        """The number of nodes of the largest clique that is allowed."""
+        """Return the number of nodes of the largest clique that is allowed."""
         size = 0
         while size < _MOST_NODES and n_states ** (size + 1) <= self.max_table:
             size += 1
         return size
 
     def _refusal(self, order: _core.Elimination, n_states: int) -> str | None:
-        """Why there is no exact inference in this order."""
+        """Return the reason why exact inference is not possible in this order."""
         advice = "use 'bp' or 'trw', or raise max_table"
         short = "at least " if order.stopped >= 0 else ""
         if order.stopped >= 0 or order.width + 1 > self._limit(n_states):
@@ -166,7 +166,7 @@ class Junction:
 
 
 def _power(base: int, exponent: int) -> tuple[str, str]:
-    """base^exponent in words, and eight times as many bytes."""
+    """Return base^exponent in words, and eight times that in bytes."""
     digits = exponent * np.log10(base)
     if digits > 300:
         return f"{base}^{exponent}", f"8·{base}^{exponent} bytes"

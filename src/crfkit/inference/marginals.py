@@ -69,7 +69,7 @@ class Marginals:
         return self.make_edges()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles hold the edges, and no state: that is the engine's, and stays with the field."""
+        """Copy and pickle the edges but not the state, which belongs to the engine and the field."""
         edges = partial(np.asarray, self.edges)
         return Marginals, (
             self.log_z, self.nodes, edges, self.status, self.iterations, self.residual, None, self.errors, self.method,
@@ -77,7 +77,7 @@ class Marginals:
 
     @property
     def matters(self) -> bool:
-        """Whether the last sweep changed messages or probabilities by more than :data:`NEGLIGIBLE`, or to no number."""
+        """Return whether the last sweep changed messages or probabilities by more than :data:`NEGLIGIBLE` or to NaN."""
         return not self.status.settled and not (self.method and self.residual <= NEGLIGIBLE)
 
     def explain(self, option: str = "max_iterations") -> str:
@@ -106,7 +106,7 @@ class Marginals:
         return said + _REMEDIES.get(self.method, "")
 
     def moments(self, basis: Floats) -> Floats:
-        """[E, B] the expectation of each table of a basis [B, K, K] on each edge."""
+        """Return an array [E, B]: the expectation of each table of a basis [B, K, K] on each edge."""
         flat = self.edges.reshape(len(self.edges), basis[0].size)
         return flat @ basis.reshape(len(basis), -1).T
 
@@ -118,11 +118,11 @@ class Engine(Protocol):
     def name(self) -> str: ...
     @property
     def bound(self) -> str:
-        """What log Z is: "exact", "upper" bound, "lower" bound or "estimate"."""
+        """Return the kind of log Z: "exact", "upper" bound, "lower" bound or "estimate"."""
         ...
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
-        """Inference in all graphs; `warm` is the result for potentials of the same graph, to start from."""
+        """Return the result of inference in all graphs; `warm` is an earlier result for the same graph."""
         ...
 
 
@@ -136,11 +136,11 @@ class IterativeEngine(Engine, Protocol):
 
 class Sampler(Protocol):
     def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
-        """[n_samples, n] labellings drawn from the field."""
+        """Return labellings [n_samples, n] drawn from the field."""
         ...
 
 
 def entropy_terms(p: Floats) -> Floats:
-    """−p log p, 0 at 0."""
+    """Return −p log p, which is 0 at 0."""
     positive = np.where(p > 0, p, 1.0)
     return -p * np.log(positive)

@@ -36,7 +36,7 @@ class MaxProduct:
         check_iteration(self)
 
     def decode(self, potentials: Potentials) -> tuple[Ids, bool]:
-        """(the state of the largest belief of every node, whether the messages converged)."""
+        """Return (the state of the largest belief of every node, whether the messages converged)."""
         threads = count_threads(self.n_threads)
         messages = _core.LogMessages(potentials.graph.native, *native_arrays(potentials), None, True)
         damping = float(self.damping)

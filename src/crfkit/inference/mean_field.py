@@ -62,7 +62,7 @@ class MeanField:
 
 
 def _start(potentials: Potentials, warm: Marginals | None) -> Floats:
-    """[n, K] the warm marginals, of the states that are possible here; otherwise each node by itself.
+    """Return an array [n, K]: the warm marginals, of the states that are possible here; otherwise each node by itself.
 
     Damping would keep a share of an impossible state for ever, and a share of it makes the bound −inf.
     """

@@ -18,7 +18,7 @@ from crfkit.inference.cuts import costs_of_choices, import_maxflow, tables_betwe
 
 
 def persistent_states(potentials: Potentials) -> Ids:
-    """[n] the states that some best labelling has, all of them at once; −1 where the cut leaves it open.
+    """Return the states [n] that one best labelling has at these nodes; −1 where the cut does not decide.
 
     On attractive fields, and on those that become so when some nodes swap their states (a checkerboard), all states
     are found but for ties; with many repulsive edges in cycles few or none.
@@ -56,7 +56,7 @@ def persistent_states(potentials: Potentials) -> Ids:
 
 
 def open_part(potentials: Potentials, states: Ids) -> tuple[Potentials, Ids]:
-    """(the field of the nodes whose state is −1, given the others; their ids), graph by graph."""
+    """Return (the field of the nodes whose state is −1, given the others; their ids), graph by graph."""
     graph = potentials.graph
     unknown = states < 0
     ids: Ids = np.flatnonzero(unknown).astype(np.int32)

@@ -41,12 +41,12 @@ class Tree:
         return Marginals(log_z, nodes, lambda: edges, InferenceStatus.EXACT)
 
     def decode(self, potentials: Potentials) -> Ids:
-        """[n] a labelling of the highest score; of equals, the lowest state."""
+        """Return an array [n]: a labelling of the highest score; of equals, the lowest state."""
         labels: Ids = plan_of(potentials.graph).decode(*native_arrays(potentials), self._threads)
         return labels
 
     def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
-        """[n_samples, n] independent labellings."""
+        """Return independent labellings [n_samples, n]."""
         check_sampling(n_samples, seed)
         arrays = native_arrays(potentials)
         labels: Ids = plan_of(potentials.graph).sample(*arrays, n_samples, seed, self._threads)
@@ -58,7 +58,7 @@ class Tree:
 
 
 def plan_of(graph: Graph) -> _core.TreePlan:
-    """The order of passing through a forest; found once per graph. Raises where there is a cycle."""
+    """Return the order of passing through a forest; found once per graph. Raises where there is a cycle."""
     plan = _PLANS.get(graph)
     if plan is None:
         plan = _core.TreePlan(graph.native)
@@ -71,7 +71,7 @@ def plan_of(graph: Graph) -> _core.TreePlan:
 
 
 def native_arrays(potentials: Potentials) -> tuple[Floats, Floats]:
-    """(unary [n, K], tables [E, K, K]) as the core reads them."""
+    """Return (unary [n, K], tables [E, K, K]) as the core reads them."""
     return np.ascontiguousarray(potentials.unary), np.ascontiguousarray(potentials.tables)
 
 

@@ -57,7 +57,7 @@ _APPEARANCES: WeakKeyDictionary[Graph, dict[int, Floats]] = WeakKeyDictionary()
 
 
 def edge_appearances(graph: Graph, n_trees: int) -> Floats:
-    """[E] the share of spanning forests that hold each edge, over forests that each prefer the edges least used."""
+    """Return the share [E] of spanning forests that have each edge; each forest prefers the edges least used so far."""
     known = _APPEARANCES.setdefault(graph, {})
     if n_trees not in known:
         known[n_trees] = _appearances(graph, n_trees)

@@ -32,6 +32,12 @@ class ChainLoss(FieldLoss):
 
     hinge: ClassVar[bool] = False
 
+    @classmethod
+    def example(cls) -> ChainLoss:
+        from crfkit.losses.examples import chain_example
+
+        return cls(*chain_example())
+
     def __init__(
         self,
         data: SequenceData,
@@ -71,6 +77,8 @@ class ChainLoss(FieldLoss):
 
     def online(self) -> OnlineChain:
         """Updates sequence by sequence."""
+        if Capability.ONLINE not in self.capabilities:
+            raise self._cannot(Capability.ONLINE)
         return OnlineChain(self.data, self.field, self.kernels, self.cost, self.hinge)
 
     @property

@@ -48,6 +48,12 @@ class ContrastiveDivergence(FieldLoss):
 
     field: GraphField
 
+    @classmethod
+    def example(cls) -> ContrastiveDivergence:
+        from crfkit.losses.examples import graph_example
+
+        return cls(*graph_example())
+
     def __init__(
         self,
         data: GraphData,

@@ -32,6 +32,12 @@ class EdgeLoss(FieldLoss, GrowingLoss):
     are.
     """
 
+    @classmethod
+    def example(cls) -> EdgeLoss:
+        from crfkit.losses.examples import table_example
+
+        return cls(table_example())
+
     def __init__(self, table: Observations, pairs: ArrayLike | None = None, active: ArrayLike = ()) -> None:
         p = table.n_variables
         if p == 0 or not len(table.states):

@@ -38,6 +38,13 @@ class GraphLikelihood(FieldLoss):
 
     capabilities = frozenset({Capability.SMOOTH, Capability.SUBSET, Capability.WARM})
 
+    @classmethod
+    def example(cls) -> GraphLikelihood:
+        from crfkit.inference.junction import Junction
+        from crfkit.losses.examples import graph_example
+
+        return cls(*graph_example(), Junction(n_threads=1))
+
     def __init__(
         self, data: GraphData, field: GraphField, engine: Engine, start_tolerance: float | None = None
     ) -> None:

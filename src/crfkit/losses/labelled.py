@@ -21,6 +21,12 @@ class LabelledLoss(FieldLoss):
 
     field: GraphField
 
+    @classmethod
+    def example(cls) -> LabelledLoss:
+        from crfkit.losses.examples import graph_example
+
+        return cls(*graph_example())
+
     def __init__(self, data: GraphData, field: GraphField, n_threads: int | None = None) -> None:
         self.labels = known_labels(data, field, self.name)
         self.data = data

@@ -19,6 +19,7 @@ from crfkit._types import Floats
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.observations import Observations
+from crfkit.inference.defaults import default_engine
 from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import Engine
 from crfkit.losses.edges import EdgeLoss
@@ -163,5 +164,4 @@ def learning_engine(table: Observations, pairs: ArrayLike | None = None) -> str:
     """
     p = table.n_variables
     graph = Graph.complete(p) if pairs is None else Graph(p, np.asarray(pairs, dtype=np.int32).reshape(-1, 2))
-    fits = Junction(max_table=1 << 20).fits(graph, int(table.n_states.max()))
-    return "junction" if fits else "trw"
+    return default_engine(graph, int(table.n_states.max()), "structure")

@@ -1,4 +1,4 @@
-"""A trained chain: vocabulary, labels, field and weights; tags, gives marginals, is saved and loaded."""
+"""A trained chain: vocabulary, labels, field and weights."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIELD_ARRAYS: Mapping[str, type] = {
 
 @dataclass(frozen=True, eq=False)
 class ChainModel:
-    """What tagging needs, and nothing of scikit-learn."""
+    """Tag sequences. It has all that tagging needs, and nothing of scikit-learn."""
 
     vocabulary: Vocabulary
     classes: NDArray[Any]
@@ -98,7 +98,7 @@ class ChainModel:
     # --- the file
 
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """(metadata, tensors)."""
+        """Return the metadata and the tensors of the model file."""
         v, f = self.vocabulary, self.field
         metadata = {
             "labels": [to_json(label) for label in self.class_list],
@@ -123,7 +123,7 @@ class ChainModel:
 
     @classmethod
     def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> ChainModel:
-        """Puts a model together again, checking that its parts belong together."""
+        """Build a model from the contents of a file; raise ModelFileError if its parts do not fit together."""
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
         labels = labels_from_json(contents.entry("labels", list))
@@ -161,11 +161,7 @@ class ChainModel:
             if isinstance(error, ModelFileError):
                 raise
             raise ModelFileError(f"inconsistent model: {error}") from None
-        w = contents.tensor("weights", np.float64)
-        if len(w) != field.size:
-            raise ModelFileError(f"the model has {len(w)} weights, but its field needs {field.size}")
-        if not np.isfinite(w).all():
-            raise ModelFileError("a weight is not a finite number")
+        w = contents.weights(field.size)
         training = contents.metadata.get("training")
         names = contents.entry("class_names", list)
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):

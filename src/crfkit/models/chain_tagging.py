@@ -1,4 +1,4 @@
-"""Column files through a trained chain: lines in, lines with labels out, as they come."""
+"""Column files through a trained chain: lines with labels appended, while the file is still being read."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def tag_columns(
 ) -> Iterator[bytes]:
     """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
-    marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
-    With labels_only, the label (and its probabilities) are all there is of a line. In CoNLL-U files the label stands in
-    the label column, and comments, ranges and empty nodes come back as they were.
+    marginals: None, "best" (another column with the probability of the label) or "all" (label=probability of all).
+    With labels_only, a line has nothing but the label and its probabilities. In CoNLL-U files the label goes into the
+    label column, and comments, ranges and empty nodes stay as they are.
     """
     file = _prepared(model, source)
     encoder = model.vocabulary.encoder(keep_lines=True)
@@ -75,7 +75,7 @@ def tag_labelled(model: ChainModel, source: ColumnSource) -> Iterator[tuple[list
 
 
 def _prepared(model: ChainModel, source: ColumnSource) -> ColumnFile:
-    """The file, with the label column that the model was trained on where it does not name one."""
+    """Return the file, with the label column that the model was trained on if it does not name one."""
     file = ColumnFile.of(source)
     column = model.training.get("label_column")
     return replace(file, label_column=column) if file.label_column is None and isinstance(column, int) else file
@@ -104,7 +104,7 @@ def _only_labels(data: SequenceData, labels: list[str]) -> bytes:
 
 @contextmanager
 def _naming(file: ColumnFile) -> Iterator[None]:
-    """Adds the file's name to errors about its contents."""
+    """Add the name of the file to errors about its contents."""
     try:
         yield
     except DataError as error:

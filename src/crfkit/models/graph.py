@@ -1,4 +1,4 @@
-"""A trained pairwise field: encoder, weights, how to infer and decode; predicts, is saved and loaded."""
+"""A trained pairwise field: encoder, weights, how to infer and decode."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import METHODS, Decoding, decode
-from crfkit.inference.engines import ENGINES, choose_engine, make_engine
-from crfkit.inference.junction import TABLES, Junction
+from crfkit.inference.defaults import default_engine
+from crfkit.inference.engines import ENGINES, make_engine
 from crfkit.inference.marginals import Engine, Marginals
 
 Encoder = TableEncoder | SampleEncoder
@@ -34,13 +34,12 @@ ENCODERS: Mapping[str, type[Encoder]] = {
     e.kind: e for e in (TableEncoder, SampleEncoder, GridEncoder, CalibratedEncoder)
 }
 DECODERS = ("auto", *METHODS)
-CHEAP = 1 << 22, 1 << 24  # entries of the tables of a graph, of all graphs: half a second for an evaluation of the loss
 ITERATIVE = ("bp", "trw", "mean-field")  # engines that sweep until nothing changes
 
 
 @dataclass(frozen=True, eq=False)
 class GraphModel:
-    """What prediction needs, and nothing of scikit-learn.
+    """Predict with a trained field. It has all that prediction needs, and nothing of scikit-learn.
 
     >>> from crfkit import GraphCRF
     >>> model = GraphCRF().fit([[0.0], [1.0]], [["a", "c"], ["b", "d"]]).model_
@@ -57,7 +56,8 @@ class GraphModel:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # how it was made
     n_threads: int | None = None
     seed: int = 0
-    sweeps: int | None = None  # of iterative inference in prediction; None: the engine's own limit
+    sweeps: int | None = None  # maximum of iterative inference in prediction; None for the engine's own limit
+    auto_engine: str | None = None  # what "auto" stands for, if training chose it by its cost
 
     @property
     def classes(self) -> Any:
@@ -67,20 +67,19 @@ class GraphModel:
     # --- inference
 
     def potentials(self, data: GraphData, observed: Ids | None = None) -> Potentials:
-        """The field of these graphs, given the states that are known."""
+        """Return the field of these graphs, given the states that are known."""
         potentials = self.field.potentials(data, self.w)
         potentials.check()
         return potentials if observed is None else potentials.clamp(observed)
 
     def engine(self, graph: Graph) -> Engine:
-        inference = self.inference
-        if inference == "auto" and self.training.get("inference") in ENGINES:
-            inference = self.training["inference"]  # what "auto" was in training, where that was decided by cost
+        """Return the engine for a graph, with the threads, the seed and the maximum of sweeps of the model."""
+        inference = self.auto_engine if self.inference == "auto" and self.auto_engine is not None else self.inference
         inference = cheap_engine(inference, self.encoder, graph, self.field.max_states)
         return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed, self.sweeps)
 
     def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
-        """log Z and marginals of these graphs, given the states that are known."""
+        """Return log Z and marginals of these graphs, given the states that are known."""
         some, times = self._different(data, observed)
         found = self._run(self.potentials(some, observed))
         if times == 1:
@@ -89,7 +88,7 @@ class GraphModel:
         return replace(found, log_z=np.tile(found.log_z, times), nodes=nodes, make_edges=lambda: _repeat(found, times))
 
     def best(self, data: GraphData, observed: Ids | None = None) -> Decoding:
-        """The labelling that `decode` finds."""
+        """Return the labelling that `decode` finds."""
         some, times = self._different(data, observed)
         potentials = self.potentials(some, observed)
         options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
@@ -98,7 +97,7 @@ class GraphModel:
         return found if times == 1 else found.repeat(times)
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
-        """([G] log p(known labels), the marginals that it can be trusted least for: with or without labels)."""
+        """Return log p(known labels) [G], and the less trusted of the marginals with and without labels."""
         free = self.infer(data)
         if (states < 0).any():
             clamped = self.infer(data, states)
@@ -106,13 +105,12 @@ class GraphModel:
         return self.potentials(data).score(states) - free.log_z, free
 
     def sample(self, data: GraphData, n_samples: int, seed: int, observed: Ids | None = None) -> Ids:
-        """[n_samples, n] labellings: independent where the graph allows exact inference, else by Gibbs sampling."""
+        """Draw labellings [n_samples, n]: independent if exact inference is cheap, otherwise by Gibbs sampling."""
         potentials = self.potentials(data, observed)
         engine: Any = self.engine(potentials.graph)
         if not hasattr(engine, "sample"):
-            name = choose_engine(potentials.graph, self.field.max_states)
-            exact = name in ("tree", "junction")
-            engine = ready_engine(name if exact else "gibbs", potentials.graph, 0, self.n_threads, seed)
+            name = default_engine(potentials.graph, self.field.max_states, "sampling")
+            engine = ready_engine(name, potentials.graph, 0, self.n_threads, seed)
         states: Ids = engine.sample(potentials, n_samples, seed)
         return states
 
@@ -121,14 +119,14 @@ class GraphModel:
             return self.engine(potentials.graph).run(potentials)
 
     def _different(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
-        """(graphs, times): rows without inputs are all alike, so one will do."""
+        """Return the graphs to infer, and how often to repeat the result: rows without inputs are all alike."""
         alike = isinstance(self.encoder, TableEncoder) and self.encoder.features is None
         return (data.take([0]), len(data)) if alike and observed is None and len(data) > 1 else (data, 1)
 
     # --- weights by name
 
     def node_weights(self) -> dict[tuple[Any, ...], float]:
-        """(variable, feature, label) → weight; without the variable where all nodes share their weights."""
+        """Return (variable, feature, label) → weight; without the variable if all nodes share their weights."""
         nodes, _ = self.field.unpack(self.w)
         out = {}
         for t, b in np.argwhere(self.field.node_active).tolist():
@@ -139,8 +137,10 @@ class GraphModel:
         return out
 
     def edge_weights(self) -> dict[tuple[Any, ...], float]:
-        """((variable, variable), feature, (label, label)) → weight; in place of the labels "equal" for Potts and Ising,
-        "scores" for ordinal edges."""
+        """Return ((variable, variable), feature, (label, label)) → weight.
+
+        In place of the labels it has "equal" for Potts and Ising edges, and "scores" for ordinal edges.
+        """
         _, edges = self.field.unpack(self.w)
         basis = self.field.edge_basis
         out = {}
@@ -156,7 +156,7 @@ class GraphModel:
     # --- the file
 
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """(metadata, tensors)."""
+        """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.encoder.parts()
         metadata = {
             **metadata,
@@ -171,7 +171,7 @@ class GraphModel:
 
     @classmethod
     def from_parts(cls, contents: modelfile.Contents, n_threads: int | None = None) -> GraphModel:
-        """Puts a model together again, checking that its parts belong together."""
+        """Build a model from the contents of a file; raise ModelFileError if its parts do not fit together."""
         if contents.kind != "graph":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'graph'")
         kind = contents.entry("inputs", str)
@@ -183,29 +183,37 @@ class GraphModel:
             inference = _read_engine(contents.entry("inference", dict))
         except CrfkitError as error:
             raise ModelFileError(f"inconsistent model: {error}") from None
-        w = contents.tensor("weights", np.float64)
-        if len(w) != field.size:
-            raise ModelFileError(f"the model has {len(w)} weights, but its field needs {field.size}")
-        if not np.isfinite(w).all():
-            raise ModelFileError("a weight is not a finite number")
+        w = contents.weights(field.size)
         decode = contents.entry("decode", str)
         if decode not in DECODERS:
             raise ModelFileError(f"unknown decoding '{decode}'")
         training = contents.metadata.get("training")
         training = training if isinstance(training, dict) else {}
-        return cls(encoder, field, w, inference, decode, training, n_threads)
+        auto = training.get("inference")
+        return cls(
+            encoder,
+            field,
+            w,
+            inference=inference,
+            decode=decode,
+            training=training,
+            n_threads=n_threads,
+            auto_engine=auto if auto in ENGINES else None,
+        )
 
     def save(self, path: str | Path) -> None:
+        """Write a model file."""
         modelfile.write(path, "graph", *self.parts())
 
     @classmethod
     def load(cls, path: str | Path, n_threads: int | None = None) -> GraphModel:
+        """Open a model file."""
         return modelfile.load(path, cls.from_parts, n_threads)
 
 
 @contextmanager
 def naming(encoder: Encoder) -> Iterator[None]:
-    """Makes errors of inference speak of rows or images where these are the graphs."""
+    """Replace "graph" in errors of inference by what the graphs are: rows or images."""
     try:
         yield
     except (ParameterError, DataError) as error:
@@ -215,24 +223,25 @@ def naming(encoder: Encoder) -> Iterator[None]:
         raise ParameterError(said) from None
 
 
+def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Any = None) -> float:
+    """Return the share of known states that labels agree with, with graphs weighted by `sample_weight`."""
+    weights = replace(data, weights=sample_weight).node_weights * (states >= 0)
+    total = float(weights.sum())
+    return float(weights @ (labels == states)) / total if total else 0.0
+
+
 def _repeat(found: Marginals, times: int) -> Floats:
     return np.tile(found.edges, (times, 1, 1))
 
 
 def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int) -> str | Engine:
-    """What "auto" means for graphs that bring their own edges: exact where training does not have to wait for it.
+    """Return the engine that "auto" stands for in predictions of a model; what was named is returned as it is.
 
-    A table keeps "auto", the most exact there is: its graphs are small and dense, where approximations are far off.
+    A table gets the most exact engine there is: its graphs are small and dense, where approximations are far off.
     """
-    return inference if inference != "auto" or isinstance(encoder, TableEncoder) else cheap_choice(graph, n_states)
-
-
-def cheap_choice(graph: Graph, n_states: int) -> str:
-    """The engine that "auto" is for graphs that bring their own edges."""
-    if graph.is_forest:
-        return "tree"
-    entries = min(CHEAP[0], CHEAP[1] // max(1, graph.n_graphs))
-    return "junction" if Junction(max_table=max(1, entries // TABLES)).fits(graph, n_states) else "trw"
+    if inference != "auto":
+        return inference
+    return default_engine(graph, n_states, "any" if isinstance(encoder, TableEncoder) else "samples")
 
 
 def ready_engine(
@@ -243,7 +252,7 @@ def ready_engine(
     seed: int,
     sweeps: int | None = None,
 ) -> Engine:
-    """An engine by name, with the threads, the seed and the limit of sweeps of the estimator; an instance as it is."""
+    """Return an engine by name, with these threads, seed and maximum of sweeps; an engine that is given, as it is."""
     if not isinstance(inference, str):
         return inference
     engine: Any = make_engine(inference, graph, n_states)
@@ -256,14 +265,16 @@ def ready_engine(
 
 
 def describe_engine(inference: str | Engine) -> dict[str, Any]:
-    """An engine for a model file: its name and its options."""
+    """Return an engine for a model file: its name and its options."""
     if isinstance(inference, str):
         return {"name": inference, "options": {}}
     engine: Any = inference
     options = {item.name: getattr(engine, item.name) for item in dataclasses.fields(engine) if item.name != "n_threads"}
     for name, value in options.items():
         if inference.name not in ENGINES or not isinstance(value, (int, float, str, type(None))):
-            raise ParameterError(f"inference {inference.name!r} with {name}={value!r} cannot be saved; name an engine")
+            raise ParameterError(
+                f"inference {inference.name!r} with {name}={value!r} cannot be saved; give the engine by name"
+            )
     return {"name": inference.name, "options": options}
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from crfkit.data.graph import Graph
 from crfkit.fields.potentials import Potentials
+from crfkit.inference.defaults import default_engine
 from crfkit.inference.engines import make_engine
 from crfkit.inference.marginals import Engine, Marginals
-from crfkit.models.graph import ITERATIVE, GraphModel, cheap_choice, cheap_engine, ready_engine
+from crfkit.models.graph import ITERATIVE, GraphModel, cheap_engine, ready_engine
 
 # This is enough for pictures: messages of iterative engines settle to about a grey level in so many sweeps.
 QUICK = {"tolerance": 1e-3, "max_iterations": 50}
@@ -35,7 +36,7 @@ def limited_engine(
     """
     if sweeps is None or not isinstance(inference, str):
         return inference
-    name = cheap_choice(graph(), n_states) if inference == "auto" else inference
+    name = default_engine(graph(), n_states, "samples") if inference == "auto" else inference
     if name not in ITERATIVE:
         return inference
     return with_options(

@@ -1,4 +1,4 @@
-"""How probable rows are under a model of learnt structure, by the inference that was asked for or the best there is."""
+"""The probability of rows under a graph that was learned, by the engine asked for or the best one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
 from crfkit.inference.annealed import Annealed
-from crfkit.inference.engines import choose_engine
+from crfkit.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.inference.gibbs import Gibbs
 from crfkit.inference.marginals import Engine, InferenceStatus
 from crfkit.models.graph import GraphModel
@@ -21,11 +21,11 @@ MOST = 5  # times that annealed runs are doubled
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """log p(y) of rows."""
+    """Hold log p(y) of rows, and how far it can be trusted."""
 
     rows: Floats
     status: InferenceStatus
-    error: float | None = None  # standard error of the mean, of sampled ones
+    error: float | None = None  # standard error of the mean, if it was sampled
     kind: str = "exact"  # what the numbers are, in words
 
 
@@ -39,17 +39,19 @@ KINDS = {
 
 
 def best_inference(model: GraphModel) -> str | Engine:
-    """What "auto" is for a table: exact where the graph allows it, else by particles (without inputs) or by Gibbs
-    sampling (with inputs); what was named is kept."""
+    """Return the engine that "auto" stands for when rows of a table are scored or drawn; what was named is kept.
+
+    It is exact where the graph allows that, else it samples: with particles (without inputs) or by Gibbs sampling.
+    """
     if model.inference != "auto":
         return model.inference
     encoder = model.encoder
-    name = choose_engine(encoder.structure, model.field.max_states)  # type: ignore[union-attr]
-    if name in ("tree", "junction"):
+    name = default_engine(encoder.structure, model.field.max_states, "sampling")  # type: ignore[union-attr]
+    if name in EXACT_ENGINES:
         return name
     if encoder.features is None:  # type: ignore[union-attr]
         return Annealed(ERROR, seed=model.seed, n_threads=model.n_threads)
-    return "gibbs"
+    return name
 
 
 def score_rows(model: GraphModel, data: GraphData, states: Ids) -> Scored:
@@ -69,11 +71,11 @@ def score_rows(model: GraphModel, data: GraphData, states: Ids) -> Scored:
 
 
 def _sampled(model: GraphModel, data: GraphData, states: Ids, given: Gibbs | None) -> Scored:
-    """By annealed importance sampling, with twice the temperatures and runs until the mean is known well enough."""
+    """Estimate by annealed importance sampling; double temperatures and runs until the mean is known well enough."""
     some, times = model._different(data, None)
     potentials = model.potentials(some)
     engine = given or Gibbs(seed=model.seed, n_threads=model.n_threads)
-    engine = replace(engine, n_sweeps=engine.thin, burn_in=0, n_chains=1)  # of which only log Z is wanted
+    engine = replace(engine, n_sweeps=engine.thin, burn_in=0, n_chains=1)  # only log Z is needed
     found = engine.run(potentials)
     for _ in range(MOST if given is None else 0):
         assert found.errors is not None
@@ -88,5 +90,5 @@ def _sampled(model: GraphModel, data: GraphData, states: Ids, given: Gibbs | Non
 
 
 def _mean_error(errors: Floats) -> float:
-    """Of the mean over graphs, whose errors are independent."""
+    """Return the standard error of the mean over graphs, whose errors are independent."""
     return float(math.sqrt(np.square(errors).sum()) / len(errors))

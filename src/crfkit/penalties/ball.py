@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +12,10 @@ from array_api_compat import array_namespace
 
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
-from crfkit.penalties.group_index import Groups
+from crfkit.penalties.group_index import Groups, pairs_and_one
 from crfkit.penalties.group_norms import GroupL2
 from crfkit.penalties.group_rows import lengths, threshold
-from crfkit.protocols import EpigraphPenalty, Kind, Vector
+from crfkit.protocols import EpigraphPenalty, Kind, Penalty, Vector
 
 TOLERANCE = 1e-9  # of the radius: rounding does not take a point out of the ball or off its surface
 
@@ -124,6 +125,10 @@ class GroupL2Ball(_Ball):
 
     radius: float
     groups: Any  # a Groups, or what it is made from
+
+    @classmethod
+    def examples(cls, size: int) -> Sequence[Penalty]:
+        return (cls(0.7, pairs_and_one(size)),)
 
     def __post_init__(self) -> None:
         self._check_radius()

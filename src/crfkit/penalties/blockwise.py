@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 from crfkit._checks import check_strength
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.parameters import Parameters
-from crfkit.penalties.group_norms import GroupNorm
+from crfkit.penalties.elastic_net import ElasticNet
+from crfkit.penalties.group_norms import GroupL2, GroupNorm
 from crfkit.penalties.l1 import L1
+from crfkit.penalties.l2 import L2
 from crfkit.penalties.none import NoPenalty
 from crfkit.penalties.parts import Part, Parts, Portion, tidy
 from crfkit.protocols import Capability, GrowingLoss, Loss, Penalty, RestPenalty, SmoothPenalty, Vector
@@ -38,6 +40,11 @@ class Blockwise(Parameters, Penalty):
 
     penalties: Any  # kept as ((name, penalty), …)
     layout: Any = None  # kept as ((name, start, stop), …)
+
+    @classmethod
+    def examples(cls, size: int) -> Sequence[Penalty]:
+        layout = {"first": slice(0, size // 2), "second": slice(size // 2, size)}
+        return cls({"first": L1(0.4), "second": L2(0.5)}, layout), cls({"second": ElasticNet(0.4, 1.5)}, layout)
 
     def __post_init__(self) -> None:
         penalties, layout = dict(self.penalties), self.layout
@@ -118,6 +125,10 @@ class ByBlock(Parameters, Penalty):
     kind: Any
     strength: float = 1.0
     rest: Any = None
+
+    @classmethod
+    def examples(cls, size: int) -> Sequence[Penalty]:
+        return cls(L1, 0.4), cls(GroupL2, 2.0, L2(0.5))
 
     def __post_init__(self) -> None:
         if not (isinstance(self.kind, type) and issubclass(self.kind, (L1, GroupNorm))):

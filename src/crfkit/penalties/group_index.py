@@ -133,6 +133,11 @@ class Groups:
             raise ParameterError(f"the groups are of {least}{n} weights, but there are {w.shape[0]}")
 
 
+def pairs_and_one(size: int) -> list[int]:
+    """Return groups for examples: the first weight in none, the next in pairs, one that may be alone."""
+    return [-1, *(k // 2 for k in range(size - 1))]
+
+
 class LossBlocks(Groups):
     """The blocks of a loss that can grow, as groups: a penalty of them is bound anew when the loss has grown."""
 

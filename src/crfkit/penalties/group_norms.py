@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
@@ -13,7 +14,7 @@ from crfkit._checks import check_strength
 from crfkit.arrays import is_native, namespace
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.parameters import Parameters
-from crfkit.penalties.group_index import Groups, LossBlocks
+from crfkit.penalties.group_index import Groups, LossBlocks, pairs_and_one
 from crfkit.penalties.group_rows import (
     l1_cone,
     l2_cone,
@@ -25,7 +26,7 @@ from crfkit.penalties.group_rows import (
     threshold,
 )
 from crfkit.penalties.l1 import L1
-from crfkit.protocols import BlockNorm, Capability, EpigraphPenalty, Kind, Loss, Selection, Vector
+from crfkit.protocols import BlockNorm, Capability, EpigraphPenalty, Kind, Loss, Penalty, Selection, Vector
 
 KINDS = frozenset({Kind.GROUP, Kind.PROX, Kind.EPIGRAPH})
 
@@ -38,6 +39,10 @@ class GroupNorm(Parameters, EpigraphPenalty, ABC):
 
     strength: float = field()  # no default, though the base has one
     groups: Any = None  # a Groups, or what it is made from; None: the blocks of the loss that it is bound to
+
+    @classmethod
+    def examples(cls, size: int) -> Sequence[Penalty]:
+        return tuple(cls(strength, pairs_and_one(size)) for strength in (0.4, 2.0))
 
     block_norm: ClassVar[BlockNorm]  # the dual of the norm of a group
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import namespace
+from crfkit.arrays import namespace, put
 from crfkit.protocols import (
     Capability,
     EpigraphPenalty,
@@ -168,7 +168,7 @@ class SmoothParts(_Sum, SmoothPenalty):
 
 def _put(vector: Vector, place: Any, numbers: Vector) -> None:
     if not isinstance(place, slice):  # numbers at a slice are a view
-        vector[place] = numbers
+        put(vector, place, numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,9 +28,12 @@ def plot_segmentation(
         given = as_list(masks, "masks")
         truths = [segmenter._rules().read(mask, f"mask {k}")[0] for k, mask in enumerate(given)]
     if not pictures or (truths is not None and len(truths) != len(pictures)):
-        raise DataError(f"{len(pictures)} images and {0 if truths is None else len(truths)} masks: nothing to draw")
+        raise DataError(
+            f"cannot draw {len(pictures)} images with {0 if truths is None else len(truths)} "
+            f"masks; expected at least one image, and a mask for each"
+        )
     if titles is not None and len(titles) != len(pictures):
-        raise ParameterError(f"{len(titles)} titles for {len(pictures)} images")
+        raise ParameterError(f"there are {len(titles)} titles for {len(pictures)} images; give one for each")
     found = segmenter.segment(pictures)
     classes = segmenter.classes_
     heads = ["image", *(["truth"] if truths is not None else []), "prediction", "probability"]
@@ -100,5 +103,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ParameterError("plots need matplotlib: pip install 'crfkit[plots]'") from None
+        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
     return plt

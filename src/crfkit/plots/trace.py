@@ -49,13 +49,13 @@ def plot_errors(
     for key in keys:
         if not any(key in row.extra for row in rows):
             there = ", ".join(sorted({name for row in rows for name in row.extra})) or "nothing"
-            raise ParameterError(f"no trace has {key!r}; callbacks returned {there}")
+            raise ParameterError(f"no trace has {key!r}; its callbacks returned {there}")
     if axes is None:
         n = 1 + len(keys)
         _, (axes,) = plt.subplots(1, n, figsize=(4.2 * n, 3.6), squeeze=False, layout="constrained")
     assert axes is not None
     if len(axes) != 1 + len(keys):
-        raise ParameterError(f"{len(axes)} axes for {1 + len(keys)} panels")
+        raise ParameterError(f"expected {1 + len(keys)} axes, one per panel; got {len(axes)}")
     of_panels: list[str | None] = [None, *keys]
     for ax, panel in zip(axes, of_panels, strict=True):
         for name, result in results.items():
@@ -75,7 +75,7 @@ def _pyplot(against: str) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ParameterError("plots need matplotlib: pip install 'crfkit[plots]'") from None
+        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
     if against not in ("seconds", "iteration", "evaluations"):
         raise ParameterError(f"against must be 'seconds', 'iteration' or 'evaluations', not {against!r}")
     return plt

@@ -19,7 +19,7 @@ _ENTRY = re.compile(rf"\s*(\d+)\s+({_WORD}|[^,\s'\"]+)\s*(,|$)")
 @dataclass(frozen=True)
 class _Attribute:
     name: str
-    values: list[str] | None = None  # of a nominal one
+    values: list[str] | None = None  # the values of a nominal attribute
     text: bool = False
     boolean: bool = False  # true and false, or 1 and 0; read as 1 and 0
 

@@ -66,7 +66,7 @@ class ColumnFile:
     encoding: str = "utf-8"
     format: str = "auto"
     label_column: str | int | None = None
-    conllu: Conllu | None = field(default=None, init=False)  # once the file is found to be of that format
+    conllu: Conllu | None = field(default=None, init=False)  # set when the file is found to be CoNLL-U
 
     def __post_init__(self) -> None:
         try:

@@ -34,8 +34,9 @@ __all__ = [
 def read_image(given: Any, where: str = "the image") -> Image:
     """Return an image [H, W] or [H, W, 3] with values from 0 to 1, from a path or an array.
 
-    Arrays: grey (H, W) or (H, W, 1), RGB, RGBA; integers of 8 or 16 bits, bool, or floats from 0 to 1. Files: whatever
-    Pillow reads, 8 or 16 bits, also with a palette. Transparency is ignored; a photograph is turned as its EXIF says.
+    Arrays may be grey (H, W) or (H, W, 1), RGB or RGBA, with integers of 8 or 16 bits, bool, or floats from 0 to 1.
+    Files may have any format that Pillow reads, with 8 or 16 bits, also with a palette. Transparency is ignored;
+    photographs are rotated by their EXIF orientation.
     """
     if isinstance(given, (str, Path)):
         array, _ = open_picture(given, palette=True)

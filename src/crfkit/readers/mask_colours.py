@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crfkit.errors import DataError, ParameterError
 
-Colours = tuple[tuple[int, int, int, int | None], ...]  # (red, green, blue, class); None: the class is not known
+Colours = tuple[tuple[int, int, int, int | None], ...]  # (red, green, blue, class); class None is unknown
 
 NAMES = {
     "black": (0, 0, 0),

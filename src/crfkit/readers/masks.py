@@ -17,7 +17,7 @@ from crfkit.readers.pictures import open_picture
 
 Mask = NDArray[np.int64]
 
-VOID = int(np.iinfo(np.int64).min)  # in a mask: the class of this pixel is not known
+VOID = int(np.iinfo(np.int64).min)  # marks a pixel of unknown class
 THRESHOLD = 127  # of masks in lossy files
 
 

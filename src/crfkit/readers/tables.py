@@ -35,9 +35,9 @@ class Table:
     """
 
     columns: list[str]
-    values: list[Column]  # of each column [rows]
+    values: list[Column]  # the cells of each column [rows]
     path: str | Path | None = None
-    lines: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the file, by row
+    lines: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # line of each row
     n_rows: int = 0
     header: bool = False  # whether the names are the first line of a CSV file
 
@@ -119,9 +119,9 @@ def read_table(
 ) -> Table:
     """Read a table: ARFF if its name ends in .arff or its first word is @relation, else CSV.
 
-    The first line of a CSV file is a header if `header`; None: if none of its cells is a number, or if one stands above
-    numbers only. Without a header the columns are named x1, x2, … Cells in `na` are missing values; None: those of
-    MISSING. An empty cell always is one.
+    `header` says whether the first line of a CSV file has the names of columns. If None, it does if none of its cells
+    is a number, or if a cell that is not a number is above numbers only. Columns without names are called x1, x2, …
+    Cells in `na` are missing values (None for those in MISSING); empty cells always are.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from crfkit._checks import check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, RestPenalty, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.fista import FISTA
 from crfkit.solvers.lbfgs import LBFGS
@@ -25,6 +25,13 @@ from crfkit.solvers.parts.stochastic_start import StartState, epochs_that_pay
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 POWER = 0.6  # of the diagonal
+
+
+def finishing_solver(rest: RestPenalty | None) -> str:
+    """Return the name of the solver that suits the part of a penalty that is not smooth."""
+    if rest is None:
+        return "lbfgs"
+    return "owlqn" if Kind.L1 in rest.kinds else "fista"
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Auto(IterativeSolver):
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
-            return OWLQN() if Kind.L1 in objective.rest.kinds else FISTA()
+            return {"owlqn": OWLQN, "fista": FISTA}[finishing_solver(objective.rest)]()
         diagonal = warmed and Capability.HESS_DIAG in objective.loss.capabilities
         return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
 

@@ -49,6 +49,7 @@ class GradientDescent(IterativeSolver):
 
     name: ClassVar[str] = "gradient-descent"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    first_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)

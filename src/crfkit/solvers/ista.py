@@ -54,6 +54,7 @@ class ISTA(IterativeSolver):
 
     name: ClassVar[str] = "ista"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    first_order: ClassVar[bool] = True
     handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:

@@ -95,6 +95,7 @@ class OGM(IterativeSolver):
 
     name: ClassVar[str] = "ogm"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
+    first_order: ClassVar[bool] = True
     handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.PROX})
 
     def __post_init__(self) -> None:

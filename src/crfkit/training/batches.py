@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,13 +13,15 @@ from crfkit import _core
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.encoders.labels import label_array, sort_labels
-from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, sorted_data
+from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, learn, sorted_data
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
-from crfkit.result import Result
+from crfkit.protocols import Capability
+from crfkit.result import Result, Status
 from crfkit.training.chain import ChainTraining
 from crfkit.training.transfer import transfer, weight_codes
+from crfkit.warn import warn_caller
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,40 @@ class PartialFit:
 
     @classmethod
     def after(cls, model: ChainModel) -> PartialFit:
-        """Goes on from a model that was made otherwise."""
+        """Return the state that continues from a model that was trained in another way."""
         return cls(model, model)
+
+
+def learn_batch(
+    training: ChainTraining,
+    X: Iterable[Any],
+    y: Iterable[Iterable[Any]],
+    before: PartialFit | None,
+    classes: Sequence[Any] = (),
+    sample_weight: ArrayLike | None = None,
+) -> tuple[ChainModel, Result, PartialFit]:
+    """Return the model after one more batch of sequences, how learning went, and what the next batch needs.
+
+    A batch on which learning diverges is left out, with a warning. Raise KeyboardInterrupt if Ctrl-C ended it.
+    """
+    training.check()
+    solver = training.make_solver(max_iterations=1)
+    if Capability.ONLINE not in solver.needs:
+        from crfkit.solvers import SOLVERS
+
+        online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
+        raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
+    corpus = learn(X, y, training.make_template(), training.min_frequency, least_labels=1)
+    model, result, after = partial_fit(training, corpus, before, classes, sample_weight)
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt(str(result.status))
+    if result.status not in (Status.DIVERGED, Status.NON_FINITE):
+        return model, result, after
+    from sklearn.exceptions import ConvergenceWarning
+
+    warn_caller(f"{result.status}; the batch is left out", ConvergenceWarning)
+    kept = PartialFit.after(replace(model, w=np.zeros(len(model.w)))) if before is None else before
+    return kept.mean, result, kept
 
 
 def partial_fit(
@@ -46,9 +80,12 @@ def partial_fit(
     classes: Sequence[Any],
     sample_weight: ArrayLike | None,
 ) -> tuple[ChainModel, Result, PartialFit]:
-    """One epoch over the batch: the model, how it went, and what the next batch needs."""
+    """Return the model after one epoch over the batch, how it went, and what the next batch needs."""
     if training.constraints == "observed":
-        raise ParameterError("a batch does not show all transitions that occur; name the constraints, or use fit")
+        raise ParameterError(
+            "constraints='observed' needs all data at once, as a batch does not show every transition that occurs: "
+            "name the constraints, or use fit"
+        )
     old = before.current if before is not None else None
     corpus = _in_company(corpus, old, classes)
     if len(corpus.classes) < 2:

@@ -5,22 +5,34 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit._types import Floats
+from crfkit.checkpoint import LAST_WEIGHTS
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, DataWarning, ParameterError, StopTraining
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
-from crfkit.result import TraceRow
+from crfkit.result import Result, Status, TraceRow
 from crfkit.schemes import are_phrases
 from crfkit.wording import counted
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers.parts.loop import Iteration
+
+
+@dataclass(frozen=True)
+class Dev:
+    """A development set."""
+
+    data: SequenceData
+    gold: Iterable[Sequence[Any]]
+    patience: int = 10
+    path: str | None = None  # of the file that it is from, for messages
 
 
 class Development:
@@ -103,3 +115,29 @@ def all_weights(iteration: Iteration) -> Floats:
     """The weights of the whole field, where the loss has those of selected attributes."""
     w: Floats = iteration.loss.in_full(iteration.w)
     return w
+
+
+def best_of(result: Result, development: Development) -> Result:
+    """Return the result at the weights that scored best on the development set."""
+    w, row = development.best_w, development.best_row
+    if w is None or row is None:
+        return result
+    status = Status.NO_IMPROVEMENT if development.stopped else result.status
+    if np.array_equal(w, result.w):
+        return replace(result, status=status)
+    state = {**result.state, LAST_WEIGHTS: result.w}  # to which the state belongs
+    loss = development.best_loss if result.loss is not None else None
+    return replace(result, w=w, value=row.value, optimality=row.optimality, status=status, state=state, loss=loss)
+
+
+class TrainingError:
+    """Callback that adds the share of positions and of sequences that are decoded wrongly, as CRF++ prints them."""
+
+    def __init__(self, data: SequenceData, field: ChainField, n_threads: int | None = None) -> None:
+        self._data, self._field = data, field
+        self._n_threads = n_threads
+
+    def __call__(self, iteration: Iteration) -> Mapping[str, float]:
+        inference = ChainInference(self._field, all_weights(iteration), self._n_threads)
+        tokens, sequences = inference.errors(self._data)
+        return {"token_error": tokens, "sequence_error": sequences}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Penalty
+from crfkit.protocols import Penalty
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
@@ -54,23 +54,10 @@ class SolverOptions:
         return make_solver(self.solver, **options)
 
     def make_penalty(self, solver: Any) -> Penalty:
+        """Return the penalty of the options, or the one that None stands for."""
+        from crfkit.training.defaults import default_penalty
+
         return self.penalty if self.penalty is not None else default_penalty(solver)
-
-
-def default_penalty(solver: Any) -> Penalty:
-    """Return what `penalty=None` means for a solver: L2(1), but L1(1) for solvers that select attributes or edges
-    (the Grafting family, which needs an L1 part), and no penalty for solvers that take none (those driven by mistakes).
-
-    >>> from crfkit.solvers import make_solver
-    >>> [default_penalty(make_solver(name)).name for name in ("auto", "grafting", "arow")]
-    ['L2(1)', 'L1(1)', 'no penalty']
-    """
-    from crfkit.penalties import L1, L2, NoPenalty
-
-    if Capability.CANDIDATES in solver.needs:
-        return L1(1.0)
-    takes = solver.handles_smooth
-    return NoPenalty() if takes is not None and not takes else L2(1.0)
 
 
 def make_seed(random_state: Any) -> int:

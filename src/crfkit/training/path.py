@@ -1,33 +1,175 @@
-"""Solutions along a sequence of penalty strengths, each started from the one before."""
+"""Solutions along a sequence of penalty strengths, each started from the one before.
+
+Every path of the package is made by :func:`follow`: those of :func:`regularisation_path`, of the `path` methods of the
+estimators, of structure learning and of the segmenter.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from crfkit.errors import ParameterError, StopTraining
-from crfkit.protocols import BlockNorm, GrowingLoss, Kind, Loss, Penalty, Vector
+from crfkit.protocols import BlockNorm, GrowingLoss, Loss, Penalty, Vector
 from crfkit.result import Result, Status
-from crfkit.solvers import make_solver
+
+S = TypeVar("S")  # what a point keeps besides numbers: a model, or the edges of a graph
+T = TypeVar("T")  # what the next strength starts from
 
 
 @dataclass(frozen=True)
-class PathPoint:
-    """The solution for one strength."""
+class PathPoint(Generic[S]):
+    """The optimum at one strength of the penalty.
+
+    `result` and `solution` are None in points that were read from a model file.
+    """
 
     strength: float
-    value: float  # of loss + penalty
-    nonzeros: int
-    score: float | None  # what `score` returned
-    result: Result
+    value: float = math.nan  # of loss + penalty
+    nonzeros: int = 0  # weights that are not zero
+    score: float | None = None  # how good the solution is: on held-out data, or by the rule that chooses a strength
+    error: float | None = None  # standard error of the score
+    n_edges: int | None = None  # edges that are not zero, of structure learning
+    result: Result | None = field(default=None, repr=False, compare=False)  # how the minimisation went
+    solution: S | None = field(default=None, repr=False, compare=False)  # paths of estimators: a model that predicts
 
     @property
     def w(self) -> Vector:
+        """The weights."""
+        if self.result is None:
+            raise ParameterError("this point was read from a model file, which does not keep the weights of a path")
         return self.result.w
+
+    @property
+    def model(self) -> S:
+        """The solution, which in paths of estimators is a model that predicts."""
+        if self.solution is None:
+            raise ParameterError("this point has no model; the points of the `path` method of an estimator have one")
+        return self.solution
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the solver at this strength."""
+        return 0 if self.result is None else self.result.iterations
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the solver at this strength."""
+        return 0.0 if self.result is None else self.result.seconds
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the minimisation."""
+        return self.result is not None and self.result.status is Status.INTERRUPTED
+
+
+Callback = Callable[[PathPoint[Any]], None]
+
+
+def follow(
+    strengths: Iterable[float],
+    start: T,
+    solve: Callable[[float, T], tuple[PathPoint[S], T]],
+    callback: Callable[[PathPoint[S]], None] | None = None,
+) -> Iterator[PathPoint[S]]:
+    """Yield the point of each strength. `solve` is given what it left at the strength before, at first `start`.
+
+    The path ends after a point that Ctrl-C has interrupted, or at which the callback raises StopTraining.
+
+    >>> [point.value for point in follow([3, 2], 10.0, lambda s, before: (PathPoint(s, before - s), before - s))]
+    [7.0, 5.0]
+    """
+    before = start
+    for strength in strengths:
+        point, before = solve(float(strength), before)
+        stop = _asks_to_stop(callback, point)
+        yield point
+        if stop or point.interrupted:
+            return
+
+
+def _asks_to_stop(callback: Callable[[PathPoint[S]], None] | None, point: PathPoint[S]) -> bool:
+    try:
+        if callback is not None:
+            callback(point)
+    except StopTraining:
+        return True
+    return False
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """The strengths of a path; the names are those of :func:`regularisation_path`."""
+
+    strengths: Iterable[float] | None = None
+    n: int = 20
+    ratio: float = 1e-3
+    callback: Callback | None = None
+
+    def grid(self, loss: Loss, penalty: Penalty) -> list[float]:
+        """Return the strengths, the largest first; raise ParameterError where there can be no path."""
+        if penalty.strength is None:
+            raise ParameterError(f"a path needs a penalty that has a strength (L1, L2, ElasticNet), not {penalty.name}")
+        if self.strengths is not None:
+            return self.descending()
+        self.check_grid()
+        largest = _zeroing_strength(loss, penalty)
+        return [float(strength) for strength in np.geomspace(largest, self.ratio * largest, self.n)]
+
+    def check_grid(self) -> None:
+        """Raise ParameterError if there can be no geometric progression of strengths."""
+        if self.n < 1:
+            raise ParameterError(f"n must be >= 1, not {self.n!r}")
+        if not 0 < self.ratio < 1:
+            raise ParameterError(f"ratio must be between 0 and 1, not {self.ratio!r}")
+
+    def descending(self) -> list[float]:
+        """Return the strengths that were given, the largest first; raise ParameterError if one is impossible."""
+        grid = [float(strength) for strength in self.strengths or ()]
+        if not grid:
+            raise ParameterError("the list of strengths is empty")
+        for strength in grid:
+            if not (math.isfinite(strength) and strength >= 0):
+                raise ParameterError(f"strengths must be finite numbers >= 0, not {strength!r}")
+        return sorted(set(grid), reverse=True)
+
+    def minimise(
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        solver: Any,
+        make: Callable[[Loss, Penalty, Result], S] | None = None,
+        score: Callable[[Vector], float] | None = None,
+        judge: Callable[[S], float] | None = None,
+        at: Callable[[float], Penalty] | None = None,
+    ) -> Iterator[PathPoint[S]]:
+        """Yield the optimum of loss + penalty at each strength, from zero weights at the largest.
+
+        `make` returns the solution of a point, from the loss as it has grown, the penalty and the result. Its score is
+        that of the weights (`score`, those of all attributes where the loss has grown) or of the solution (`judge`).
+        `at` returns the penalty of a strength, by default ``penalty.at``.
+        """
+        grid, solver = self.grid(loss, penalty), solver.for_path()
+
+        def solve(strength: float, before: tuple[Any, Vector]) -> tuple[PathPoint[S], tuple[Any, Vector]]:
+            now, w = before
+            used = (at or penalty.at)(strength)
+            result = solver.minimize(now, used, w)
+            now, w = now if result.loss is None else result.loss, result.w
+            found = None if score is None else float(score(now.in_full(w)))
+            made = None if make is None else make(now, used, result)
+            if judge is not None and made is not None:
+                found = float(judge(made))
+            point = PathPoint(
+                strength, result.value, int((w != 0).sum()), found, result=result, solution=made
+            )  # fmt: skip
+            return point, (now, w)
+
+        return follow(grid, (loss, np.zeros(loss.size)), solve, self.callback)
 
 
 def regularisation_path(
@@ -38,25 +180,30 @@ def regularisation_path(
     ratio: float = 1e-3,
     solver: Any = None,
     score: Callable[[Vector], float] | None = None,
-    callback: Callable[[PathPoint], None] | None = None,
-) -> tuple[PathPoint, ...]:
-    """Minimises loss + penalty for every strength, the largest first; each run begins at the last solution.
+    callback: Callback | None = None,
+) -> tuple[PathPoint[Any], ...]:
+    """Return the optimum of loss + penalty for every strength, the largest first; each run begins at the last solution.
+
+    To follow the path of an estimator use its own method, for example :meth:`crfkit.ChainCRF.path`; this function is
+    for losses that you have made yourself.
 
     Parameters
     ----------
     penalty : L1, L2, ElasticNet or another that has a strength; its own does not matter. An elastic net keeps its
         proportion of L1 and L2, and strengths are those of its L1 part.
-    strengths : in any order. None (not with L2): n in geometric progression, from the least strength at which all
-        weights are zero down to `ratio` times that (of ByBlock: at which all blocks are, were the others zero too).
-    solver : a name or a solver. None: L-BFGS; where the penalty has corners OWL-QN, FISTA if they are not those of L1,
-        Grafting-Light if the loss has candidates.
-    score : a number to keep with each solution, such as F1 on a development set; of the weights of all attributes where
-        the loss has those of some.
-    callback : called after each solution; raises StopTraining to end the path there.
+    strengths : in any order. By default (not with L2) `n` in geometric progression, from the smallest strength at which
+        all weights are zero down to `ratio` times that. With ByBlock: from the strength at which all blocks are zero
+        while the others are.
+    n, ratio : number of strengths, and the last strength as a share of the first.
+    solver : a name or a solver. By default the one that "auto" stands for (:func:`crfkit.training.defaults.
+        default_solver`): L-BFGS for smooth penalties, OWL-QN for L1, FISTA for others with corners, Grafting-Light
+        where the loss has candidates.
+    score : a function of the weights whose value is kept with each solution, such as F1 on a development set. It is
+        given the weights of all attributes where the loss has only some of them.
+    callback : called with each point. Raise StopTraining in it to end the path there.
 
-    A loss that can grow goes on as it was grown at the last strength.
-
-    A path that is interrupted by Ctrl-C ends with the point it was interrupted at (`result.status` says so).
+    A loss that can grow continues as it was grown at the last strength. A path that Ctrl-C interrupts ends with the
+    point it was interrupted at (`result.status` says so).
 
     Examples
     --------
@@ -75,46 +222,22 @@ def regularisation_path(
     >>> path[-1].value < path[0].value
     True
     """
-    if penalty.strength is None:
-        raise ParameterError(f"a path needs a penalty that has a strength (L1, L2, ElasticNet), not {penalty.name}")
-    w = np.zeros(loss.size)
-    grid = _grid(loss, penalty, w, n, ratio) if strengths is None else _descending(strengths)
-    solver = make_solver(_usual(loss, penalty) if solver is None else solver).for_path()
-    points: list[PathPoint] = []
-    for strength in grid:
-        result = solver.minimize(loss, penalty.at(strength), w)
-        w, loss = result.w, loss if result.loss is None else result.loss
-        found = None if score is None else float(score(loss.in_full(w)))
-        points.append(PathPoint(strength, result.value, int((w != 0).sum()), found, result))
-        try:
-            if callback is not None:
-                callback(points[-1])
-        except StopTraining:
-            break
-        if result.status is Status.INTERRUPTED:
-            break
-    return tuple(points)
+    from crfkit.solvers import make_solver
+    from crfkit.training.defaults import default_solver
+
+    used = make_solver(default_solver(loss, penalty) if solver is None else solver)
+    return tuple(PathOptions(strengths, n, ratio, callback).minimise(loss, penalty, used, score=score))
 
 
-def _usual(loss: Loss, penalty: Penalty) -> str:
-    rest = penalty.bind(loss).split()[1]
-    if rest is None:
-        return "lbfgs"
-    if isinstance(loss, GrowingLoss) and loss.n_candidates:
-        return "grafting-light"
-    return "owlqn" if Kind.L1 in rest.kinds else "fista"
-
-
-def _grid(loss: Loss, penalty: Penalty, zeros: Vector, n: int, ratio: float) -> list[float]:
+def _zeroing_strength(loss: Loss, penalty: Penalty) -> float:
+    """Return the smallest strength at which all weights are zero."""
     penalty = penalty.bind(loss)
-    if n < 1:
-        raise ParameterError(f"n must be >= 1, not {n!r}")
-    if not 0 < ratio < 1:
-        raise ParameterError(f"ratio must be between 0 and 1, not {ratio!r}")
-    start = loss.at(zeros)
+    start = loss.at(np.zeros(loss.size))
     largest = penalty.critical_strength(start.grad)
     if largest is None:
-        raise ParameterError(f"no strength of {penalty.name} makes all weights zero: give the strengths of the path")
+        raise ParameterError(
+            f"no strength of {penalty.name} makes all weights zero: give the strengths of the path, or use L1"
+        )
     if isinstance(loss, GrowingLoss):
         rest = penalty.split()[1]
         rule = None if rest is None else rest.selection
@@ -122,17 +245,7 @@ def _grid(loss: Loss, penalty: Penalty, zeros: Vector, n: int, ratio: float) -> 
         largest = max([largest, *loss.candidates(start, norm)[1][:1]])
     if not (math.isfinite(largest) and largest > 0):
         raise ParameterError(
-            f"the largest slope of the loss at zero weights is {largest}: no strength is the first at which all "
-            "weights are zero"
+            f"the largest slope of the loss at zero weights is {largest}, so that no strength is the first at which "
+            "all weights are zero: check the data, or give the strengths of the path"
         )
-    return [float(strength) for strength in np.geomspace(largest, ratio * largest, n)]
-
-
-def _descending(strengths: Iterable[float]) -> list[float]:
-    grid = [float(strength) for strength in strengths]
-    if not grid:
-        raise ParameterError("the list of strengths is empty")
-    for strength in grid:
-        if not (math.isfinite(strength) and strength >= 0):
-            raise ParameterError(f"strengths must be finite numbers >= 0, not {strength!r}")
-    return sorted(set(grid), reverse=True)
+    return float(largest)

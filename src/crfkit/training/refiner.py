@@ -80,13 +80,13 @@ class RefinerTraining:
         self.check()
         given = read_maps(probabilities, images, self.layout)
         if not given:
-            raise DataError("there are no images")
+            raise DataError("there are no images; give at least one")
         truth = as_list(masks, "masks")
         if len(truth) != len(given):
-            raise DataError(f"{len(truth)} masks for {len(given)} images")
+            raise DataError(f"{len(truth)} masks for {len(given)} images; expected one mask per image")
         K = given[0][0].shape[2]
         if odd := [k for k, (p, _) in enumerate(given) if p.shape[2] != K]:
-            raise DataError(f"probabilities {odd[0]} have {given[odd[0]][0].shape[2]} classes, the first ones {K}")
+            raise DataError(f"probabilities {odd[0]} have {given[odd[0]][0].shape[2]} classes; the first have {K}")
         read = [
             read_truth(mask, image.shape, f"mask {k}", self.ignore, K > 2)
             for k, (mask, (_, image)) in enumerate(zip(truth, given, strict=True))

@@ -1,9 +1,9 @@
-"""Standardised inputs: fields are trained on them, and their weights are converted back to the scale of the inputs.
+"""Standardised inputs: fields are trained on them, and weights are converted back to the scale of the inputs.
 
 Every feature z = (x − m)/s of nodes, and of edges, has mean 0 and variance 1 over the training set. With the weight v
 of z and c of the intercept, v·z + c = (v/s)·x + (c − Σ v·m/s): the trained model reads the inputs as they are. Sparse
 features, and those of fields without an intercept, are divided by their root mean square and keep their zero. The
-intercept of nodes is scaled up, which makes its penalty weak: how frequent a label is needs no shrinking.
+intercept of nodes is scaled up, which makes its penalty weak: the frequency of a label needs no shrinking.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INTERCEPT = 0.2  # the scale of the node intercept: a column of fives, so that a
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Means and scales of the columns of a feature matrix; the mean of the intercept is 0."""
+    """Hold the means and scales of the columns of a feature matrix; the mean of the intercept is 0."""
 
     mean: Floats
     scale: Floats
@@ -30,7 +30,7 @@ class Scales:
 
     @classmethod
     def of(cls, features: Any, intercept: bool, times: Floats) -> Scales:
-        """Those of a matrix whose rows count `times` each."""
+        """Return the scales of a matrix whose rows count `times` each."""
         width = features.shape[1]
         mean, total = np.zeros(width), float(times.sum())
         if not total:
@@ -52,10 +52,11 @@ class Scales:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is to be scaled, as where there is only an intercept."""
+        """Return whether there is nothing to scale, for example if there is only an intercept."""
         return not self.mean.any() and bool((self.scale == 1.0).all())
 
     def apply(self, features: Any) -> Any:
+        """Return standardised features."""
         if self.idle:
             return features
         if isinstance(features, np.ndarray):
@@ -65,14 +66,14 @@ class Scales:
         return csr_array(features @ diags_array(1.0 / self.scale))
 
     def to_inputs(self, weights: Floats) -> Floats:
-        """Weights [..., F] of standardised features as weights of the inputs."""
+        """Return weights [..., F] of the inputs from those of standardised features."""
         out = weights / self.scale
         if self.intercept:
             out[..., 0] -= out @ self.mean
         return out
 
     def from_inputs(self, weights: Floats) -> Floats:
-        """The inverse of to_inputs."""
+        """Return weights of standardised features from those of the inputs: the inverse of to_inputs."""
         out = weights * self.scale
         if self.intercept:
             out[..., 0] += self.scale[0] * (weights @ self.mean)
@@ -81,13 +82,14 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class FieldScales:
-    """The scales of nodes and of edges."""
+    """Hold the scales of nodes and of edges."""
 
     node: Scales
     edge: Scales
 
     @classmethod
     def of(cls, data: GraphData, intercept: bool) -> FieldScales:
+        """Return the scales of a training set."""
         parts = (
             (data.node_features, data.node_rows, data.node_weights),
             (data.edge_features, data.edge_rows, data.edge_weights),
@@ -104,7 +106,7 @@ class FieldScales:
         return cls(*made)
 
     def apply(self, data: GraphData) -> GraphData:
-        """The data with standardised features."""
+        """Return the data with standardised features."""
         return replace(
             data,
             node_features=self.node.apply(data.node_features),
@@ -112,11 +114,12 @@ class FieldScales:
         )
 
     def to_inputs(self, field: GraphField, w: Floats) -> Floats:
-        """Weights of the field of standardised data as weights of the field of the data."""
+        """Return the weights of the field of the data from those of standardised data."""
         nodes, edges = field.unpack(w)
         return field.pack(self.node.to_inputs(nodes), self.edge.to_inputs(edges))
 
     def from_inputs(self, field: GraphField, w: Floats) -> Floats:
+        """Return the weights of the field of standardised data from those of the data."""
         nodes, edges = field.unpack(w)
         return field.pack(self.node.from_inputs(nodes), self.edge.from_inputs(edges))
 

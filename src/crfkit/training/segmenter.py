@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats
-from crfkit.encoders.block_grids import BlockEncoder, average_difference, block_states
 from crfkit.encoders.grids import cached_grid
 from crfkit.encoders.image_blocks import UPSAMPLING, check_memory
 from crfkit.encoders.image_pairs import Pairs
@@ -21,15 +19,17 @@ from crfkit.errors import ParameterError
 from crfkit.features.image import Image, ImageFeatures
 from crfkit.models.graph import GraphModel
 from crfkit.models.image_inference import limited_engine
-from crfkit.models.segmenter import SegmenterModel, learn_scales
+from crfkit.models.segmenter import SegmenterModel
 from crfkit.names import full_name
 from crfkit.penalties import L1
 from crfkit.pool import in_threads
+from crfkit.protocols import Penalty
 from crfkit.readers.masks import MaskRules
 from crfkit.result import Result
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining
 from crfkit.training.options import SolverOptions
+from crfkit.training.segmenter_blocks import Blocks
 from crfkit.training.segmenter_search import (
     BlockTraining,
     StrengthPoint,
@@ -38,7 +38,6 @@ from crfkit.training.segmenter_search import (
     train_once,
     try_penalties,
 )
-from crfkit.training.segmenter_weights import check_start, from_equal_features, training_weights
 
 CHECKPOINT_SECONDS = 60.0
 SUMS_OVER_UNKNOWN = ("likelihood",)  # losses that can; others are given only the blocks with labels
@@ -93,8 +92,8 @@ class SegmenterTraining:
                 raise ParameterError("a validation set is for choosing among strengths; give strengths too")
             return
         penalty = self.options.penalty
-        if penalty is not None and penalty.strength is None:
-            raise ParameterError(f"strengths are for penalties that have one, not {penalty!r}")
+        if penalty is not None and (not isinstance(penalty, Penalty) or penalty.strength is None):
+            raise ParameterError(f"strengths need a penalty that has a strength, such as L1(), not {penalty!r}")
         if not self.strengths or not all(np.isfinite(s) and s >= 0 for s in self._strengths()):
             raise ParameterError(f"strengths must be finite numbers >= 0, not {list(self.strengths)!r}")
 
@@ -104,68 +103,41 @@ class SegmenterTraining:
         masks: Any,
         validation: tuple[Any, Any] | None = None,
         *,
-        callbacks: Sequence[Callback] = (),
-        progress: Progress | None = None,
         skip_bad: bool = False,
         start: SegmenterModel | str | Path | None = None,
-        checkpoint: str | Path | None = None,
+        progress: Progress | None = None,
+        callbacks: Sequence[Callback] = (),
         checkpoint_every: float = CHECKPOINT_SECONDS,
+        checkpoint: str | Path | None = None,
     ) -> SegmenterFit:
         """Learn from images and their masks; the arguments are those of :meth:`crfkit.ImageSegmenter.fit`."""
         begin = time.monotonic()
         self.check(validation)
-        rules, seed = self.masks, self.options.seed
-        given = Pairs.read(images, masks, rules, skip_bad=skip_bad)
-        given.warn()
-        given = given.known()
-        n_images = len(given.images)
-        test = None
-        if validation is not None:
-            test = Pairs.read(*validation, rules)
-        elif self.strengths:
-            given, test = given.draw(self.validation_fraction, seed)
-        classes = given.classes(rules.multiclass)
-        features = self.features.measured(given.images[0])
-        check_memory(sum(math.prod(features.blocks(p.shape)) for p in given.images), len(features.names))
-        values = self._compute(features, given.images, progress)
-        mean, scale = learn_scales(values)
-        X: list[Any] = [(v - mean) / scale for v in values]
-        del values
-        states = block_states(given, classes, features)
-        edge_mean: Floats = average_difference(X) if self.centred else np.zeros(X[0].shape[-1])
-        encoder = BlockEncoder(
-            classes=classes,
-            n_features=len(features.names),
-            n_edge_features=len(features.names),
-            edge_mean=edge_mean,
-            known_only=full_name(self.loss) not in SUMS_OVER_UNKNOWN and any((of < 0).any() for of in states),
-        )
-        forms = self._forms(len(classes))
-        begun = None
-        if start is not None:
-            model = start if isinstance(start, SegmenterModel) else SegmenterModel.load_weights(start)
-            check_start(model, features, classes, forms)
-            begun = GraphModel(encoder, encoder.field(*forms), training_weights(model, mean, scale, edge_mean))
+        given, test, n_images = self._read(images, masks, validation, skip_bad)
+        blocks = self._blocks(given, progress)
+        n_classes = len(blocks.encoder.classes)
+        forms = self._forms(n_classes)
+        begun = None if start is None else blocks.begin(start, forms)
 
         def make(trained: GraphModel) -> SegmenterModel:
-            plain = replace(from_equal_features(trained, edge_mean), inference=self.inference, decode=self.decode)
-            return SegmenterModel(features, mean, scale, plain, rules, self.upsample, edge_mean)
+            field = replace(trained, inference=self.inference, decode=self.decode)
+            return blocks.model(field, self.masks, self.upsample)
 
         if checkpoint is not None:
-            callbacks = [*callbacks, checkpoints(Path(checkpoint), checkpoint_every, encoder, forms, make)]
-        largest = max((x.shape[:2] for x in X), key=np.prod)
+            callbacks = [*callbacks, checkpoints(Path(checkpoint), checkpoint_every, blocks.encoder, forms, make)]
+        largest = max((x.shape[:2] for x in blocks.X), key=np.prod)
         engine = limited_engine(
             self.inference,
-            lambda: cached_grid(*largest).repeat(len(X)),
-            len(classes),
+            lambda: cached_grid(*largest).repeat(len(blocks.X)),
+            n_classes,
             self.sweeps,
             self.options.n_threads,
         )
         run = BlockTraining(
             training=self._field_training(engine, forms),
-            encoder=encoder,
-            X=X,
-            states=states,
+            encoder=blocks.encoder,
+            X=blocks.X,
+            states=blocks.states,
             names=given.image_names,
             make=make,
             callbacks=callbacks,
@@ -175,12 +147,37 @@ class SegmenterTraining:
         if test is not None:
             penalty: Any = L1() if self.options.penalty is None else self.options.penalty
             penalties = [(strength, penalty.at(strength)) for strength in self._strengths()]
-            found = try_penalties(run, penalties, test, self._compute(features, test.images, None), begun)
+            found = try_penalties(run, penalties, test, self._compute(blocks.features, test.images), begun)
         elif full_name(self.loss) == "pseudo-likelihood" and self.options.penalty is None:
-            found = choose_edge_penalty(run, given, lambda x: x * scale + mean, self.validation_fraction, seed, begun)
+            found = choose_edge_penalty(run, given, blocks.raw, self.validation_fraction, self.options.seed, begun)
         else:
             found = train_once(run, begun)
         return SegmenterFit(found.best.model, found.best.result, found.points, n_images, found.interrupted)
+
+    # --- steps
+
+    def _read(
+        self, images: Any, masks: Any, validation: tuple[Any, Any] | None, skip_bad: bool
+    ) -> tuple[Pairs, Pairs | None, int]:
+        """Return the images to learn from, those to choose strengths on, and how many there were."""
+        given = Pairs.read(images, masks, self.masks, skip_bad=skip_bad)
+        given.warn()
+        given = given.known()
+        n_images = len(given.images)
+        if validation is not None:
+            return given, Pairs.read(*validation, self.masks), n_images
+        if self.strengths:
+            return *given.draw(self.validation_fraction, self.options.seed), n_images
+        return given, None, n_images
+
+    def _blocks(self, given: Pairs, progress: Progress | None) -> Blocks:
+        """Return the blocks of the images, with their features."""
+        given.classes(self.masks.multiclass)  # says what is wrong before features are computed
+        features = self.features.measured(given.images[0])
+        check_memory(sum(math.prod(features.blocks(p.shape)) for p in given.images), len(features.names))
+        values = self._compute(features, given.images, progress)
+        sums = full_name(self.loss) in SUMS_OVER_UNKNOWN
+        return Blocks.learn(given, self.masks, features, values, centred=self.centred, sums=sums)
 
     def _strengths(self) -> list[float]:
         """Return the different strengths, the largest first."""
@@ -201,7 +198,9 @@ class SegmenterTraining:
             options=self.options,
         )
 
-    def _compute(self, features: ImageFeatures, pictures: Sequence[Image], progress: Progress | None) -> list[Image]:
+    def _compute(
+        self, features: ImageFeatures, pictures: Sequence[Image], progress: Progress | None = None
+    ) -> list[Image]:
         """Return the features [h, w, F] of the blocks of each image."""
         out = []
         for values in in_threads(

@@ -22,7 +22,7 @@ from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback, Iteration
-from crfkit.training.graph import GraphTraining, concerns
+from crfkit.training.graph import GraphTraining
 
 # Strengths of L2 on edge weights under the pseudo-likelihood, per labelled block: to choose from, and without a choice.
 EDGE_SHARES = (30.0, 3.0, 0.3, 0.1, 0.03)
@@ -90,14 +90,14 @@ class BlockTraining:
             training = replace(training, options=replace(training.options, penalty=penalty))
         with naming_images(self.names):
             states = np.concatenate(self.states)
-            field, result, last = training.run(self.encoder, self.X, states, None, [*self.callbacks, in_time], start)
+            done = training.run(self.encoder, self.X, states, None, [*self.callbacks, in_time], start)
+        result = done.result
         if result.status is not Status.INTERRUPTED and self.tell is not None:
-            unsettled = last.explain("sweeps") if last is not None and last.matters else None
-            for concern in concerns(result, None if last is None else last.status, unsettled):
+            for concern in done.concerns():
                 self.tell(concern)
         if late:
             result = replace(result, status=Status.TIME_LIMIT)
-        return Attempt(self.make(field), field, result)
+        return Attempt(self.make(done.model), done.model, result)
 
     def edge_penalty(self, share: float) -> Penalty:
         """Return L2(1) of nodes, and of edges `share` times the number of labelled blocks."""
@@ -163,7 +163,7 @@ def try_penalties(
 
 
 def choose_edge_penalty(
-    run: BlockTraining, given: Pairs, raw: Callable[[Any], Any], fraction: float, seed: int, start: GraphModel | None
+    run: BlockTraining, given: Pairs, raw: Callable[[Any], Image], fraction: float, seed: int, start: GraphModel | None
 ) -> Search:
     """Train with a stronger penalty on edges than on nodes, chosen on held-out images, then on all images.
 
@@ -175,7 +175,7 @@ def choose_edge_penalty(
     if len(given.images) > 1:
         others, held_out = given.draw_ids(fraction, seed)
         part, test = run.subset(others), given.take(held_out)
-        tested = [np.asarray(raw(run.X[k]), dtype=np.float32) for k in held_out]
+        tested = [raw(run.X[k]) for k in held_out]
         penalties = [(of, part.edge_penalty(of)) for of in EDGE_SHARES]
         search = try_penalties(part, penalties, test, tested, start)
         if search.interrupted or search.best.result.status is Status.TIME_LIMIT:

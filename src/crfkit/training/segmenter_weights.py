@@ -47,11 +47,13 @@ def _shifted(model: GraphModel, by: Floats) -> Floats:
 def check_start(start: SegmenterModel, features: ImageFeatures, classes: NDArray[Any], forms: tuple[str, str]) -> None:
     """Raise ParameterError unless a model to start from has these features, classes and forms."""
     if start.features != features:
-        raise ParameterError(f"the model to start from has other features: {start.features}; now {features}")
+        raise ParameterError(f"the model to start from has other features: {start.features}; expected {features}")
     if not np.array_equal(start.classes, classes):
         raise ParameterError(
-            f"the model to start from has the classes {start.classes.tolist()}; now {classes.tolist()}"
+            f"the model to start from has the classes {start.classes.tolist()}; expected {classes.tolist()}"
         )
     field = start.field.field
     if (field.node_form, field.edge_form) != forms:
-        raise ParameterError(f"the model to start from has the forms {field.node_form}, {field.edge_form}; now {forms}")
+        raise ParameterError(
+            f"the model to start from has the forms {field.node_form}, {field.edge_form}; expected {forms}"
+        )

@@ -1,8 +1,8 @@
-"""Whether a field that was trained without inference predicts worse than its own features do.
+"""Find out whether a field that was trained without inference predicts worse than its own features do.
 
 Pseudo-likelihood and composite likelihood see the true labels of the neighbours. Where neighbours mostly agree these
 say nearly everything, so that edges become strong and features weak. In prediction the neighbours are unknown too, and
-the best labelling is then often one label for all nodes.
+the best labelling is then often a single label for all nodes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from crfkit._types import Ids
 from crfkit.data.graphs import GraphData
 from crfkit.models.graph import GraphModel
 
-MARGIN = 0.01  # of the training nodes: by how much features alone may be better
-MOST_NODES = 2_000_000  # of the training set that are looked at
+MARGIN = 0.01  # share of the training nodes by which features alone may be better
+MOST_NODES = 2_000_000  # nodes of the training set up to which it is looked at
 
 
 def over_smoothed(model: GraphModel, data: GraphData, states: Ids) -> str:
-    """What to tell the user if the labels that the model predicts for its training set are worse than by nodes alone,
-    where it is cheap to find out; otherwise ""."""
+    """Return what to tell the user if the model predicts its training set worse than the features of nodes alone do.
+
+    It is "" if the model does not, or if finding out is expensive.
+    """
     graph = data.graph
     if not graph.n_edges or graph.is_forest or graph.n_nodes > MOST_NODES or not (states >= 0).any():
         return ""
@@ -27,7 +29,7 @@ def over_smoothed(model: GraphModel, data: GraphData, states: Ids) -> str:
     if found >= alone - MARGIN:
         return ""
     return (
-        f"the trained field predicts {100 * found:.1f} % of the labels of its own training set, where the features of "
+        f"the trained field predicts {100 * found:.1f} % of the labels of its own training set, but the features of "
         f"nodes alone predict {100 * alone:.1f} %: this loss has made the edges too strong, because it sees "
         f"the true labels of neighbours. Penalise edges more: try edge_penalty=L2({graph.n_edges}) and strengths "
         "around it on held-out graphs"

@@ -1,162 +1,114 @@
-"""Learning of structure, from options to a model; without scikit-learn."""
+"""Learning of structure, from tables to a model; without scikit-learn.
+
+tables → rows, groups and states (structure_data) → a loss → a path of strengths and a rule that chooses one
+(structure_search, structure_solve) → weights without shrinkage (structure_refit, structure_final) → a model with its
+record (structure_record) → what the user should know (structure_warnings).
+"""
 
 from __future__ import annotations
 
 import math
-import numbers
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.observations import Observations
-from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ParameterError, StopTraining
-from crfkit.inference.engines import ENGINES
-from crfkit.inference.marginals import Engine
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
 from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.models.graph import GraphModel, ready_engine
-from crfkit.names import check_name, full_name
 from crfkit.result import Status
-from crfkit.training.structure_final import REFITS, Refit, refit_weights
-from crfkit.training.structure_inputs import InputScaling
+from crfkit.training.path import PathOptions, PathPoint
+from crfkit.training.record import structure_choices
+from crfkit.training.structure_data import StructureData
+from crfkit.training.structure_final import Refit, refit_weights
+from crfkit.training.structure_options import REFITTING, StructureOptions
+from crfkit.training.structure_record import Learned, StructureFit, StructureRecord
 from crfkit.training.structure_refit import Solution
-from crfkit.training.structure_search import METHODS, NORMS, PathStep, Search, least, within_an_error
+from crfkit.training.structure_search import EdgePoint, least, refitted_point, within_an_error
+from crfkit.training.structure_warnings import concern_of_engine
+from crfkit.warn import warn_caller
 
-LOSSES = ("pseudo-likelihood", "likelihood")
-BELOW = 0.75  # of the strength where an edge comes in, with which halves of the rows are asked for it
-RULES = ("path", "cv", "ebic", "stability")
-REFITTING = ("cv", "ebic", "stability")  # rules whose model has no shrinkage
-FORMS = ("auto", "ising", "full", "ordinal")
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """What was learnt: the weights, and how their edges were chosen."""
-
-    solution: Solution
-    strength: float
-    steps: list[PathStep]
-    chosen: int | None  # of the steps
-    stability: dict[int, float]
-    critical: float
-    entries: list[tuple[int, float]] = field(default_factory=list)  # (edge, strength), in order of entry into the path
-    interrupted: bool = False  # by Ctrl-C; the edges are those of the strengths so far
-    refit: Refit | None = None  # how the weights of the chosen edges were made
-    method: str = ""  # by which the edges were chosen
-    scaling: InputScaling | None = None  # of the inputs that the weights are for
+BELOW = 0.75  # share of the strength where an edge comes in at which halves of the rows are asked for it
 
 
 @dataclass(frozen=True)
-class StructureTraining:
-    """How to learn; the names are those of StructureLearner."""
+class StructureTraining(StructureOptions):
+    """Learns the graph of a table; the options are those of StructureLearner."""
 
-    search: Search = field(default_factory=Search)
-    loss: str = "pseudo-likelihood"
-    inference: str | Engine = "auto"
-    edge_strength: Any = "ebic"
-    form: str = "auto"
-    threshold: float = 0.75
-    refit: str = "auto"
+    def fit(self, Y: Any, inputs: Any = None) -> tuple[StructureFit, StructureData]:
+        """Return what was learnt from a table Y [samples, variables] and inputs, and the table as it was read."""
+        data = self._read(Y, inputs)
+        with self._threads():
+            learned = replace(self._refitted(self._selected(data)), scaling=data.scaling)
+        record = self._record(learned, data)
+        return StructureFit(self.model(data, learned, record), record, learned), data
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", full_name(self.loss))
-        object.__setattr__(self, "refit", full_name(self.refit))
-
-    def check(self) -> None:
-        """Raise ParameterError where an option is out of range."""
-        search = self.search
-        search.options.check()
-        for what, value, names in (
-            ("method", search.method, METHODS),
-            ("loss", self.loss, LOSSES),
-            ("group_norm", search.group_norm, tuple(NORMS)),
-            ("form", self.form, FORMS),
-            ("refit", self.refit, REFITS),
-            ("inference", self.inference, ("auto", *ENGINES)),
-        ):
-            if isinstance(value, str) or what != "inference":
-                check_name(what, value, names)
-        if not isinstance(self.inference, str) and (
-            isinstance(self.inference, type) or not hasattr(self.inference, "run")
-        ):
-            raise ParameterError(f"inference must be a name or an engine, not {self.inference!r}")
-        strength = self.edge_strength
-        if isinstance(strength, str):
-            if strength not in RULES:
-                raise ParameterError(f"unknown edge_strength {strength!r}; a number or one of {', '.join(RULES)}")
-        else:
-            _number("edge_strength", strength, 0.0)
-        _number("node_strength", search.node_strength, 0.0)
-        _number("ebic_gamma", search.gamma, 0.0)
-        if not isinstance(search.standardize, bool):
-            raise ParameterError(f"standardize must be True or False, not {search.standardize!r}")
-        _number("threshold", self.threshold, 0.0, 1.0)
-        for name, count, fewest in (
-            ("select_unit", search.select_unit, 1),
-            ("n_strengths", search.n_strengths, 1),
-            ("n_folds", search.n_folds, 2),
-            ("n_subsamples", search.n_subsamples, 1),
-        ):
-            if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < fewest:
-                raise ParameterError(f"{name} must be an integer >= {fewest}, not {count!r}")
-
-    def tables(self, encoder: TableEncoder, X: Any, states: Ids) -> Callable[[Ints | None], Observations]:
-        """A function from row numbers (None: all) to the table of these rows."""
-        n_states = np.array(encoder.n_states)
-        if self.form == "ising" and (n_states != 2).any():
-            i = int((n_states != 2).argmax())
-            raise ParameterError(
-                f"form='ising' is for two labels; column {encoder.variables[i]} has {n_states[i]}: use form='full'"
+    def path(self, Y: Any, inputs: Any, options: PathOptions) -> tuple[PathPoint[GraphModel], ...]:
+        """Return a point with a model for every strength; the weights are those under the penalty."""
+        data = self._read(Y, inputs)
+        search = replace(self.search, callback=options.callback)
+        points: list[PathPoint[GraphModel]] = []
+        with self._threads():
+            loss = self.make_loss(data.tables()(None), data.pairs)
+            empty = search.empty(loss)
+            critical = search.critical_strength(empty)
+            if options.strengths is None:
+                options.check_grid()
+                grid = replace(search, n_strengths=options.n, ratio=options.ratio).strengths(empty).tolist()
+            else:
+                grid = options.descending()
+            found, _ = _gathered(search.path(loss, grid))
+        for point in found:
+            by = Refit(f"penalised {self.loss}")
+            learned = Learned(
+                point.model.penalised, point.strength, [], None, {}, critical, refit=by, scaling=data.scaling
             )
-        ising = bool((n_states == 2).all()) and self.form in ("auto", "ising")
-        ordinal = self.form == "ordinal"
-        inputs, own = dense_inputs(encoder, X)
-        if inputs is not None:
-            inputs, own = InputScaling.of(inputs, own).apply(inputs, own)
-            assert inputs is not None
-            inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
+            model = self.model(data, learned, self._record(learned, data, number=True))
+            points.append(replace(point, solution=model))  # type: ignore[arg-type]
+        return tuple(points)
 
-        def of(rows: Ints | None = None) -> Observations:
-            chosen: Any = slice(None) if rows is None else rows
-            some = None if inputs is None else inputs[chosen]
-            its = None if own is None else own[chosen]
-            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs, its, ordinal)
+    def _read(self, Y: Any, inputs: Any) -> StructureData:
+        self.check()
+        data = self.table.read(Y, inputs, self.search.node_strength > 0)
+        if self.loss == "likelihood" and (said := concern_of_engine(self.inference)):
+            warn_caller(said, UserWarning)
+        return data
 
-        return of
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        """Use the threads of the options, but one for products of small matrices, in which BLAS would only wait."""
+        with using_threads(count_threads(self.search.options.n_threads)), threadpool_limits(1, "blas"):
+            yield
 
     def make_loss(self, table: Observations, pairs: Ids | None) -> EdgeLoss:
+        """Return the loss of a table whose edges are to be chosen among pairs."""
         if self.loss == "pseudo-likelihood":
             return pseudo_likelihood(table, pairs)
         options = self.search.options
         name = learning_engine(table, pairs) if self.inference == "auto" else self.inference
         if self.inference == "auto" and name != "junction":
-            warnings.warn(
+            warn_caller(
                 "exact inference on the graph of all candidates is too expensive: edges are chosen by "
                 "pseudo-likelihood instead, which finds better graphs than approximate inference. The weights of the "
                 "chosen edges are those of the likelihood where that is possible (refit='auto')",
                 UserWarning,
-                stacklevel=5,
             )
             return pseudo_likelihood(table, pairs)
         graph, K = StructureLikelihood(table, pairs).graph, int(table.n_states.max())
         engine = ready_engine(name, graph, K, options.n_threads, options.seed)
         return StructureLikelihood(table, pairs, (), engine)
 
-    def run(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
-        """Chooses edges and weights."""
-        learned = self._refitted(self._selected(encoder, X, states, pairs))
-        inputs, own = dense_inputs(encoder, X)
-        return replace(learned, scaling=None if inputs is None else InputScaling.of(inputs, own))
-
     def _refitted(self, learned: Learned) -> Learned:
-        """The chosen edges with the weights of the likelihood, where `refit` and the rule ask for that."""
+        """Return the chosen edges with the weights of the likelihood, where `refit` and the rule ask for that."""
         rule, solution = self.edge_strength, learned.solution
         wanted = self.refit == "likelihood" or (self.refit == "auto" and rule in REFITTING)
         if not wanted or learned.interrupted:
@@ -170,13 +122,14 @@ class StructureTraining:
             return replace(learned, interrupted=True)
         return replace(learned, solution=found, refit=how, method=self.search.method_for(solution.loss))
 
-    def _selected(self, encoder: TableEncoder, X: Any, states: Ids, pairs: Ids | None) -> Learned:
-        table_of = self.tables(encoder, X, states)
-        loss = self.make_loss(table_of(None), pairs)
+    def _selected(self, data: StructureData) -> Learned:
+        """Return the chosen edges; explain errors of inference on graphs that became too dense."""
+        table_of, n = data.tables(), len(data.states)
+        loss = self.make_loss(table_of(None), data.pairs)
         if isinstance(loss, StructurePseudoLikelihood):
-            return self._choose(loss, table_of, len(states))
+            return self._choose(loss, table_of, n)
         try:
-            return self._choose(loss, table_of, len(states))
+            return self._choose(loss, table_of, n)
         except ParameterError as error:
             first = "all candidates are in the graph from the start (method 'grafting-light' adds them one by one)"
             grows = self.search.method.startswith("grafting")
@@ -187,6 +140,7 @@ class StructureTraining:
             ) from None
 
     def _choose(self, loss: EdgeLoss, table_of: Callable[[Ints | None], Observations], n: int) -> Learned:
+        """Return the edges that the strength, or the rule that chooses it, selects."""
         search, rule = self.search, self.edge_strength
         if not isinstance(rule, str):
             empty = search.empty(loss)
@@ -211,12 +165,14 @@ class StructureTraining:
             return Learned(kept, critical, [], None, {}, critical, entries, interrupted)
         if rule == "path":
             last = len(steps) - 1
-            return Learned(steps[-1].solution, steps[-1].strength, steps, last, {}, critical, entries, interrupted)
+            kept = steps[-1].model.penalised
+            return Learned(kept, steps[-1].strength, steps, last, {}, critical, entries, interrupted)
         chosen = within_an_error(steps) if rule == "cv" else least(steps)
         step, shares = steps[chosen], {}
         if rule == "stability" and not interrupted:
             # below the strength where the last of the best edges comes in: at it, half of the halves select that edge
-            best = set() if step.refitted is None else set(search.refits.completed(step.refitted).support.tolist())
+            refitted = step.model.refitted
+            best = set() if refitted is None else set(search.refits.completed(refitted).support.tolist())
             came = [strength for edge, strength in entries if edge in best]
             step = replace(step, strength=min([step.strength, *(BELOW * strength for strength in came)]))
             shares = search.stability(loss, table_of, n, step.strength)
@@ -227,52 +183,55 @@ class StructureTraining:
             kept = search.refit(Solution(full, start + 1e-12 * (full.block_index >= 0)), prune=False)
             shares = dict(sorted((shares | dict.fromkeys(copies.tolist(), 1.0)).items()))
         else:
-            kept = step.refitted or search.refit(step.solution)
+            kept = step.model.refitted or search.refit(step.model.penalised)
             if rule == "ebic" and not interrupted:
                 kept = search.refits.completed(kept)
-                steps[chosen] = replace(step, refitted=kept, score=search.ebic(kept))
+                steps[chosen] = refitted_point(step, kept, search.ebic(kept))
         kept = search.refits.joined(kept, whole, copies)
         return Learned(kept, step.strength, steps, chosen, shares, critical, entries, interrupted)
 
-    def model(self, encoder: TableEncoder, learned: Learned, cuts: dict[str, list[float]] | None = None) -> GraphModel:
-        """A model of the edges that were chosen, in the order of their ends."""
+    def model(self, data: StructureData, learned: Learned, record: StructureRecord) -> GraphModel:
+        """Return a model of the edges that were chosen, in the order of their ends."""
         loss, w = in_order(learned.solution)
         if learned.scaling is not None:
-            w = learned.scaling.original(w, loss.field, encoder.edge_inputs)
-        fitted = replace(encoder, structure=loss.graph)
+            w = learned.scaling.original(w, loss.field, data.encoder.edge_inputs)
         result, options = learned.solution.result, self.search.options
-        record: dict[str, Any] = {"structure": self._record(learned) | ({"bins": cuts} if cuts else {})}
+        stored: dict[str, Any] = {"structure": record.plain()}
         if result is not None:
-            record |= {
+            stored |= {
                 "objective": result.objective,
                 "value": result.value if math.isfinite(result.value) else None,
                 "status": result.status.name,
                 "iterations": result.iterations,
             }
-        return GraphModel(
-            fitted, loss.field, w, self.inference, "auto", record, options.n_threads, options.seed
-        )  # fmt: skip
+        fitted = replace(data.encoder, structure=loss.graph)
+        threads, seed = options.n_threads, options.seed
+        model = GraphModel(fitted, loss.field, w, self.inference, "auto", stored, threads, seed)
+        stored["auto"] = structure_choices(model)
+        return model
 
-    def _record(self, learned: Learned) -> dict[str, Any]:
-        rule = self.edge_strength if isinstance(self.edge_strength, str) else None
-        return {
-            "method": learned.method or self.search.method_for(learned.solution.loss),
-            "loss": self.loss,
-            "rule": rule,
-            "strength": float(learned.strength),
-            "critical_strength": float(learned.critical),
-            "path": [[s.strength, s.n_edges, s.score, s.error] for s in learned.steps],
-            "chosen": learned.chosen,
-            "refit": None if learned.refit is None else learned.refit.record(),
-            **({} if learned.scaling is None else {"input_scales": learned.scaling.record()}),
-            "stability": [[edge, share] for edge, share in learned.stability.items()],
-            "entries": [[edge, strength] for edge, strength in learned.entries],
-        }
+    def _record(self, learned: Learned, data: StructureData, number: bool = False) -> StructureRecord:
+        """Return how the edges were chosen; `number` if the strength is one of a path that the user asked for."""
+        rule = self.edge_strength if isinstance(self.edge_strength, str) and not number else None
+        return StructureRecord(
+            learned.method or self.search.method_for(learned.solution.loss),
+            self.loss,
+            rule,
+            learned.strength,
+            learned.critical,
+            tuple(learned.steps),
+            learned.chosen,
+            None if learned.refit is None else learned.refit.record(),
+            learned.stability,
+            tuple(learned.entries),
+            None if learned.scaling is None else learned.scaling.input_scales,
+            data.cuts,
+        )
 
 
-def _gathered(path: Iterator[PathStep]) -> tuple[list[PathStep], bool]:
-    """(the steps, whether Ctrl-C ended them); nothing is kept of an interrupt before the first, nor of that step."""
-    steps: list[PathStep] = []
+def _gathered(path: Iterator[EdgePoint]) -> tuple[list[EdgePoint], bool]:
+    """Return the steps and whether Ctrl-C ended them; raise KeyboardInterrupt if it came before the first."""
+    steps: list[EdgePoint] = []
     try:
         for step in path:
             steps.append(step)  # noqa: PERF402 - what came before an exception counts
@@ -285,14 +244,8 @@ def _gathered(path: Iterator[PathStep]) -> tuple[list[PathStep], bool]:
     return steps, False
 
 
-def dense_inputs(encoder: TableEncoder, X: Any) -> tuple[Floats | None, Floats | None]:
-    """(the features of rows as a dense matrix, those of variables)."""
-    inputs, own = encoder.inputs(X)
-    return inputs if inputs is None or isinstance(inputs, np.ndarray) else inputs.toarray(), own
-
-
 def without_columns(loss: EdgeLoss, copies: Ints) -> Any:
-    """[p, p] the pairs that may be edges, but for those of the second columns of these pairs."""
+    """Return [p, p] which pairs may be edges, without those of the second columns of the copies."""
     allowed = loss.allowed.copy()
     second = copies % loss.table.n_variables
     allowed[second, :] = False
@@ -300,11 +253,11 @@ def without_columns(loss: EdgeLoss, copies: Ints) -> Any:
     return allowed
 
 
-def entered(steps: list[PathStep]) -> list[tuple[int, float]]:
-    """(edge, strength) of every edge of the path in the order of entry; those of one strength by their length."""
+def entered(steps: list[EdgePoint]) -> list[tuple[int, float]]:
+    """Return (edge, strength) of every edge of the path in the order of entry; at one strength the longest first."""
     seen: dict[int, float] = {}
     for step in steps:
-        loss, w = step.solution.loss, step.solution.w
+        loss, w = step.model.penalised.loss, step.model.penalised.w
         new = [edge for edge in loss.active_ids.tolist() if edge not in seen]
         if new:
             order = np.argsort(loss.block_index, kind="stable")
@@ -316,14 +269,7 @@ def entered(steps: list[PathStep]) -> list[tuple[int, float]]:
 
 
 def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:
-    """The same with its edges in the order of their ids."""
+    """Return the loss and the weights of a solution with its edges in the order of their ids."""
     loss, w = solution.loss, solution.w
     order = np.argsort(loss.block_index, kind="stable")  # nodes, −1, stay in front
     return loss.with_active(np.sort(loss.active_ids)), w[order]
-
-
-def _number(name: str, value: Any, least: float, most: float = math.inf) -> None:
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not (math.isfinite(value) and least <= value <= most):
-        end = "" if most == math.inf else f" and <= {most:g}"
-        raise ParameterError(f"{name} must be a finite number >= {least:g}{end}, not {value!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,28 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.fields.graph import GraphField
+
+
+@dataclass(frozen=True, eq=False)
+class InputScales:
+    """Standard deviations of the features of rows and of variables in training."""
+
+    shared: Floats
+    own: Floats
+
+    def plain(self) -> dict[str, list[float]]:
+        """Return the scales as they are stored in the model file."""
+        return {"shared": self.shared.tolist(), "own": self.own.tolist()}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> InputScales:
+        """Return the scales that a model file holds."""
+        return cls(np.asarray(stored["shared"], dtype=float), np.asarray(stored["own"], dtype=float))
+
+    def of_edges(self, width: int) -> Floats:
+        """Return the scale of each of the `width` features of an edge, 1 for the intercept."""
+        found = np.concatenate([[1.0], self.shared, self.own, self.own])
+        return found if len(found) == width else np.ones(width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,28 +52,29 @@ class InputScaling:
 
     @classmethod
     def of(cls, shared: Floats | None, own: Floats | None) -> InputScaling:
-        """From features [rows, F] without an intercept, and features of variables [rows, p, d]."""
+        """Return the scaling of features [rows, F] without an intercept, and of features of variables [rows, p, d]."""
         rows = np.zeros((1, 0)) if shared is None else shared
         return cls(*_moments(rows), *_moments(np.zeros((1, 0)) if own is None else own.reshape(-1, own.shape[2])))
 
     def apply(self, shared: Floats | None, own: Floats | None) -> tuple[Floats | None, Floats | None]:
-        """The features, standardised."""
+        """Return the features, standardised."""
         return (
             None if shared is None else (shared - self.means) / self.scales,
             None if own is None else (own - self.own_means) / self.own_scales,
         )
 
     def original(self, w: Floats, field: GraphField, edge_inputs: bool) -> Floats:
-        """The weights for the features as they were given: the same field."""
+        """Return the weights of the same field for the features as they were given."""
         nodes, edges = field.unpack(w)
         _rescale(nodes, self.means, self.scales, [(self.own_means, self.own_scales)])
         if edge_inputs:
             _rescale(edges, self.means, self.scales, [(self.own_means, self.own_scales)] * 2)
         return field.pack(nodes, edges)
 
-    def record(self) -> dict[str, list[float]]:
-        """For the model file: standard deviations, so that inputs can be compared."""
-        return {"shared": self.scales.tolist(), "own": self.own_scales.tolist()}
+    @property
+    def input_scales(self) -> InputScales:
+        """The standard deviations, which the model file keeps so that inputs can be compared."""
+        return InputScales(self.scales, self.own_scales)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
@@ -59,7 +83,7 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _rescale(weights: Floats, means: Floats, scales: Floats, own: list[Any]) -> None:
-    """Weights [..., 1 + F + d …] in place; the first is the intercept."""
+    """Rescale weights [..., 1 + F + d …] in place; the first is the intercept."""
     every = [(means, scales), *own]
     m, s = (np.concatenate([part[k] for part in every]) for k in (0, 1))
     weights[..., 1:] /= s

@@ -28,6 +28,7 @@ NEWTON = 1e-2  # of the tolerance: the relative decrease of the last step of New
 NEARLY = 0.9  # of its price: an edge that gains as much to second order is tried, as the second order is a bit low
 SAME = 1e-9  # of a score: a smaller difference is rounding
 ROUNDS = 20  # of adding edges
+IN_FULL = 2  # edges that pay as with γ = 1
 MANY = 300  # edges from which on those that are clearly poor are dropped before the others are weighed up
 CERTAINTIES = 20  # edges of certain variables that are tried one by one
 
@@ -228,8 +229,8 @@ class Refits:
     def ebic(self, refitted: Solution) -> float:
         """Extended BIC (Chen & Chen 2008): 2·loss + Σ df·log n + 2γ·log(how many graphs have as many edges).
 
-        Whether there are edges at all is asked as with γ = 1: on M independent pairs a small γ finds one by chance too
-        often, and graphs that have edges have so many gains that this one price does not matter.
+        The first edges pay as with γ = 1: among independent columns a small γ would too often find an edge by chance.
+        In graphs that have many edges this surcharge is small beside what the edges gain.
 
         A pseudo-likelihood counts what an edge explains twice, at either end: twice its increase for an edge that is
         not there is 2χ², so that the price is doubled too.
@@ -238,7 +239,7 @@ class Refits:
         twice = 2.0 if isinstance(loss, StructurePseudoLikelihood) else 1.0
         k = len(loss.edges)
         prior = 2.0 * self.gamma * _log_graphs(n_pairs(loss), k)
-        prior += 2.0 * max(0.0, 1.0 - self.gamma) * math.log(max(n_pairs(loss), 1)) * (k > 0)
+        prior += 2.0 * max(0.0, 1.0 - self.gamma) * _log_graphs(n_pairs(loss), min(k, IN_FULL))
         if loss.table.widths[1] == 1:
             return 2.0 * loss.at(refitted.w).value + twice * (float(self.prices(loss, 0.0).sum()) + prior)
         return 2.0 * loss.at(refitted.w).value + twice * float(self.prices(loss, prior / max(k, 1)).sum())

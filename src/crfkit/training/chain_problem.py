@@ -1,0 +1,185 @@
+"""From the options of a chain to its training problem: field, loss, penalty and solver for a training set."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit._types import Ids
+from crfkit.data.sequences import SequenceData
+from crfkit.encoders.sequences import TaggedCorpus, Vocabulary
+from crfkit.errors import DataError, ParameterError
+from crfkit.features.template import Template
+from crfkit.fields.chain import ChainField
+from crfkit.fields.constraints import ConstraintError, check_allowed, make_constraints, nearest
+from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
+from crfkit.losses.chain_candidates import CandidateChain
+from crfkit.names import check_name
+from crfkit.protocols import Capability, Penalty
+from crfkit.readers.tagged import find_line, source_name
+from crfkit.training.options import SolverOptions
+from crfkit.warn import warn_caller
+
+if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+    from crfkit.solvers import StoppingRule
+
+LOSSES: Mapping[str, type[ChainLoss]] = {
+    "likelihood": ChainLikelihood,
+    "softmax-margin": SoftmaxMargin,
+    "hinge": StructuredHinge,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What the options make of a training set."""
+
+    corpus: TaggedCorpus
+    data: SequenceData
+    field: ChainField
+    class_names: tuple[str, ...]  # of the field's classes of labels
+    loss: ChainLoss
+    penalty: Penalty
+    solver: Any
+
+
+@dataclass(frozen=True)
+class ChainOptions:
+    """The options of training; the names are those of :class:`ChainCRF`."""
+
+    penalty: Penalty | None = None
+    solver: Any = "auto"
+    min_frequency: int = 1
+    all_possible_states: bool = False
+    all_possible_transitions: bool = False
+    tolerance: float | StoppingRule = 1e-5
+    max_iterations: int | None = None
+    n_threads: int | None = None
+    seed: int = 0
+    loss: str = "likelihood"
+    cost: ArrayLike | None = None
+    order: int = 1
+    constraints: str | Collection[tuple[Any, Any]] | None = None
+    label_classes: Mapping[Any, str] | None = None
+    template: Template | str | Path | None = None
+
+    def check(self) -> None:
+        """Raise ParameterError if an option is out of range."""
+        if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
+            raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
+        self.options.check()
+        check_name("loss", self.loss, LOSSES)
+        if self.cost is not None and self.loss == "likelihood":
+            raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
+        if isinstance(self.order, bool) or not isinstance(self.order, (int, np.integer)) or self.order not in (1, 2):
+            raise ParameterError(f"order must be 1 or 2, not {self.order!r}")
+        if self.label_classes is not None and not isinstance(self.label_classes, Mapping):
+            raise ParameterError(f"label_classes must be a mapping from labels to names, not {self.label_classes!r}")
+
+    @property
+    def options(self) -> SolverOptions:
+        """The options that do not depend on what is trained."""
+        return SolverOptions(self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, self.seed)
+
+    def make_problem(
+        self, corpus: TaggedCorpus, sample_weight: ArrayLike | None = None, known_labels: Sequence[Any] = ()
+    ) -> Problem:
+        """Return field, loss, penalty and solver for a training set.
+
+        `known_labels` are labels of an earlier model, which `label_classes` may name though these data lack them.
+        """
+        data = corpus.data.with_weights(sample_weight)
+        if data.weights is not None and not data.weights.any():
+            raise ParameterError("every sequence has weight 0")
+        classes = corpus.classes.tolist()
+        self._check_label_classes([*classes, *known_labels])
+        try:
+            field, names = self.make_field(data, corpus.vocabulary, classes)
+        except ConstraintError as error:
+            raise _with_line(error, corpus.sources) from None
+        if field.size == 0:
+            raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
+        solver = self.make_solver()
+        if getattr(solver, "batches", ()):
+            raise ParameterError(
+                f"the model would have no names for the attributes of {solver.name}'s batches: give all attributes as "
+                "data, or minimise a CandidateChain with the solver itself"
+            )
+        loss = self.make_loss(data, field, Capability.CANDIDATES in solver.needs)
+        return Problem(corpus, data, field, names, loss, self.options.make_penalty(solver), solver)
+
+    def make_field(
+        self, data: SequenceData, vocabulary: Vocabulary, classes: Sequence[Any]
+    ) -> tuple[ChainField, tuple[str, ...]]:
+        """Return the field for a training set and the names of its classes of labels."""
+        names, label_classes = self._classes(classes)
+        masks = make_constraints(self.constraints, classes, data)
+        check_allowed(masks, self.constraints, classes, data)
+        field = ChainField.from_data(
+            data,
+            len(classes),
+            len(vocabulary.attributes),
+            len(vocabulary.pair_attributes),
+            all_states=self.all_possible_states,
+            all_transitions=self.all_possible_transitions,
+            transitions=vocabulary.template is None or vocabulary.template.transitions,
+            order=int(self.order),
+            allowed=masks.allowed,
+            allowed_start=masks.allowed_start,
+            allowed_end=masks.allowed_end,
+            label_classes=label_classes,
+        )
+        return field, names
+
+    def _check_label_classes(self, labels: Sequence[Any]) -> None:
+        """Raise if label_classes names a label that is probably misspelt; warn if a label does not occur."""
+        names = self.label_classes or {}
+        absent = [name for name in names if name not in labels]
+        for name in absent:
+            hint = nearest(name, [label for label in labels if label not in names])
+            what = f"label_classes names {name!r}, which is not a label of the training data"
+            if hint or len(absent) == len(names):
+                raise ParameterError(f"{what}{hint or f'; the labels are {labels!r}'}")
+            warn_caller(f"{what} and has no effect; the labels are {labels!r}", UserWarning)
+
+    def make_loss(self, data: SequenceData, field: ChainField, candidates: bool = False) -> ChainLoss:
+        """Return the loss; with `candidates`, one that selects attributes as it is trained."""
+        kind: Any = LOSSES[self.loss]
+        if candidates and self.loss == "likelihood":
+            return CandidateChain(data, field, self.n_threads)
+        if self.loss == "likelihood":
+            return ChainLikelihood(data, field, self.n_threads)
+        loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
+        return loss
+
+    def _classes(self, labels: Sequence[Any]) -> tuple[tuple[str, ...], Ids | None]:
+        """Return the names of the classes and the class of each label; labels that are not mentioned are their own."""
+        if self.label_classes is None:
+            return (), None
+        of_label = [str(self.label_classes.get(label, label)) for label in labels]
+        names = sorted(set(of_label))
+        return tuple(names), np.array([names.index(name) for name in of_label], dtype=np.int32)
+
+    def make_solver(self, **options: Any) -> Any:
+        """Return the solver with the options of training."""
+        return self.options.make_solver(**options)
+
+    def make_template(self) -> Template | None:
+        return None if self.template is None else Template.make(self.template)
+
+
+def _with_line(error: ConstraintError, sources: Sequence[Any]) -> DataError:
+    """Return the error with the file and the line of the label, where there is one."""
+    try:
+        found = find_line(sources, error.position)
+    except DataError:
+        found = None
+    if found is None or found[2] != error.label:  # not to name a line that does not hold the label
+        return DataError(str(error), source_name(sources[0]) if len(sources) == 1 else None)
+    return DataError(str(error), found[0], found[1])

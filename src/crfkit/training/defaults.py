@@ -1,0 +1,87 @@
+"""The one home of "auto" and None: which solver, penalty, engine, decoder and method stand for them.
+
+Every choice depends on the problem alone, so that a run can be repeated, and is recorded in the model under
+``training["auto"]``, where `crfkit inspect` shows it. Engines and decoders are chosen in
+:mod:`crfkit.inference.defaults`, below the losses that need them; the names are the same here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crfkit.inference.defaults import default_decoder, default_engine
+from crfkit.protocols import Capability, GrowingLoss, Loss, Penalty
+from crfkit.result import Result
+
+
+def default_solver(loss: Loss, penalty: Penalty) -> str:
+    """Return the name of the solver that "auto" stands for.
+
+    "adam" for losses that have a gradient and no value; "lbfgs" where the penalty is smooth; "grafting-light" where it
+    is not and the loss has candidates; else "owlqn" for L1 and "fista" for other penalties with corners. The solver
+    "auto" also begins with stochastic epochs where the loss has an online form and they pay
+    (:class:`crfkit.solvers.Auto`).
+
+    >>> from crfkit.penalties import L1, L2
+    >>> class Smooth(Loss):
+    ...     capabilities, layout = frozenset({Capability.SMOOTH}), {}
+    >>> default_solver(Smooth(), L2(1.0)), default_solver(Smooth(), L1(1.0))
+    ('lbfgs', 'owlqn')
+    """
+    from crfkit.solvers.auto import finishing_solver
+
+    if Capability.SMOOTH not in loss.capabilities:
+        return "adam"
+    rest = penalty.bind(loss).split()[1]
+    if rest is not None and isinstance(loss, GrowingLoss) and loss.n_candidates:
+        return "grafting-light"
+    return finishing_solver(rest)
+
+
+def default_penalty(solver: Any) -> Penalty:
+    """Return what `penalty=None` means for a solver: L2(1), but L1(1) for solvers that select attributes or edges
+    (the Grafting family, which needs an L1 part), and no penalty for solvers that take none (those driven by mistakes).
+
+    >>> from crfkit.solvers import make_solver
+    >>> [default_penalty(make_solver(name)).name for name in ("auto", "grafting", "arow")]
+    ['L2(1)', 'L1(1)', 'no penalty']
+    """
+    from crfkit.penalties import L1, L2, NoPenalty
+
+    if Capability.CANDIDATES in solver.needs:
+        return L1(1.0)
+    takes = solver.handles_smooth
+    return NoPenalty() if takes is not None and not takes else L2(1.0)
+
+
+def default_method(loss: Any) -> str:
+    """Return the method of structure learning that "auto" stands for: Newton's where the Hessian is sparse."""
+    return "newton" if newton_suits(loss) else "grafting-light"
+
+
+def newton_suits(loss: Any) -> bool:
+    """Return whether a loss is the pseudo-likelihood of binary columns without inputs, whose Hessian is sparse."""
+    from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+
+    table = loss.table
+    return bool(loss.name == StructurePseudoLikelihood.name and table.ising and not table.has_inputs)
+
+
+def chosen_solver(solver: Any, loss: Loss, penalty: Penalty, result: Result) -> Mapping[str, str]:
+    """Return the entry of the record of a model that says what the solver "auto" was; nothing for other solvers."""
+    if solver.name != "auto":
+        return {}
+    begun = "stochastic epochs, then " if result.state.get("warmed") else ""
+    return {"solver": begun + default_solver(loss, penalty)}
+
+
+__all__ = [
+    "chosen_solver",
+    "default_decoder",
+    "default_engine",
+    "default_method",
+    "default_penalty",
+    "default_solver",
+    "newton_suits",
+]

@@ -1,0 +1,114 @@
+"""From the tables that a person has to what structure is learnt from: rows without gaps, groups, states, pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from crfkit._types import Floats, Ids, Ints
+from crfkit.data.observations import Observations
+from crfkit.encoders.bins import Cuts, bin_numbers, check_table_options
+from crfkit.encoders.structure_tables import complete_rows, learn_table, unordered_columns
+from crfkit.encoders.table_columns import candidate_pairs
+from crfkit.encoders.tables import TableEncoder
+from crfkit.errors import ParameterError
+from crfkit.training.structure_inputs import InputScaling
+
+FORMS = ("auto", "ising", "full", "ordinal")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read a table; the names are those of StructureLearner."""
+
+    form: str = "auto"
+    candidates: Any = None
+    edge_features: bool = True
+    missing: str = "drop"
+    bins: int | None = None
+
+    def check(self) -> None:
+        """Raise ParameterError if an option is out of range."""
+        check_table_options(self.missing, self.bins)
+
+    def read(self, Y: Any, inputs: Any, biased: bool = True) -> StructureData:
+        """Return the table Y with its inputs, encoded.
+
+        `biased` says whether the biases of nodes have a penalty, without which a constant column has an infinite one.
+        """
+        Y, inputs = complete_rows(Y, inputs, self.missing)
+        Y, cuts = bin_numbers(Y, self.bins)
+        encoder, states = learn_table(Y, inputs, bool(self.edge_features))
+        unordered = unordered_columns(Y, encoder, set(cuts))
+        if self.form == "ordinal" and unordered:
+            raise ParameterError(
+                "form='ordinal' needs labels with an order, numbers or ordered categories of pandas, where a column "
+                f"has more than two; these have none: {', '.join(unordered)}. Number their labels, leave them out, or "
+                "use form='full'"
+            )
+        constant = np.flatnonzero((states == states[0]).all(axis=0))
+        if len(constant) and not biased:
+            name = encoder.variables[int(constant[0])]
+            raise ParameterError(
+                f"column {name} is constant: its bias is infinite without a penalty; node_strength > 0"
+            )
+        pairs = candidate_pairs(self.candidates, encoder.variables)
+        return StructureData(encoder, inputs, states, pairs, self.form, cuts, tuple(unordered))
+
+
+@dataclass(frozen=True, eq=False)
+class StructureData:
+    """A table as structure learning needs it."""
+
+    encoder: TableEncoder  # without edges
+    inputs: Any  # as they were given, or None
+    states: Ids  # [rows, variables]
+    pairs: Ids | None  # [M, 2] the pairs that may become edges; None for all
+    form: str = "auto"
+    cuts: Cuts = field(default_factory=dict)  # where numbers were cut into groups
+    unordered: tuple[str, ...] = ()  # columns of more than two labels without an order
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there are pairs to choose from."""
+        return len(self.encoder.variables) > 1 and (self.pairs is None or len(self.pairs) > 0)
+
+    @cached_property
+    def dense(self) -> tuple[Floats | None, Floats | None]:
+        """(the features of rows as a dense matrix, those of variables); None where there are none."""
+        inputs, own = self.encoder.inputs(self.inputs)
+        return inputs if inputs is None or isinstance(inputs, np.ndarray) else inputs.toarray(), own
+
+    @cached_property
+    def scaling(self) -> InputScaling | None:
+        """The scales of the inputs; None without inputs."""
+        inputs, own = self.dense
+        return None if inputs is None else InputScaling.of(inputs, own)
+
+    def tables(self) -> Callable[[Ints | None], Observations]:
+        """Return a function from row numbers (None for all) to the table of these rows."""
+        encoder, states, n_states = self.encoder, self.states, np.array(self.encoder.n_states)
+        if self.form == "ising" and (n_states != 2).any():
+            i = int((n_states != 2).argmax())
+            raise ParameterError(
+                f"form='ising' is for two labels; column {encoder.variables[i]} has {n_states[i]}: use form='full'"
+            )
+        ising = bool((n_states == 2).all()) and self.form in ("auto", "ising")
+        ordinal = self.form == "ordinal"
+        inputs, own = self.dense
+        if inputs is not None and self.scaling is not None:
+            inputs, own = self.scaling.apply(inputs, own)
+            assert inputs is not None
+            inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
+
+        def of(rows: Ints | None = None) -> Observations:
+            chosen: Any = slice(None) if rows is None else rows
+            some = None if inputs is None else inputs[chosen]
+            its = None if own is None else own[chosen]
+            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs, its, ordinal)
+
+        return of
