@@ -125,7 +125,7 @@ def run(
     if w0.shape != (loss.size,):
         raise ParameterError(f"the start vector has shape {tuple(w0.shape)}, but the loss has {loss.size} weights")
     if not math.isfinite(norm(w0)):
-        raise ParameterError("the start vector contains numbers that are not finite")
+        raise ParameterError("the start vector holds numbers that are not finite")
     if resume and resume.get("solver") != solver.name:
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
     objective = Objective(loss, penalty)
