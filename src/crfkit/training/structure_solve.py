@@ -14,7 +14,7 @@ from crfkit.penalties import L1, L2, ByBlock, GroupL2, GroupLinf
 from crfkit.protocols import BlockNorm, Penalty
 from crfkit.solvers import GradientNorm
 from crfkit.solvers.parts.loop import Callback
-from crfkit.solvers.proximal_newton import ProximalNewton
+from crfkit.solvers.parts.proximal_newton import ProximalNewton
 from crfkit.training.defaults import default_method, newton_suits
 from crfkit.training.options import SolverOptions
 from crfkit.training.structure_refit import Refits, Solution, checked
