@@ -13,7 +13,7 @@ from crfkit.models.graph import DECODERS
 from crfkit.result import Status
 from crfkit.schemes import TAG_SCHEMES
 from crfkit.solvers import SOLVERS
-from crfkit.training import chain_problem, graph, structure_options
+from crfkit.training import chain_problem, graph_problem, structure_options
 from crfkit.training.structure_final import REFITS
 from crfkit.training.structure_solve import METHODS
 
@@ -36,7 +36,7 @@ def first_column(page: str, title: str) -> list[str]:
     ("page", "title", "registry"),
     [
         ("choose_a_solver.md", "status", [status.name for status in Status]),
-        ("graphs.md", "`loss=`", graph.LOSSES),
+        ("graphs.md", "`loss=`", graph_problem.LOSSES),
         ("graphs.md", "`decode=`", DECODERS),
         ("graphs.md", "`node_form`", NODE_FORMS),
         ("graphs.md", "`edge_form`", EDGE_FORMS),
