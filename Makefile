@@ -51,6 +51,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/segment.py
 
 docs: $(VENV)/.dev
+	$(BIN)/python docs/members.py
 	$(BIN)/python -m pytest --doctest-modules src/crfkit --doctest-glob='*.md' README.md docs
 
 clean:

@@ -375,6 +375,10 @@ class Solver:
         """Return whether to stop at this state, that of the last row."""
         raise NotImplementedError
 
+    def next_phase(self, objective: Objective, state: Any) -> Any:
+        """Return the state to go on from where `finished` ends a phase only; None (the default): it ends the run."""
+        return None
+
     def objective_name(self, objective: Objective) -> str:
         """Return what the values of the trace are; with `own_objective` something else than loss + penalty."""
         return objective.name

@@ -136,7 +136,7 @@ def test_names_by_pattern_in_one_folder(folders, call, fails, lists):
     assert call(*everything, "--mask-pattern", "{name}_gt.png").code == 0
     np.testing.assert_array_equal(SegmenterModel.load("s.crf").field.w, w)
     assert call("segment", "eval", "s.crf", "images", "images", "--mask-pattern", "{name}_gt").code == 0
-    assert "must have one {name}" in fails(*everything, "--mask-pattern", "_gt.png")
+    assert "must contain {name} once" in fails(*everything, "--mask-pattern", "_gt.png")
     assert "no files like {name}_mask.png" in fails(*everything, "--mask-pattern", "{name}_mask.png")
     for k in range(4):
         Path(f"images/{k}.png").rename(f"images/{k}_rgb.png")

@@ -14,6 +14,7 @@ from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
 from crfkit.solvers import GaussSeidel, GradientNorm, Grafting, GraftingLight, make_solver
 from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.parts.loop import Steps
 from crfkit.solvers.parts.objective import Objective, extended
 from crfkit.training.path import regularisation_path
 
@@ -79,6 +80,33 @@ def test_the_optimum_of_all_candidates(name, penalty, select_unit):
     assert_allclose(tight.value, expected.value, rtol=1e-9)
     assert violation(loss, penalty, in_full(tight, loss)) <= 1e-5
     assert_allclose(in_full(tight, loss), expected.w, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "inner"), [("grafting", {"owlqn"}), ("grafting from the origin", {"owlqn"}), ("gauss-seidel", {"owlqn"}),
+                        ("light", set())]
+)  # fmt: skip
+def test_minimisations_within_a_step_are_iterations_of_the_one_loop(name, inner, monkeypatch):
+    """They stop by its rules, and every step of any solver is made by it."""
+    loops, inside = [], []
+    iterate, step = Steps.__iter__, OWLQN.step
+
+    def watched(self):
+        loops.append(self.solver.name)
+        inside.append(self.solver.name)
+        yield from iterate(self)
+        inside.pop()
+
+    def stepped(self, objective, state):
+        assert name == "light" or inside[-1] == "owlqn"
+        return step(self, objective, state)
+
+    monkeypatch.setattr(Steps, "__iter__", watched)
+    monkeypatch.setattr(OWLQN, "step", stepped)
+    result = solve(growing_regression(1), L1(2.0), name, select_unit=2)
+    assert loops[0] == result.state["solver"]
+    assert set(loops[1:]) == inner
+    assert len(loops) - 1 in (0, result.iterations)
 
 
 @settings(max_examples=15)

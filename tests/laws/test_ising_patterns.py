@@ -9,7 +9,8 @@ import pytest
 from crfkit.data.observations import Observations
 from crfkit.losses import ising_patterns
 from crfkit.losses.ising_patterns import KEPT, binary_table, signs
-from crfkit.losses.structure_pseudo import SparseEvaluation, StructurePseudoLikelihood
+from crfkit.losses.structure_evaluation import SparseEvaluation
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 
 P = 9
 HUB = [*((0, j) for j in range(1, 7)), (2, 4)]

@@ -33,7 +33,7 @@ from crfkit.solvers import (
     make_solver,
 )
 from crfkit.solvers.parts.epigraph import EpigraphForm
-from crfkit.solvers.parts.nonmonotone import SEARCHES, Reference
+from crfkit.solvers.parts.line_searches.nonmonotone import SEARCHES, Reference
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.secant_pairs import SecantPairs
 from crfkit.solvers.parts.step_rules import STEP_RULES, Secant

@@ -240,7 +240,7 @@ def paper_ogm(loss, strength, mu, L, w0, steps):
     """Algorithm 2 as it stands (errata applied), with the optimal value Ψ_k of its second auxiliary function."""
     smooth = Objective(loss, HuberL1(strength, mu))
     theta, total, s_all, psi = w0, np.zeros_like(w0), [], []
-    terms = []
+    terms, thetas = [], [w0]
     for k in range(steps):
         at = smooth.at(theta)
         g = at.grad
@@ -251,7 +251,14 @@ def paper_ogm(loss, strength, mu, L, w0, steps):
         psi.append(L / 2 * (t - w0) @ (t - w0) + sum(a * (f + d @ (t - x)) for a, f, d, x in terms))
         s_all.append(s)
         theta = 2 / (k + 3) * t + (k + 1) / (k + 3) * s
-    return np.array(s_all), np.array(psi), np.array([smooth.at(s).value for s in s_all])
+        thetas.append(theta)
+    return np.array(thetas), np.array(s_all), np.array(psi), np.array([smooth.at(s).value for s in s_all])
+
+
+def gradient_steps(loss, strength, mu, L, points):
+    """s_k = θ_k − ∇J_μ(θ_k)/L, of which the theorems speak; the iterates are θ_k."""
+    smooth = Objective(loss, HuberL1(strength, mu))
+    return np.array([w - smooth.at(w).grad / L for w in points])
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.1, 1.0])
@@ -261,17 +268,18 @@ def test_theorems_2_and_3(seed, mu):
     loss, curvature, w0 = smooth_problem(seed)
     strength, steps = 0.5, 120
     L = curvature + strength / mu
-    s, psi, values = paper_ogm(loss, strength, mu, L, w0, steps)
+    thetas, s, psi, values = paper_ogm(loss, strength, mu, L, w0, steps)
     solver = OGM(mu=mu, lipschitz=curvature, finish=False, tolerance=0.0, stopping=NEVER, max_iterations=steps)
     found, points = walk(solver, loss, L1(strength), w0)
-    assert_allclose(points[1:], s, atol=1e-9)
+    assert_allclose(points, thetas, atol=1e-9)
+    assert_allclose(gradient_steps(loss, strength, mu, L, points[:-1]), s, atol=1e-9)
     k = np.arange(steps)
     assert ((k + 1) * (k + 2) / 4 * values <= psi * (1 + 1e-12) + 1e-10).all()
     best = LBFGS(stopping=GradientNorm(1e-10), max_iterations=5000).minimize(loss, HuberL1(strength, mu), w0)
     bound = 2 * L * np.linalg.norm(w0 - best.w) ** 2 / ((k + 1) * (k + 2))
     assert (values - best.value <= bound + 1e-10).all()
     # the trace shows the true objective
-    assert_allclose([row.value for row in found.trace[1:]], [loss.at(w).value + 0.5 * np.abs(w).sum() for w in s])
+    assert_allclose([row.value for row in found.trace], [loss.at(w).value + 0.5 * np.abs(w).sum() for w in thetas])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -284,7 +292,8 @@ def test_theorem_3_while_l_grows(seed):
     assert curvature / 50 < found.state["lipschitz"] <= 2 * curvature
     L = found.state["lipschitz"] + strength / mu
     best = LBFGS(stopping=GradientNorm(1e-10), max_iterations=5000).minimize(loss, HuberL1(strength, mu), w0)
-    values = np.array([loss.at(w).value + HuberL1(strength, mu).value(w) for w in points[1:]])
+    steps = gradient_steps(loss, strength, mu, L, points)
+    values = np.array([loss.at(w).value + HuberL1(strength, mu).value(w) for w in steps])
     k = np.arange(len(values))
     assert (values - best.value <= 2 * L * np.linalg.norm(w0 - best.w) ** 2 / ((k + 1) * (k + 2)) + 1e-10).all()
 
@@ -301,6 +310,31 @@ def test_the_envelope_of_l1_is_hubers_function(seed, mu):
 
 
 # --- phases of OGM
+
+
+@pytest.mark.parametrize("penalty", [L1(1.5), ElasticNet(1.5, 0.5), GroupL2(1.0, [0, 0, 0, 1, 1, 1, 2, 2, -1, -1])],
+                         ids=lambda p: p.name)  # fmt: skip
+def test_ogm_evaluates_once_per_iteration_where_l_is_known(penalty):
+    """And once more at the start; with backtracking twice, for s_k as well. Counted by the loss itself."""
+
+    class Counting(PseudoLikelihood):
+        count = 0
+
+        def at(self, w, warm=None):
+            self.count += 1
+            return super().at(w, warm)
+
+    data = grid_data()
+    loss = Counting(data, tied_field(data, 2, "ising", "ising"), 1)
+    options = {"finish": False, "tolerance": 0.0, "stopping": NEVER, "max_iterations": 40}
+    found = OGM(**options).minimize(loss, penalty, np.zeros(loss.size))
+    assert (found.iterations, found.evaluations, loss.count) == (40, 41, 41)
+    assert [row.evaluations for row in found.trace] == list(range(1, 42))
+    phases = OGM(mu=1.0, continuation=0.5, least_mu=0.25, **options | {"tolerance": 1e-2})
+    found = phases.minimize(loss, penalty, np.zeros(loss.size))
+    assert found.evaluations == 41 + 2  # the phases of μ = 0.5 and 0.25 begin with one more, at s
+    checked = OGM(backtracking=True, **options).minimize(loss, penalty, np.zeros(loss.size))
+    assert checked.evaluations >= 81
 
 
 def test_smoothed_optima_have_no_zeros_and_the_finish_makes_them():
@@ -344,13 +378,73 @@ def test_a_centre_near_the_optimum_helps():
 def test_the_loss_s_own_constant_is_used():
     """Then nothing is checked: one evaluation for ISTA's iterations, at most two for the others."""
     loss = loss_of("pseudo-likelihood")
-    for solver, most in ((ISTA(), 1), (FISTA(), 2), (OGM(), 2)):
+    for solver, most in ((ISTA(backtracking=False), 1), (FISTA(backtracking=False), 2), (OGM(backtracking=False), 2)):
         found = solver.minimize(loss, L1(1.5), np.zeros(loss.size))
         assert found.evaluations <= most * found.iterations + 1
         assert "lipschitz" not in found.state
-    found, points = walk(ISTA(max_iterations=1, stopping=NEVER), loss, ElasticNet(1.5, 2.0))
+    solver = ISTA(backtracking=False, max_iterations=1, stopping=NEVER)
+    found, points = walk(solver, loss, ElasticNet(1.5, 2.0))
     step = 1 / (loss.lipschitz() + 2.0)
     assert_allclose(points[1], L1(1.5).prox(-step * loss.at(points[0]).grad, step), rtol=1e-9)
+
+
+@cache
+def stiff_loss():
+    """The pseudo-likelihood of a grid with features of different sizes: its worst curvature is far from the usual."""
+    rng = np.random.default_rng(11)
+    graph = Graph.grid((12, 12))
+    X = rng.normal(size=(graph.n_nodes, 8))
+    labels = (2 * X[:, 0] + X[:, -1] + rng.normal(size=graph.n_nodes) > 0).astype(int)
+    data = GraphData.make(graph, X * np.geomspace(1, 4, 8), None, labels)
+    return PseudoLikelihood(data, tied_field(data, 2, "ising", "ising"), 1)
+
+
+@pytest.mark.parametrize("penalty", [L1(1.5), ElasticNet(1.5, 0.5), GroupL2(5.0, [0, 0, 0, 1, 1, 1, 2, 2, -1, -1])],
+                         ids=lambda p: p.name)  # fmt: skip
+@pytest.mark.parametrize(("kind", "times"), [(ISTA, 4.0), (FISTA, 1.5)])
+def test_a_known_bound_is_a_ceiling_and_local_steps_are_longer(kind, times, penalty):
+    """The same optimum in fewer iterations than with steps of 1/bound, and no step is shorter than that."""
+    loss = stiff_loss()
+    options = {"stopping": GradientNorm(1e-5), "max_iterations": 20_000}
+    constants, w0 = [], np.zeros(loss.size)
+    bound = loss.lipschitz() + (0.5 if penalty.name.startswith("Elastic") else 0.0)
+    fixed = kind(backtracking=False, **options).minimize(loss, penalty, w0)
+    found = kind(**options).minimize(loss, penalty, w0)
+    assert fixed.status is found.status is Status.CONVERGED
+    assert_allclose(found.value, fixed.value, rtol=1e-9)
+    assert found.iterations * times < fixed.iterations, (found.iterations, fixed.iterations)
+    assert found.evaluations < fixed.evaluations
+    w, state = w0, None
+    for _ in range(25):
+        part = kind(max_iterations=1, stopping=NEVER).minimize(loss, penalty, w, resume=state)
+        w, state = part.w, part.state
+        constants.append(state["lipschitz"] / SHRINK)
+    assert max(constants) <= bound * (1 + 1e-12)
+    assert min(constants) < bound / 2
+
+
+def test_a_ceiling_ends_the_doubling():
+    """A bound far below the true curvature is never exceeded: steps at the ceiling are taken as they are."""
+    inner = quadratic(3, condition=50.0)[0]
+
+    class Bounded(FunctionLoss):
+        capabilities = inner.capabilities | {"lipschitz"}
+
+        def lipschitz(self):
+            return 60.0
+
+    loss = Bounded(8, inner.both)
+    for kind in (ISTA, FISTA):
+        w, state = np.ones(8), None
+        for _ in range(60):
+            found = kind(max_iterations=1, stopping=NEVER).minimize(loss, L1(0.1), w, resume=state)
+            w, state = found.w, found.state
+            if found.iterations == 0:
+                break
+            assert state["lipschitz"] <= SHRINK * 60.0 * (1 + 1e-12)
+        best = OWLQN(stopping=TIGHT).minimize(loss, L1(0.1), np.ones(8))
+        end = kind(stopping=GradientNorm(1e-6)).minimize(loss, L1(0.1), np.ones(8))
+        assert_allclose(end.value, best.value, rtol=1e-9)
 
 
 @settings(max_examples=25)

@@ -12,7 +12,7 @@ from crfkit.errors import CapabilityError
 from crfkit.losses import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, ElasticNet, GroupL1, GroupL2, GroupLinf
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
-from crfkit.solvers.proximal_newton import ProximalNewton
+from crfkit.solvers.parts.proximal_newton import ProximalNewton
 
 PENALTIES = [
     L1(6.0),

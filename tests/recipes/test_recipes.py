@@ -20,11 +20,17 @@ RECIPES = {
     "engine": ("toy_engine.py", "src/crfkit/inference/engines.py", "ENGINES"),
 }
 # Where the tests of a toy are, and how many there are at least.
+LISTS = "unit/test_member_lists.py"
 SUITES = {
-    "penalty": {"laws/test_every_penalty.py": 20, "products/test_every_pair.py": 5},
-    "loss": {"laws/test_every_loss.py": 5, "products/test_every_pair.py": 5},
-    "engine": {"laws/test_every_engine.py": 15},
-    "solver": {"laws/test_solvers.py": 20, "laws/test_array_libraries.py": 5, "products/test_same_optimum.py": 10},
+    "penalty": {"laws/test_every_penalty.py": 15, "products/test_every_pair.py": 5, LISTS: 1},
+    "loss": {"laws/test_every_loss.py": 5, "products/test_every_pair.py": 5, LISTS: 1},
+    "engine": {"laws/test_every_engine.py": 15, LISTS: 1},
+    "solver": {
+        "laws/test_solvers.py": 20,
+        "laws/test_array_libraries.py": 5,
+        "products/test_same_optimum.py": 10,
+        LISTS: 1,
+    },
 }
 
 

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Progress, check_iterations, move
+from crfkit.solvers.parts.descent import check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -27,7 +28,7 @@ class ToyState:
 
 @dataclass(frozen=True)
 class ToySolver(IterativeSolver):
-    """Minimises smooth objectives, slowly."""
+    """Minimise smooth objectives, slowly."""
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 10_000

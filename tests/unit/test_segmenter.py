@@ -135,7 +135,7 @@ def test_more_classes():
     assert fitted.classes_.tolist() == [0, 1, 2]
     assert fitted.score(images, masks) > 0.85
     assert fitted.predict_marginals(images)[0].shape == (24, 30, 3)
-    with pytest.raises(DataError, match=r"mask 0 has 3 values"):
+    with pytest.raises(DataError, match=r"mask 0 has 3 distinct values"):
         ImageSegmenter(**QUICK).fit(images, masks)
 
 

@@ -8,7 +8,8 @@ from structure_cases import planted
 
 from crfkit import StructureLearner
 from crfkit.data.observations import Observations
-from crfkit.losses.structure_pseudo import StructureEvaluation, StructurePseudoLikelihood
+from crfkit.losses.structure_evaluation import StructureEvaluation
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.training.structure_refit import Solution
 from crfkit.training.structure_search import Search
 

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from crfkit._types import Floats
 from crfkit.data.observations import Observations
 from crfkit.losses.pseudo import _largest_eigenvalue
-from crfkit.losses.structure_pseudo import StructureEvaluation, StructurePseudoLikelihood
+from crfkit.losses.structure_evaluation import StructureEvaluation
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.protocols import Evaluation
 
 

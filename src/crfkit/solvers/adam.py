@@ -58,15 +58,15 @@ class AdamState:
 
 @dataclass(frozen=True)
 class Adam(IterativeSolver):
-    """Follows a noisy gradient, e.g. of contrastive divergence; it never asks for a value.
+    """Follow a noisy gradient, such as that of contrastive divergence, without asking for a value.
 
     Parameters
     ----------
-    stopping : of the rules, those that look at the gradient; the trace's values are NaN.
-    max_iterations : at most so many.
-    updates : gradients in an iteration.
-    step_size : a; about how far a weight moves in the first updates.
-    beta1, beta2 : for how long gradients and their squares are remembered.
+    stopping : when to stop; only rules that look at the gradient work, because the trace's values are NaN.
+    max_iterations : maximum number of iterations.
+    updates : number of gradients in an iteration.
+    step_size : a; about how far a weight moves in each of the first updates.
+    beta1, beta2 : decay of the means of gradients and of their squares; closer to 1 remembers longer.
     """
 
     stopping: StoppingRule = field(default_factory=lambda: GradientNorm(1e-3))

@@ -1,4 +1,4 @@
-"""ADMM (Boyd et al. 2011): the smooth part and the rest of the penalty each have weights of their own, which agree.
+"""ADMM (Boyd et al. 2011): the smooth part and the rest of the penalty have weights of their own, made to agree.
 
     w ≈ argmin f(w) + ρ/2·‖w − z + u‖²        a few steps of L-BFGS from the last w
     ŵ = a·w + (1 − a)·z                       over-relaxation
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
@@ -26,18 +26,18 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.descent import check_iterations, saved_vector
-from crfkit.solvers.parts.line_searches.trial import ROUNDING
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState
+from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.secant_pairs import SecantPairs
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 UNBALANCED, MOST = 1.5, 10.0  # ρ changes by at least and at most these factors
 PERIOD = 10
 MAX_TRIALS = 30
-MAX_STALLS = 100
+PATIENCE = replace(FIRST_ORDER, stalls=100)
 SETTLED = 1000  # ρ stays as it is after so many iterations, without which convergence is not certain
 
 
@@ -48,26 +48,26 @@ class ADMMState:
     u: Vector
     rho: float
     k: int
-    residual: float  # ‖w − z‖ + ‖z − z_old‖: how well the next w is worth to be known
+    residual: float  # ‖w − z‖ + ‖z − z_old‖: how precisely the next w has to be known
     pairs: SecantPairs
-    patience: Patience
+    progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
         numbers = {"rho": self.rho, "k": self.k, "residual": self.residual}
-        return {"own_w": self.w.w, "u": self.u, **numbers, **self.pairs.saved(), **self.patience.saved()}
+        return {"own_w": self.w.w, "u": self.u, **numbers, **self.pairs.saved(), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
 class ADMM(IterativeSolver):
-    """Minimises a smooth loss with any penalty that has a prox; without one it is L-BFGS.
+    """Minimise a smooth loss with any penalty that has a prox; without one it is L-BFGS.
 
     Parameters
     ----------
-    rho : the first ρ; None: the curvature that the first step sees.
+    rho : the first ρ. None: the curvature along the first gradient.
     adaptive : let ρ follow the two residuals.
     relaxation : a, between 1 (none) and 2.
-    inner_steps : at most so many steps of L-BFGS in an iteration.
-    memory : how many curvature pairs to keep.
+    inner_steps : maximum number of L-BFGS steps in an iteration.
+    memory : number of curvature pairs.
 
     >>> ADMM(relaxation=1.0).name
     'admm'
@@ -104,7 +104,7 @@ class ADMM(IterativeSolver):
             w, u = z, array_namespace(w0).zeros_like(w0)
         rho, k, residual = float(saved.get("rho", self.rho or 0.0)), int(saved.get("k", 0)), saved.get("residual", 1.0)
         pairs = SecantPairs.of(self.memory, saved, w0)
-        return ADMMState(z, w, u, rho, k, float(residual), pairs, Patience.at(z, saved))
+        return ADMMState(z, w, u, rho, k, float(residual), pairs, Progress.at(z, saved))
 
     def step(self, objective: Objective, state: ADMMState | QuasiNewtonState) -> ADMMState | QuasiNewtonState | Status:
         if isinstance(state, QuasiNewtonState):
@@ -124,15 +124,15 @@ class ADMM(IterativeSolver):
         if self.adaptive and state.k < SETTLED and state.k % PERIOD == PERIOD - 1:
             factor = _balance(apart / (max(norm(w.w), norm(new.w)) or 1.0), moved / (norm(u) or 1.0))
             rho, u = factor * rho, (1.0 / factor) * u
-        patience = state.patience.after(new, most=MAX_STALLS)
-        if isinstance(patience, Status):
-            return patience
-        return ADMMState(new, w, u, rho, state.k + 1, apart + moved, pairs, patience)
+        progress = state.progress.after(new, PATIENCE)
+        if isinstance(progress, Status):
+            return progress
+        return ADMMState(new, w, u, rho, state.k + 1, apart + moved, pairs, progress)
 
     def _near(
         self, objective: Objective, w: Point, center: Vector, rho: float, pairs: SecantPairs, enough: float
     ) -> tuple[Point, SecantPairs]:
-        """argmin f(w) + ρ/2·‖w − center‖², from w, until its gradient is `enough`."""
+        """Minimise f(w) + ρ/2·‖w − center‖² from w until the norm of its gradient is at most `enough`."""
 
         def both(at: Point) -> tuple[float, Vector]:
             d = combine(at.w, -1.0, center)
@@ -158,7 +158,7 @@ class ADMM(IterativeSolver):
 
 
 def _balance(primal: float, dual: float) -> float:
-    """The factor of ρ; 1 where the residuals are balanced or one of them is zero."""
+    """Return the factor of ρ; 1 where the residuals are balanced or one of them is zero."""
     if not (primal > 0 and dual > 0):
         return 1.0
     factor = min(max(math.sqrt(primal / dual), 1.0 / MOST), MOST)
@@ -166,7 +166,7 @@ def _balance(primal: float, dual: float) -> float:
 
 
 def _curvature(objective: Objective, at: Point) -> float:
-    """Of the smooth part along its gradient, by a short step."""
+    """Return the curvature of the smooth part along its gradient, from a short step."""
     length = norm(at.grad)
     if length == 0.0:
         return 1.0

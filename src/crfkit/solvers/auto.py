@@ -36,18 +36,20 @@ def finishing_solver(rest: RestPenalty | None) -> str:
 
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """Chooses by what the loss and the penalty offer: OWL-QN under an L1 penalty, FISTA under others with corners, else
-    L-BFGS, from a start that stochastic epochs have made where the loss has an online form and they pay.
+    """Choose a solver by what the loss and the penalty offer.
+
+    That is OWL-QN under an L1 penalty, FISTA under other penalties with corners, and else L-BFGS. Where the loss has an
+    online form and it pays, L-BFGS begins after some stochastic epochs.
 
     The trace begins at the given start and has a row for every epoch.
 
     Parameters
     ----------
-    memory : number of curvature pairs of L-BFGS.
-    epochs : number of stochastic epochs before it; fewer if one does not lower the objective. None: as many as pay, by
-        the number of weights, labels, tokens and threads.
-    least_sequences : with fewer sequences there are no stochastic epochs.
-    seed : random seed of the order of the sequences.
+    memory : number of curvature pairs that L-BFGS keeps.
+    epochs : number of stochastic epochs before L-BFGS; fewer if one does not lower the objective. None: as many as pay,
+        estimated from the number of weights, labels, tokens and threads.
+    least_sequences : with fewer sequences than this there are no stochastic epochs.
+    seed : random seed for the order of the sequences.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
@@ -95,12 +97,12 @@ class Auto(IterativeSolver):
         return outcome if isinstance(outcome, Status) else replace(state, inner=outcome)
 
     def finished(self, trace: Sequence[TraceRow], state: AutoState | StartState) -> bool:
-        """Whether the stopping rule is satisfied by the rows of L-BFGS alone; epochs are too uneven for most rules."""
+        """Return whether the rows of L-BFGS alone satisfy the rule; epochs are too uneven for most rules."""
         first = len(trace) - 1 if isinstance(state, StartState) else state.first_row
         return super().finished(trace[first:], state)
 
     def _epochs(self, objective: Objective, w0: Vector) -> int:
-        """How many stochastic epochs to begin with."""
+        """Return how many stochastic epochs to begin with."""
         kinds = objective.smooth.kinds if objective.smooth is not None else frozenset({Kind.L2})
         loss: Any = objective.loss
         possible = (

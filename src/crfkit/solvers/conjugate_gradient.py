@@ -14,12 +14,13 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Moved, Progress, check_iterations, move, saved_vector
+from crfkit.solvers.parts.descent import Moved, check_iterations, move, saved_vector
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -44,15 +45,15 @@ class ConjugateGradientState:
 
 @dataclass(frozen=True)
 class ConjugateGradient(IterativeSolver):
-    """Minimises smooth objectives; keeps two vectors.
+    """Minimise smooth objectives; it keeps two vectors.
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`.
-    restart_every : steps after which the direction is −z again; as many as there are weights by default.
-    preconditioned : M is the Hessian's diagonal at the start, not the identity.
+    restart_every : number of steps after which the direction is −z again; by default the number of weights.
+    preconditioned : let M be the Hessian's diagonal at the start instead of the identity.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
@@ -97,7 +98,7 @@ class ConjugateGradient(IterativeSolver):
         return ConjugateGradientState(moved.point, progress, state.scale, following)
 
     def _following(self, old: Point, moved: Moved, scale: Vector, last: Direction) -> Direction | None:
-        """The direction after a step; None where the gradient has vanished."""
+        """Return the direction after a step; None where the gradient has vanished."""
         g = moved.point.grad
         root, old_root = _scaled(scale, g), _scaled(scale, old.grad)  # rootᵀroot = zᵀg
         d, age = -1.0 * _scaled(scale, root), 0

@@ -21,11 +21,12 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.dense import Matrix, check_memory
-from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
@@ -41,13 +42,13 @@ class InverseHessian(ABC):
         if "inverse" in saved:
             if saved["inverse"].shape != (size, size):
                 raise ParameterError(f"the saved state has {saved['inverse'].shape[0]} weights, not {size}")
-            self.matrix = 1.0 * saved["inverse"]  # a copy: the saved state may be resumed once more
+            self.matrix = 1.0 * saved["inverse"]  # a copy: the saved state may be resumed again
             self._steps = int(saved["steps"])
 
     @staticmethod
     @abstractmethod
     def update(s: Vector, h: Vector, ys: float, yh: float) -> tuple[Vector, Vector]:
-        """a and b, from s, h, yᵀs and yᵀh"""
+        """Return a and b, from s, h, yᵀs and yᵀh."""
 
     def clear(self) -> None:
         self.matrix = None
@@ -60,11 +61,11 @@ class InverseHessian(ABC):
         return self._steps
 
     def direction(self, g: Vector) -> Vector:
-        """−H·g"""
+        """Return −H·g."""
         return -1.0 * (matvec(self.matrix, g) if self._steps else g)
 
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
-        """Takes a step in; not if its curvature is not safely positive: H stays positive definite."""
+        """Update H with a step unless its curvature is not safely positive, so that H stays positive definite."""
         s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
         ys, yy = dot(y, s), dot(y, y)
         if not ys > 2.0**-52 * yy:
@@ -101,15 +102,15 @@ class DFPInverse(InverseHessian):
 
 @dataclass(frozen=True)
 class BFGS(IterativeSolver):
-    """Minimises smooth objectives; keeps a dense matrix.
+    """Minimise smooth objectives; it keeps a dense matrix.
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`; curvature is learned from Wolfe steps.
-    initial_scaling : before the first update H is scaled by sᵀy/yᵀy.
-    max_memory : bytes that the matrix may take; more is refused before the first evaluation.
+    initial_scaling : scale H by sᵀy/yᵀy before the first update.
+    max_memory : bytes that the matrix may take; a larger one raises an error before the first evaluation.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)

@@ -1,5 +1,7 @@
-"""Gauss–Seidel under L1 (Shevade & Keerthi 2003): the blocks that violate the optimality conditions most are minimised
-over, the others are held; and so on until none violates."""
+"""Gauss–Seidel under L1 (Shevade & Keerthi 2003).
+
+Each iteration minimises over the blocks that violate the optimality conditions most and holds the others, until none
+violates."""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ import numpy as np
 from crfkit._checks import check_count
 from crfkit.protocols import Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.restricted import Restricted
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 from crfkit.solvers.parts.working_set import (
@@ -45,14 +48,16 @@ class At:
 
 @dataclass(frozen=True)
 class GaussSeidel(TakesBatches):
-    """Minimises over the M worst blocks at a time, with all other weights held: for losses with "candidates".
+    """Minimise over the M worst blocks at a time and hold all other weights; for losses with "candidates".
 
     Parameters
     ----------
-    select_unit : how many blocks an iteration is about; weights that are always on are one block.
-    memory : of OWL-QN on those blocks.
-    batches : as in :class:`~crfkit.solvers.grafting.GraftingLight`, with the same columns of the trace.
-    stopping : of the whole; the minimisations within end by `inner_stopping`.
+    select_unit : M, the number of blocks of an iteration; weights that are always on are one block.
+    memory : number of curvature pairs that OWL-QN keeps for those blocks.
+    batches : candidates that arrive later, as in :class:`~crfkit.solvers.grafting.GraftingLight`; the trace has the
+        same columns.
+    stopping : when the whole run stops.
+    inner_stopping, inner_iterations : when the minimisation over the chosen blocks stops.
 
     >>> GaussSeidel(select_unit=1).name
     'gauss-seidel'
@@ -91,10 +96,9 @@ class GaussSeidel(TakesBatches):
             point = objective.grow(loss, point, place)
         index = np.flatnonzero(np.isin(loss.block_index, blocks))
         part = Objective(some := Restricted(loss, point.w, index), objective.penalty.bind(some))
-        solver = inner_solver(part, self.memory)
-        last, status = solve(
-            part, solver, solver.init(part, point.w[index], {}), self.inner_stopping, self.inner_iterations
-        )
+        limits = {"stopping": self.inner_stopping, "max_iterations": self.inner_iterations}
+        solver = inner_solver(part, self.memory, **limits)
+        last, status = solve(part, solver, solver.init(part, point.w[index], {}))
         objective.evaluations += part.evaluations
         if status is Status.DIVERGED:
             return status
@@ -115,7 +119,7 @@ class GaussSeidel(TakesBatches):
         return Grown(here, objective.loss, violations, objective.passes, batches, batches.taken)
 
     def _worst(self, objective: Objective, here: At) -> tuple[Any, Any]:
-        """(ids of the M blocks that violate most, those among them that have to be switched on); −1 is one of them."""
+        """Return (ids of the M blocks that violate most, those of them to switch on); −1 is one of them."""
         loss: Any = objective.loss
         on, inverse = np.unique(np.asarray(loss.block_index), return_inverse=True)
         size = np.abs(np.asarray(here.point.subgradient))

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 from crfkit.arrays import combine, dot
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Progress, check_iterations, move
+from crfkit.solvers.parts.descent import check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 EXPANSION = 4.0  # of the first trial after a step along which the slope did not rise
@@ -31,14 +32,14 @@ class GradientDescentState:
 
 @dataclass(frozen=True)
 class GradientDescent(IterativeSolver):
-    """Minimises smooth objectives, slowly: it converges at the rate ((κ−1)/(κ+1))², κ the Hessian's condition.
+    """Minimise smooth objectives, slowly: it converges at the rate ((κ−1)/(κ+1))², κ the Hessian's condition.
 
     The first trial of a line search is Barzilai & Borwein's step sᵀs/sᵀy of the step before.
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`.
     """
 

@@ -31,20 +31,19 @@ FAILURES = (Status.DIVERGED, Status.NON_FINITE)
 
 @dataclass(frozen=True)
 class GraftingLight(TakesBatches):
-    """One step over the working set, then the next candidates, and so on: for losses with "candidates".
+    """Take one step over the working set, then switch on the next candidates, and so on; for losses with "candidates".
 
     Parameters
     ----------
-    select_unit : how many candidates (attributes, edges: whole blocks of weights) a selection switches on at most.
-    inner_steps : steps between selections.
-    memory : how many curvature pairs to keep, of the weights that are not zero only.
-    batches : candidates that arrive later: whenever no candidate violates, the next item is given to the loss's
-        `add_candidates` (a tuple: as its arguments). A run that goes on takes the same ones, and leaves out those that
-        its loss already has.
+    select_unit : maximum number of candidates (attributes or edges, with all their weights) per selection.
+    inner_steps : number of steps between selections.
+    memory : number of curvature pairs; each takes two vectors of the non-zero weights.
+    batches : candidates that arrive later. Whenever no candidate violates, the next item is passed to the loss's
+        `add_candidates` (a tuple: as its arguments). Give a resumed run the same batches; it skips those that its loss
+        already has.
 
-    ``result.loss`` is the loss of the working set, that ``result.w`` belongs to. The trace has the columns `selected`
-    (blocks switched on so far, apart from `nonzeros`, weights that are not zero now), `violators` and `passes` (over
-    the candidates; `evaluations` are those of the working set).
+    ``result.w`` belongs to ``result.loss``, the loss of the working set. The trace has the columns `selected` (blocks
+    switched on so far), `violators` and `passes` (over the candidates); `evaluations` are those of the working set.
 
     >>> GraftingLight(select_unit=1).name
     'grafting-light'
@@ -74,7 +73,7 @@ class GraftingLight(TakesBatches):
         if isinstance(outcome, Status):
             if outcome in FAILURES or state.settled:
                 return outcome
-            return select(objective, state.inner, self.select_unit, state.batches)  # all else is done
+            return select(objective, state.inner, self.select_unit, state.batches)  # the working set is optimal
         if not outcome.point.finite:
             return Status.DIVERGED
         if state.steps + 1 < self.inner_steps:
@@ -87,14 +86,14 @@ class GraftingLight(TakesBatches):
 
 @dataclass(frozen=True)
 class Grafting(TakesBatches):
-    """The working set is minimised to the end before the next candidates are chosen: an iteration is all of that.
+    """Minimise over the working set to the end, then switch on the next candidates; one iteration does both.
 
     Parameters
     ----------
     select_unit, memory, batches : as in :class:`GraftingLight`.
-    restart : each minimisation begins at the "last" optimum or at the "origin".
-    stopping : of each minimisation.
-    inner_iterations : limit of each; one that reaches it goes on in the next iteration.
+    restart : where each minimisation begins: at the "last" optimum or at the "origin".
+    stopping : when each minimisation stops.
+    inner_iterations : maximum number of steps of each; one that reaches it goes on in the next iteration.
 
     >>> Grafting(restart="origin").name
     'grafting'
@@ -123,10 +122,11 @@ class Grafting(TakesBatches):
         return start if saved else select(objective, inner, self.select_unit, start.batches)
 
     def step(self, objective: Objective, state: Grown) -> Grown | Status:
-        solver, inner = inner_solver(objective, self.memory), state.inner
+        limits = {"stopping": self.stopping, "max_iterations": self.inner_iterations}
+        solver, inner = inner_solver(objective, self.memory, **limits), state.inner
         if self.restart == "origin" and state.violations.count:
             inner = solver.init(objective, 0.0 * inner.point.w, {})
-        inner, status = solve(objective, solver, inner, self.stopping, self.inner_iterations)
+        inner, status = solve(objective, solver, inner)
         if status in FAILURES or (inner is state.inner and state.settled):
             return status
         return select(objective, inner, self.select_unit, state.batches, status is Status.CONVERGED)

@@ -23,9 +23,10 @@ from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import MAX_STALLS, Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import SHORT_STEPS, Progress
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 Floats = NDArray[np.float64]
@@ -43,20 +44,8 @@ class Expectations(Protocol):
     def totals(self) -> Floats: ...
     def grouped(self, buckets: int) -> Expectations: ...
     def at(self, w: Vector) -> Any:
-        """`value`, `grad` and `expected` [buckets, n] at w."""
+        """Return `value`, `grad` and `expected` [buckets, n] at w."""
         ...
-
-
-@dataclass(frozen=True)
-class SlowProgress(Progress):
-    """Steps are short here: any decrease of the gradient counts."""
-
-    def after(self, new: Point) -> Progress | Status:
-        improves = new.value < self.best_value or new.grad_norm < self.best_norm
-        stalls = 0 if improves else self.stalls + 1
-        if stalls > MAX_STALLS:
-            return Status.LINE_SEARCH_FAILED
-        return SlowProgress(new.value, min(self.best_value, new.value), min(self.best_norm, new.grad_norm), stalls)
 
 
 @dataclass(frozen=True)
@@ -72,15 +61,16 @@ class State:
 
 @dataclass(frozen=True)
 class IIS(IterativeSolver):
-    """Minimises likelihoods with feature values ≥ 0, with L2 or no penalty. Of historical interest: it needs many
-    more iterations than L-BFGS.
+    """Minimise likelihoods with feature values ≥ 0, with L2 or no penalty.
+
+    It is of historical interest and needs many more iterations than L-BFGS.
 
     Parameters
     ----------
-    buckets : sequences are sorted into so many groups by their total feature count; more are faster and take more
-        memory (a vector each).
-    max_step : no weight changes by more in one iteration. Without a penalty, features that are never observed would
-        go to −∞ at once.
+    buckets : number of groups that sequences are sorted into by their total feature count; more groups need fewer
+        iterations and more memory (a vector each).
+    max_step : maximum change of a weight in one iteration. Without it and without a penalty, features that are never
+        observed would go to −∞ at once.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
@@ -102,7 +92,7 @@ class IIS(IterativeSolver):
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> State:
         expectations = objective.loss.expectations().grouped(self.buckets)
         point, expected = _at(objective, expectations, w0)
-        return State(point, expectations, expected, SlowProgress.at(point, saved))
+        return State(point, expectations, expected, Progress.at(point, saved))
 
     def step(self, objective: Objective, state: State) -> State | Status:
         if state.point.grad_norm == 0:
@@ -111,12 +101,12 @@ class IIS(IterativeSolver):
         w = state.point.w
         delta = scaling_step(state.expected, sources.totals, sources.observed, objective.l2, w, self.max_step)
         point, expected = _at(objective, sources, w + delta)
-        progress = state.progress.after(point)
+        progress = state.progress.after(point, SHORT_STEPS)
         return progress if isinstance(progress, Status) else State(point, sources, expected, progress)
 
 
 def _at(objective: Objective, expectations: Expectations, w: Vector) -> tuple[Point, Floats]:
-    """The objective at w, from one evaluation of the expectations."""
+    """Return the objective at w, from one evaluation of the expectations."""
     found = expectations.at(w)
     objective.evaluations += 1
     value, grad = found.value, found.grad
@@ -127,7 +117,7 @@ def _at(objective: Objective, expectations: Expectations, w: Vector) -> tuple[Po
 
 
 def scaling_step(expected: Floats, totals: Floats, observed: Floats, s: float, w: Floats, limit: float) -> Floats:
-    """The solution δ of the equation above for every weight, at most `limit` in size."""
+    """Return the solution δ of the equation above for every weight, at most `limit` in size."""
     delta = np.zeros(len(w))
     for first in range(0, len(w), BLOCK):
         block = slice(first, first + BLOCK)
@@ -136,7 +126,7 @@ def scaling_step(expected: Floats, totals: Floats, observed: Floats, s: float, w
 
 
 def _roots(E: Floats, T: Floats, c: Floats, s: float, limit: float) -> Floats:
-    """δ with Σ_b E_kb·exp(δ_k·T_b) + s·δ_k = c_k, by Newton's method.
+    """Return δ with Σ_b E_kb·exp(δ_k·T_b) + s·δ_k = c_k, by Newton's method.
 
     Both  F(δ) = Σ_b E_b·exp(δ·T_b) + s·δ − c  and, where δ < c/s,  H(δ) = log Σ_b E_b·exp(δ·T_b) − log(c − s·δ)
     rise, are convex, and are zero at the root. A tangent of either meets zero right of the root, so the lesser of the
@@ -163,7 +153,7 @@ def _roots(E: Floats, T: Floats, c: Floats, s: float, limit: float) -> Floats:
 
 
 def _tangent_roots(E: Floats, T: Floats, c: Floats, s: float, x: Floats) -> Floats:
-    """The lesser of the places where the tangents of F and of H at x meet zero."""
+    """Return the lesser of the places where the tangents of F and of H at x meet zero."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         exponents = np.log(E) + T[:, None] * x
         top = exponents.max(axis=0)

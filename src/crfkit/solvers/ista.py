@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength, bound_holds
+from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience, check_proximal, forward_backward, start
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
+from crfkit.solvers.parts.proximal import check_proximal, forward_backward, start
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -19,23 +20,26 @@ from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 class ISTAState:
     point: Point
     length: StepLength
-    patience: Patience
+    progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
-        return {**self.length.saved(), **self.patience.saved()}
+        return {**self.length.saved(), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
 class ISTA(IterativeSolver):
-    """Minimises a smooth loss with any penalty that has a prox, slowly: J(w_k) − J* ≤ L·‖w₀ − w*‖²/(2k). J never rises.
+    """Minimise a smooth loss with any penalty that has a prox, slowly: J(w_k) − J* ≤ L·‖w₀ − w*‖²/(2k). J never rises.
 
     Parameters
     ----------
-    lipschitz : L, a bound of the curvature of loss + smooth part of the penalty. None: the loss's own, or, if it knows
-        none, found by backtracking, where L shrinks by a tenth after each step and doubles when a step is too long.
-    backtracking : check L at every step though it is known. None: only if it is not.
+    lipschitz : L, an upper bound on the curvature of loss + smooth part of the penalty; every step is then 1/L. None:
+        found by backtracking from the curvature at the start: L shrinks by a tenth after each step and doubles when a
+        step is too long, up to the bound that the loss knows, if it knows one.
+    backtracking : True: backtrack without asking for any bound; `lipschitz` is then the first guess. False: trust
+        `lipschitz` or the loss's own bound and check no step, which takes longer unless the bound is tight. None: trust
+        `lipschitz` if it is given, else backtrack.
     random_start : scale of normal noise that is added to the start.
-    seed : of that noise.
+    seed : random seed of that noise.
 
     >>> ", ".join(ISTA(lipschitz=10.0).handles_rest)
     'prox'
@@ -58,8 +62,8 @@ class ISTA(IterativeSolver):
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ISTAState:
         point = objective.at(start(w0, self.random_start, self.seed, saved))
-        length = StepLength.at(objective, self.lipschitz, self.backtracking, saved)
-        return ISTAState(point, length, Patience.at(point, saved))
+        length = StepLength.backtracked(objective, self.lipschitz, self.backtracking, saved)
+        return ISTAState(point, length, Progress.at(point, saved))
 
     def step(self, objective: Objective, state: ISTAState) -> ISTAState | Status:
         point = state.point
@@ -70,8 +74,8 @@ class ISTA(IterativeSolver):
             return length
         for _ in range(MAX_TRIALS):
             new = forward_backward(objective, point, length.L)
-            if not length.checked or bound_holds(point, new, length.L):
-                patience = state.patience.after(new)
-                return patience if isinstance(patience, Status) else ISTAState(new, length.longer(), patience)
+            if length.allows(point, new):
+                progress = state.progress.after(new, FIRST_ORDER)
+                return progress if isinstance(progress, Status) else ISTAState(new, length.longer(), progress)
             length = length.shorter()
         return Status.LINE_SEARCH_FAILED

@@ -9,30 +9,31 @@ from typing import Any, ClassVar
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Progress, check_iterations, saved_vector
+from crfkit.solvers.parts.descent import check_iterations, saved_vector
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.memory import CurvaturePairs
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
 class LBFGS(IterativeSolver):
-    """Minimises smooth objectives.
+    """Minimise smooth objectives.
 
     Parameters
     ----------
-    memory : how many curvature pairs to keep; two vectors each.
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
+    memory : number of curvature pairs; each takes two vectors.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`; curvature is learned from Wolfe steps.
     initial_scaling : H₀ = γ·I with γ = sᵀy/yᵀy of the newest pair, or the identity.
     preconditioned : H₀ = γ·diag(h)^(−power), where h is the Hessian's diagonal at the start.
-    power : see `preconditioned`; 1 is Jacobi's, less is safer where the diagonal changes on the way.
+    power : exponent of `preconditioned`; 1 is Jacobi's, less is safer where the diagonal changes on the way.
     """
 
     memory: int = 6
@@ -61,7 +62,7 @@ class LBFGS(IterativeSolver):
         return self.begin(objective, objective.at(w0), saved)
 
     def begin(self, objective: Objective, start: Point, saved: Mapping[str, Any]) -> QuasiNewtonState:
-        """The state at a point that was evaluated before; `saved` fits it."""
+        """Return the state at a point that was evaluated before; `saved` fits it."""
         scale = None
         if self.preconditioned and start.finite:
             scale = (

@@ -1,4 +1,4 @@
-"""The averaged perceptron and its kin; the updates are in :mod:`crfkit.losses.online`."""
+"""The averaged perceptron and related learners; the updates are in :mod:`crfkit.losses.online`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crfkit.solvers.parts.online import MistakeDriven
 
 @dataclass(frozen=True)
 class AveragedPerceptron(MistakeDriven):
-    """Collins (2002): adds the features of the right labelling, subtracts those of the best; returns the average."""
+    """Add the features of the right labelling, subtract those of the best, return the average (Collins 2002)."""
 
     name: ClassVar[str] = "averaged-perceptron"
 
@@ -51,8 +51,8 @@ class AROW(MistakeDriven):
 
     Parameters
     ----------
-    variance : of every weight at the start.
-    gamma : the larger, the smaller the updates.
+    variance : variance of every weight at the start.
+    gamma : a larger one makes smaller updates.
     """
 
     averaged: bool = False
@@ -76,7 +76,7 @@ class MIRA(MistakeDriven):
 
     Parameters
     ----------
-    c : that bound.
+    c : bound of each change.
     """
 
     c: float = 1.0

@@ -12,11 +12,12 @@ from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
 from crfkit.solvers.parts.dense import check_memory, hessian, newton_direction
-from crfkit.solvers.parts.descent import Progress, check_iterations, move
+from crfkit.solvers.parts.descent import check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.sparse_hessian import sparse_direction
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
@@ -33,19 +34,20 @@ class NewtonState:
 
 @dataclass(frozen=True)
 class Newton(IterativeSolver):
-    """Minimises smooth objectives whose Hessian-vector products are known.
+    """Minimise smooth objectives whose Hessian-vector products are known.
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
-    direction : "cg": Hd = −g up to a residual of ξ‖g‖, ξ = min(½, (‖g‖/‖g₀‖)^(order − 1)), less where H is not positive
-        definite; "dense": exactly, from as many products as there are weights, with H + τI where H is not;
-        "sparse": exactly, by conjugate gradients on the matrix that evaluations have as `sparse_hessian`.
-    order : of convergence, with "cg"; between 1 and 2.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
+    direction : how Hd = −g is solved. "cg": up to a residual of ξ‖g‖, ξ = min(½, (‖g‖/‖g₀‖)^(order − 1)), less
+        precisely where H is not positive definite. "dense": exactly, from as many products as there are weights, with
+        H + τI where H is not positive definite. "sparse": exactly, by conjugate gradients on the
+        `sparse_hessian` of evaluations.
+    order : order of convergence of "cg", between 1 and 2.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`; `UnitStep()` for pure Newton steps.
-    max_products : of the conjugate gradients of one iteration, at most.
-    max_memory : bytes that the dense matrices may take; more is refused before the first evaluation.
+    max_products : maximum number of Hessian-vector products in one iteration of "cg".
+    max_memory : bytes that the dense matrices may take; larger ones raise an error before the first evaluation.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
@@ -93,7 +95,7 @@ class Newton(IterativeSolver):
         return NewtonState(moved.point, progress, state.first_norm)
 
     def _direction(self, objective: Objective, state: NewtonState) -> tuple[Vector, float]:
-        """The direction and the step to try first along it."""
+        """Return the direction and the step to try first along it."""
         point = state.point
         if self.direction == "dense":
             return newton_direction(hessian(objective, point), point.grad), 1.0

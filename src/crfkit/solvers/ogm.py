@@ -4,13 +4,14 @@ With J_μ, the objective whose penalty is smoothed (see parts/envelope.py), L = 
 
     s_k = θ_k − g_k/L,   t_k = centre − (1/L)·Σ_{m≤k} (m+1)/2·g_m,   θ_{k+1} = 2/(k+3)·t_k + (k+1)/(k+3)·s_k
 
-J_μ(s_k) − J_μ* ≤ 2L·‖centre − θ*‖²/((k+1)(k+2)); this is of s_k, which is therefore the iterate. The sum is kept
-without the factor 1/L, so that L may grow on the way. s_k has no zeros: FISTA on the penalty itself makes them.
+J_μ(s_k) − J_μ* ≤ 2L·‖centre − θ*‖²/((k+1)(k+2)). The iterate is θ_k, where the gradient is needed anyway: an iteration
+is one evaluation, and s_k is one gradient step away. The sum is kept without the factor 1/L, so that L may grow on the
+way. θ_k has no zeros: FISTA on the penalty itself makes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -19,58 +20,61 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Loss, Penalty, Vector
-from crfkit.result import Result, Status, TraceRow
+from crfkit.protocols import Capability, Kind, Vector
+from crfkit.result import Status
 from crfkit.solvers.fista import FISTA, FISTAState
 from crfkit.solvers.parts.descent import saved_vector
-from crfkit.solvers.parts.envelope import Envelope
-from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength, bound_holds
-from crfkit.solvers.parts.loop import Callback, IterativeSolver, run
+from crfkit.solvers.parts.envelope import Envelope, Smoothed
+from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
+from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience, check_proximal, start
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
+from crfkit.solvers.parts.proximal import check_proximal, start
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 @dataclass(frozen=True)
 class OGMState:
-    point: Point  # s_{k−1}; the value is of the true objective
-    total: Vector  # Σ (m+1)/2·g_m
+    point: Point  # θ_k; the value is of the true objective
+    here: Smoothed  # J_μ at θ_k
+    s: Vector  # s_{k−1}
+    total: Vector  # Σ_{m<k} (m+1)/2·g_m
     centre: Vector
     k: int  # gradients in it
     mu: float
-    smoothed: float  # J_μ(s_{k−1})
-    settled: bool  # it no longer changes: on to a smaller μ or to the finish
+    settled: bool  # J_μ no longer changes: on to a smaller μ or to the finish
     length: StepLength
-    patience: Patience
+    progress: Progress
     finish: FISTAState | None = None
 
     def saved(self) -> Mapping[str, Any]:
         if self.finish is not None:
             return {"finishing": True, **self.finish.saved()}
-        sums = {"total": self.total, "centre": self.centre, "k": self.k}
-        phase = {"finishing": False, "mu": self.mu, "smoothed": self.smoothed, "settled": self.settled}
-        return {**phase, **sums, **self.length.saved(), **self.patience.saved()}
+        kept = {"s": self.s, "total": self.total, "centre": self.centre, "k": self.k}
+        phase = {"finishing": False, "mu": self.mu, "settled": self.settled}
+        return {**phase, **kept, **self.length.saved(), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
 class OGM(IterativeSolver):
-    """Minimises a convex loss with any penalty that has a prox, by way of a smoothed penalty.
+    """Minimise a convex loss with any penalty that has a prox, by way of a smoothed penalty.
 
-    The trace's value is the true objective at s_k. The stopping rule ends the smoothed phases too, each for the next;
-    the run ends when it is satisfied in the last one.
+    The trace's value is the true objective at θ_k. The stopping rule ends the smoothed phases too, each for the next;
+    the run ends when it is satisfied in the last one. An iteration takes one evaluation where L is known, two where it
+    is found by backtracking and in the finish; the first of a phase takes one more.
 
     Parameters
     ----------
-    mu : width of the smoothing, in units of a weight; of the first one if there are several.
-    continuation : factor by which mu falls when it has converged, down to `least_mu`; None: it does not.
-    tolerance : a smoothed objective has converged when its relative change in an iteration is less.
-    finish : FISTA on the penalty itself at the end, so that weights that should be zero are.
+    mu : width of the smoothing, in units of a weight; with `continuation`, the first one.
+    continuation : factor by which mu falls when a phase has converged, down to `least_mu`. None: mu stays.
+    tolerance : a smoothed phase has converged when the relative change of its objective in an iteration is smaller.
+    finish : end with FISTA on the penalty itself, so that weights that should be zero are zero.
     prox_center : the centre of t_k, a guess of the optimum; None: the start.
-    lipschitz : L_f, a bound of the curvature of loss + smooth part of the penalty. None: the loss's own, or, if it
-        knows none, found by backtracking: doubled when a step is too long; it shrinks in the finish only.
-    backtracking : check L at every step though it is known. None: only if it is not.
+    lipschitz : L_f, an upper bound on the curvature of loss + smooth part of the penalty. None: the loss's own bound
+        or, if it knows none, found by backtracking: L doubles when a step is too long, and shrinks in the finish only.
+    backtracking : True: check L at every step though it is known. None: only where it is not known.
     random_start : scale of normal noise that is added to the start.
-    seed : of that noise.
+    seed : random seed of that noise.
 
     >>> OGM(mu=0.1, continuation=0.1).least_mu
     0.0001
@@ -102,131 +106,100 @@ class OGM(IterativeSolver):
         if not self.tolerance >= 0:
             raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
 
-    def minimize(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        w0: Vector,
-        callbacks: Sequence[Callback] = (),
-        resume: Mapping[str, Any] | None = None,
-    ) -> Result:
-        """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
-        return run(_Run(self), loss, penalty, w0, callbacks, resume, self.registry)
-
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OGMState:
         if saved.get("finishing"):
             inner = self._finisher().init(objective, w0, saved)
             return self._finishing(inner)
         point = objective.at(start(w0, self.random_start, self.seed, saved))
-        length = StepLength.at(objective, self.lipschitz, self.backtracking, saved)
-        patience = Patience.at(point, saved)
-        if saved.get("value") == point.value:  # gradients of another objective would be of no use
-            total, centre = (saved_vector(saved, name, w0) for name in ("total", "centre"))
-            k, mu, smoothed = int(saved["k"]), float(saved["mu"]), float(saved["smoothed"])
-            return OGMState(point, total, centre, k, mu, smoothed, bool(saved["settled"]), length, patience)
+        length = StepLength.trusted(objective, self.lipschitz, self.backtracking, saved)
+        progress = Progress.at(point, saved)
+        if "s" in saved and saved.get("value") == point.value:  # gradients of another objective would be of no use
+            s, total, centre = (saved_vector(saved, name, w0) for name in ("s", "total", "centre"))
+            k, mu, settled = int(saved["k"]), float(saved["mu"]), bool(saved["settled"])
+            here = Envelope(objective.rest, mu).at(point)
+            return OGMState(point, here, s, total, centre, k, mu, settled, length, progress)
         centre = point.w if self.prox_center is None else self.prox_center
         if centre.shape != w0.shape:
             raise ParameterError(f"prox_center has shape {tuple(centre.shape)}, but there are {w0.shape[0]} weights")
-        return self._begin(point, centre, self.mu, length, patience)
+        return _begin(objective, point, centre, self.mu, length, progress)
 
     def step(self, objective: Objective, state: OGMState) -> OGMState | Status:
         if state.point.optimality == 0.0:
             return Status.CONVERGED
-        if state.settled and state.finish is None and not self.last(objective, state):
+        if state.settled and state.finish is None and not self._last(objective, state):
+            point = objective.at(state.s)  # the rate is that of s, so the next phase begins there
             if self._smallest(objective, state.mu):
-                state = self._finishing(_fista_state(state))
+                state = self._finishing(self._finisher().begin(objective, point, state.length.saved()))
             else:
                 mu = max(state.mu * (self.continuation or 0.0), self.least_mu)
-                state = self._begin(state.point, state.point.w, mu, state.length, Patience.at(state.point, {}))
+                state = _begin(objective, point, point.w, mu, state.length, Progress.at(point, {}))
         if state.finish is not None:
             outcome = self._finisher().step(objective, state.finish)
             return outcome if isinstance(outcome, Status) else self._finishing(outcome)
         return self._smooth_step(objective, state)
 
-    def last(self, objective: Objective, state: OGMState) -> bool:
-        """Whether no other phase follows."""
+    def next_phase(self, objective: Objective, state: OGMState) -> OGMState | None:
+        """Return the state with its phase ended; None in the last phase, and at a start that needs no step."""
+        unmoved = state.finish is None and state.k == 0
+        return None if unmoved or self._last(objective, state) else replace(state, settled=True)
+
+    def _last(self, objective: Objective, state: OGMState) -> bool:
+        """Return whether no other phase follows."""
         return state.finish is not None or (not self.finish and self._smallest(objective, state.mu))
 
     def _smooth_step(self, objective: Objective, state: OGMState) -> OGMState | Status:
         found = state.length.ready(objective, state.point)
         if isinstance(found, Status):
             return found
-        length, envelope, k = found, Envelope(objective.rest, state.mu), state.k
+        length, envelope, here, k = found, Envelope(objective.rest, state.mu), state.here, state.k
         for _ in range(MAX_TRIALS):
             L = length.L + envelope.lipschitz
-            theta = state.point if k == 0 else objective.at(_next_theta(state, L))
-            smoothed = envelope.at(theta)
-            s = objective.at(combine(smoothed.w, -1.0 / L, smoothed.grad))
-            new = envelope.at(s)
-            if not length.checked or bound_holds(smoothed, new, L):
+            s = combine(here.w, -1.0 / L, here.grad)
+            if not length.checked or length.allows(here, envelope.at(objective.at(s)), envelope.lipschitz):
                 break
             length = length.shorter()
+            if k > 0:  # the rate needs a θ_k of the same L
+                L = length.L + envelope.lipschitz
+                here = envelope.at(objective.at(_theta(k, state.centre, state.total, state.s, L)))
         else:
             return Status.LINE_SEARCH_FAILED
-        goes_on = not self.last(objective, state)
-        patience = state.patience.after(s, waves=not goes_on)
-        stalled = patience is Status.LINE_SEARCH_FAILED and goes_on
-        if isinstance(patience, Status):
+        total = combine(state.total, 0.5 * (k + 1), here.grad)
+        theta = objective.at(_theta(k + 1, state.centre, total, s, L))
+        goes_on = not self._last(objective, state)
+        progress = state.progress.after(theta, FIRST_ORDER, waves=not goes_on)
+        stalled = progress is Status.LINE_SEARCH_FAILED and goes_on
+        if isinstance(progress, Status):
             if not stalled:
-                return patience
-            patience = Patience.at(s, {})
-        change = abs(new.smooth_value - state.smoothed)
-        small = k > 0 and change <= self.tolerance * abs(state.smoothed)
-        settled = stalled or small or norm(smoothed.grad) == 0.0
-        total = combine(state.total, 0.5 * (k + 1), smoothed.grad)
-        return OGMState(s, total, state.centre, k + 1, state.mu, new.smooth_value, settled, length, patience)
+                return progress
+            progress = Progress.at(theta, {})
+        new = envelope.at(theta)
+        small = abs(new.smooth_value - here.smooth_value) <= self.tolerance * abs(here.smooth_value)
+        settled = stalled or (k > 0 and small) or norm(here.grad) == 0.0
+        return OGMState(theta, new, s, total, state.centre, k + 1, state.mu, settled, length, progress)
 
     def _smallest(self, objective: Objective, mu: float) -> bool:
         return objective.rest is None or self.continuation is None or mu <= self.least_mu
-
-    def _begin(self, point: Point, centre: Vector, mu: float, length: StepLength, patience: Patience) -> OGMState:
-        zeros = array_namespace(point.w).zeros_like(point.w)
-        return OGMState(point, zeros, centre, 0, mu, 0.0, False, length, patience)
 
     def _finisher(self) -> FISTA:
         return FISTA(lipschitz=self.lipschitz, backtracking=self.backtracking)
 
     def _finishing(self, inner: FISTAState) -> OGMState:
-        nothing = inner.point.w[:0]
-        return OGMState(inner.point, nothing, nothing, 0, 0.0, 0.0, False, inner.length, inner.patience, inner)
+        """Return the state of the last phase, which is that of FISTA."""
+        point, none = inner.point, inner.point.w[:0]
+        here = Smoothed(point.w, point.smooth_value, point.grad)
+        return OGMState(point, here, none, none, none, 0, 0.0, False, inner.length, inner.progress, inner)
 
 
-def _next_theta(state: OGMState, L: float) -> Vector:
-    """θ_k from s_{k−1} and the gradients before."""
-    t = combine(state.centre, -1.0 / L, state.total)
-    share = 2.0 / (state.k + 2)
-    return combine(share * t, 1.0 - share, state.point.w)
+def _begin(
+    objective: Objective, point: Point, centre: Vector, mu: float, length: StepLength, progress: Progress
+) -> OGMState:
+    """Return the first state of a smoothed phase."""
+    zeros = array_namespace(point.w).zeros_like(point.w)
+    here = Envelope(objective.rest, mu).at(point)
+    return OGMState(point, here, point.w, zeros, centre, 0, mu, False, length, progress)
 
 
-def _fista_state(state: OGMState) -> FISTAState:
-    point = state.point
-    return FISTAState(point, 0.0 * point.w, 0.0, 0.0, state.length, Patience.at(point, {}))
-
-
-class _Run(IterativeSolver):
-    """A run of the solver whose stopping rule ends each phase in turn."""
-
-    name, needs, handles_rest = OGM.name, OGM.needs, OGM.handles_rest
-
-    def __init__(self, solver: OGM) -> None:
-        self._solver = solver
-        self._last = False
-        self._settled = False
-        self.max_iterations: int = solver.max_iterations
-        self.stopping: StoppingRule = self
-
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OGMState:
-        return self._followed(objective, self._solver.init(objective, w0, saved))
-
-    def step(self, objective: Objective, state: OGMState) -> OGMState | Status:
-        outcome = self._solver.step(objective, replace(state, settled=True) if self._settled else state)
-        return outcome if isinstance(outcome, Status) else self._followed(objective, outcome)
-
-    def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
-        satisfied = self._solver.stopping.satisfied(trace, w)
-        self._settled = satisfied
-        return satisfied and (self._last or len(trace) == 1)
-
-    def _followed(self, objective: Objective, state: OGMState) -> OGMState:
-        self._last = self._solver.last(objective, state)
-        return state
+def _theta(k: int, centre: Vector, total: Vector, s: Vector, L: float) -> Vector:
+    """Return θ_k from s_{k−1} and the sum of the gradients before, k ≥ 1."""
+    share = 2.0 / (k + 2)
+    return combine(share * combine(centre, -1.0 / L, total), 1.0 - share, s)

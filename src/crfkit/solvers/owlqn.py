@@ -21,10 +21,12 @@ from crfkit.arrays import dot, norm, put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Progress, check_iterations
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.free_curvature import FreeCurvature
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
+from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 MAX_TRIALS = 40
@@ -43,14 +45,18 @@ class OWLQNState:
     def saved(self) -> Mapping[str, Any]:
         return {**self.curvature.saved(), **self.progress.saved()}
 
+    def grown(self, point: Point, place: Any) -> OWLQNState:
+        """Return the state in a larger space, where weight i stands at place[i]: its curvature stays."""
+        return OWLQNState(point, self.curvature.extended(place, point.w.shape[0]), Progress.at(point, {}))
+
 
 @dataclass(frozen=True)
 class OWLQN(IterativeSolver):
-    """Minimises a smooth loss with an L1 penalty or an elastic net; without either it is an L-BFGS.
+    """Minimise a smooth loss with an L1 penalty or an elastic net; without a penalty it is L-BFGS.
 
     Parameters
     ----------
-    memory : how many curvature pairs to keep; two vectors each, of the weights that are not zero only.
+    memory : number of curvature pairs; each takes two vectors of the non-zero weights.
     """
 
     memory: int = 20
@@ -79,7 +85,7 @@ class OWLQN(IterativeSolver):
         p = -1.0 * point.subgradient
         entering = _entering(point, p)
         new = _search(objective, point, p, entering, curvature)
-        if new is Status.LINE_SEARCH_FAILED and len(curvature) > 0:  # once more along the sub-gradient
+        if new is Status.LINE_SEARCH_FAILED and len(curvature) > 0:  # try again along the sub-gradient
             curvature = curvature.forgotten()
             new = _search(objective, point, p, entering, curvature)
         if isinstance(new, Status):
@@ -91,21 +97,21 @@ class OWLQN(IterativeSolver):
 
 
 def _entering(point: Point, p: Vector) -> Any:
-    """Places of the weights that leave zero."""
+    """Return the places of the weights that leave zero."""
     xp = array_namespace(p)
     held = point.w == 0 if point.rest is not None else xp.zeros_like(point.w, dtype=xp.bool)
     return xp.nonzero(held & (p != 0))[0]
 
 
 def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvature: FreeCurvature) -> Point | Status:
-    """A step within the orthant: halved until the objective falls enough; without curvature, longer while it falls."""
+    """Search within the orthant: halve the step until the objective falls enough; lengthen it without curvature."""
     xp = array_namespace(p)
     index = xp.concat([curvature.index, entering])
     *parts, curved = curvature.direction(p, entering)
     d = xp.concat(parts)
     w, p = xp.take(point.w, index), xp.take(p, index)
     orthant = xp.where(w != 0, xp.sign(w), xp.sign(p)) if objective.rest is not None else None
-    slack = 4 * 2.0**-52 * abs(point.value)
+    slack = ROUNDING * abs(point.value)
 
     def tried(step: float) -> Point | None:
         moved = w + step * d
@@ -134,7 +140,7 @@ def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvat
 
 
 def _improves(old: Point, new: Point) -> bool:
-    """Whether the objective falls or, where it is flat to rounding, its slope does."""
+    """Return whether the objective falls or, where it is flat to rounding, its slope does."""
     if new.value < old.value or new.optimality < old.optimality:
         return True
     s = new.w - old.w

@@ -23,10 +23,10 @@ from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
+from crfkit.solvers.parts.line_searches.nonmonotone import Reference
 from crfkit.solvers.parts.loop import IterativeSolver
-from crfkit.solvers.parts.nonmonotone import Reference
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState
 from crfkit.solvers.parts.secant_pairs import SecantPairs
 from crfkit.solvers.parts.step_rules import Secant
@@ -41,26 +41,26 @@ class PQNState:
     form: EpigraphForm
     at: Lifted
     pairs: SecantPairs
-    patience: Patience
+    progress: Progress
 
     @property
     def point(self) -> Point:
         return self.at.point
 
     def saved(self) -> Mapping[str, Any]:
-        return {**self.pairs.saved(), **self.form.saved(self.at), **self.patience.saved()}
+        return {**self.pairs.saved(), **self.form.saved(self.at), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
 class PQN(IterativeSolver):
-    """Projected quasi-Newton; without a penalty that has corners it is L-BFGS.
+    """Minimise a model over the epigraph in every step; without a penalty that has corners it is L-BFGS.
 
     Parameters
     ----------
-    memory : how many curvature pairs to keep.
-    inner_iterations : at most so many projected gradients for each model.
-    accuracy : a model is solved until ‖P(x − ∇) − x‖ is this fraction of what it was.
-    eps : also stops where ‖P(x − ∇f(x)) − x‖ < eps; 0: where `stopping` says, and nowhere else.
+    memory : number of curvature pairs.
+    inner_iterations : maximum number of projected gradients for each model.
+    accuracy : solve a model until ‖P(x − ∇) − x‖ is this fraction of its first value.
+    eps : stop also where ‖P(x − ∇f(x)) − x‖ < eps. 0: only `stopping` ends the run.
 
     >>> PQN(memory=5).name
     'pqn'
@@ -90,7 +90,7 @@ class PQN(IterativeSolver):
             return LBFGS(memory=self.memory).init(objective, w0, saved)
         form = EpigraphForm(objective, w0)
         at = form.start(w0, saved)
-        return PQNState(form, at, SecantPairs.of(self.memory, saved, w0), Patience.at(at.point, saved))
+        return PQNState(form, at, SecantPairs.of(self.memory, saved, w0), Progress.at(at.point, saved))
 
     def step(self, objective: Objective, state: PQNState | QuasiNewtonState) -> PQNState | QuasiNewtonState | Status:
         if isinstance(state, QuasiNewtonState):
@@ -101,20 +101,20 @@ class PQN(IterativeSolver):
         new: Lifted | Status = Status.LINE_SEARCH_FAILED
         if pairs:
             new = search_along(form, old, self._minimum(form, old, pairs), ARMIJO, [old.value])
-        if isinstance(new, Status):  # without curvature, or once more without it
+        if isinstance(new, Status):  # without curvature, or again without it
             pairs = SecantPairs(self.memory)
             step = 1.0 / max(norm(old.point.grad), 1.0)
             new = projected_step(form, old, step, ARMIJO, [old.value])
         if isinstance(new, Status):
             return new
-        patience = state.patience.after(new.point)
-        if isinstance(patience, Status):
-            return patience
+        progress = state.progress.after(new.point, FIRST_ORDER)
+        if isinstance(progress, Status):
+            return progress
         pairs = pairs.after(old.point.w, old.point.grad, new.point.w, new.point.grad)
-        return PQNState(form, new, pairs, patience)
+        return PQNState(form, new, pairs, progress)
 
     def _minimum(self, form: EpigraphForm, old: Lifted, pairs: SecantPairs) -> Vector:
-        """x̂"""
+        """Return x̂, approximately."""
         model = _Model(form, old, pairs)
         at = best = model.at(old.x)
         enough = self.accuracy * model.residual(at)

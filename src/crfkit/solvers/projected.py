@@ -4,14 +4,14 @@
 
 SPG = Barzilai–Borwein step + GLL line search (Schmidt et al. 2008); AGPM = adaptive conic step + Zhang–Hager line
 search (Xue & Zhang 2016). The step lengths β are in parts/step_rules.py,
-t in parts/nonmonotone.py.
+t in parts/line_searches/nonmonotone.py.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -21,17 +21,17 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
+from crfkit.solvers.parts.line_searches.nonmonotone import Reference, saved_reference
 from crfkit.solvers.parts.line_searches.trial import Trial
 from crfkit.solvers.parts.loop import IterativeSolver
-from crfkit.solvers.parts.nonmonotone import Reference, saved_reference
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.step_rules import KAPPA, STEP_RULES, Secant
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 BETA_MIN, BETA_MAX = 1e-10, 1e10
 GROWTH = 10.0  # of a step that saw no curvature
-MAX_STALLS = 50  # steps of very different lengths take turns: the best value is old for a while
+PATIENCE = replace(FIRST_ORDER, stalls=50)  # long and short steps take turns, so the best value may be old
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ProjectedState:
     beta: float
     k: int  # number of the next step
     kept: Sequence[float]  # of the line search
-    patience: Patience
+    progress: Progress
 
     @property
     def point(self) -> Point:
@@ -49,7 +49,7 @@ class ProjectedState:
 
     def saved(self) -> Mapping[str, Any]:
         numbers = {"beta": self.beta, "k": self.k, "reference": saved_reference(self.kept)}
-        return {**numbers, **self.form.saved(self.at), **self.patience.saved()}
+        return {**numbers, **self.form.saved(self.at), **self.progress.saved()}
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class SPG(IterativeSolver):
 
     Parameters
     ----------
-    step_rule : bb1, bb2, bs1, bs2, bs3, bs4, zhou, yu, agpm or agpm-printed.
-    search : armijo, gll or zhang-hager.
-    eps : also stops where ‖P(x − ∇f(x)) − x‖ < eps; 0: where `stopping` says, and nowhere else.
-    kappa : where adaptive rules change; None: the .5 (zhou, agpm) or .9 (yu) of their authors.
-    memory : M of gll.
-    eta : of zhang-hager; 0 is armijo.
-    nu : the constant of the decrease condition.
+    step_rule : how β is chosen: bb1, bb2, bs1, bs2, bs3, bs4, zhou, yu, agpm or agpm-printed.
+    search : line search: armijo, gll or zhang-hager.
+    eps : stop also where ‖P(x − ∇f(x)) − x‖ < eps. 0: only `stopping` ends the run.
+    kappa : threshold at which adaptive rules switch. None: their authors' 0.5 (zhou, agpm) or 0.9 (yu).
+    memory : M, the number of values that gll keeps.
+    eta : weight of old values in zhang-hager; 0 is armijo.
+    nu : constant of the decrease condition.
     first_step : β of the first step.
 
     >>> import numpy as np
@@ -119,11 +119,11 @@ class SPG(IterativeSolver):
         at = form.start(w0, saved)
         beta, k = float(saved.get("beta", self.first_step)), int(saved.get("k", 0))
         kept = self._reference.start(at.value, saved)
-        return ProjectedState(form, at, beta, k, kept, Patience.at(at.point, saved))
+        return ProjectedState(form, at, beta, k, kept, Progress.at(at.point, saved))
 
     def step(self, objective: Objective, state: ProjectedState) -> ProjectedState | Status:
         form, old = state.form, state.at
-        beta, kept, patience = state.beta, state.kept, state.patience
+        beta, kept, progress = state.beta, state.kept, state.progress
         if old.point.optimality == 0.0:
             return Status.CONVERGED
         while True:
@@ -134,26 +134,29 @@ class SPG(IterativeSolver):
             if isinstance(new, Status):
                 if old is state.at:
                     return new
-                return ProjectedState(form, old, min(beta, BETA_MAX), state.k + 1, kept, patience)  # as far as it led
+                return ProjectedState(form, old, min(beta, BETA_MAX), state.k + 1, kept, progress)  # as far as it led
             kept = self._reference.after(kept, new.value)
-            moved = patience.after(new.point, most=MAX_STALLS)
+            moved = progress.after(new.point, PATIENCE)
             if isinstance(moved, Status):
                 return moved
             secant = Secant.between(old.x, old.value, old.grad, new.x, new.value, new.grad)
             if secant.curved or new.value >= old.value or not new.point.finite:
                 break
-            old, patience, beta = new, moved, GROWTH * beta  # a straight slope: on, with longer steps
+            old, progress, beta = new, moved, GROWTH * beta  # a straight slope: on, with longer steps
         k = state.k + 1
         return ProjectedState(form, new, self._next(secant, beta, k), k, kept, moved)
 
     def _stationary(self, form: EpigraphForm, at: Lifted, target: Vector, beta: float) -> bool:
-        """The rule of `eps`. ‖P(x − β∇f) − x‖ rises with β and falls when divided by it: mostly this target decides."""
+        """Return whether the rule of `eps` holds.
+
+        ‖P(x − β∇f) − x‖ rises with β and falls when divided by it, so that this target decides in most cases.
+        """
         if self.eps == 0 or norm(combine(target, -1.0, at.x)) / max(beta, 1.0) >= self.eps:
             return False
         return form.residual(at) < self.eps
 
     def _next(self, secant: Secant, beta: float, k: int) -> float:
-        """β of step k."""
+        """Return β of step k."""
         if not secant.curved:
             return min(max(beta, BETA_MIN), BETA_MAX)
         kappa = KAPPA.get(self.step_rule, 0.5) if self.kappa is None else self.kappa
@@ -163,14 +166,14 @@ class SPG(IterativeSolver):
 def projected_step(
     form: EpigraphForm, old: Lifted, beta: float, reference: Reference, kept: Sequence[float]
 ) -> Lifted | Status:
-    """From `old` along P(x − β·∇f) − x."""
+    """Search from `old` along P(x − β·∇f) − x."""
     return search_along(form, old, form.project(combine(old.x, -beta, old.grad)), reference, kept)
 
 
 def search_along(
     form: EpigraphForm, old: Lifted, target: Vector, reference: Reference, kept: Sequence[float]
 ) -> Lifted | Status:
-    """From `old` towards `target`, which is tried first."""
+    """Search from `old` towards `target`, which is tried first."""
     d = combine(target, -1.0, old.x)
     slope = dot(d, old.grad)
     if not slope < 0:

@@ -57,14 +57,14 @@ class RDAState:
         return kept if self.squares is None else {**kept, "squares": self.squares}
 
     def restarted(self) -> RDAState:
-        """The same with no gradient in the mean and the current point as the centre."""
+        """Return the same with no gradient in the mean and the current point as the centre."""
         squares = None if self.squares is None else 0.0 * self.squares
         return replace(self, total=0.0 * self.total, centre=self.point.w, k=0, squares=squares)
 
 
 @dataclass(frozen=True)
 class RDA(IterativeSolver):
-    """Minimises losses that can be split into mini-batches with any penalty that has a prox, near the optimum.
+    """Minimise losses that can be split into mini-batches with any penalty that has a prox, near the optimum.
 
     With penalties of single weights (L1, elastic net, L2) a hundred epochs end within two percent of it, mostly within
     one (strengths >= 1); with weaker ones, and with groups of weights, which allow one step size only, more may remain.
@@ -73,11 +73,11 @@ class RDA(IterativeSolver):
 
     Parameters
     ----------
-    batch : sequences or graphs in a mini-batch. None: 32, or fewer if there would be less than ten mini-batches.
-    gamma : γ; a larger one makes smaller steps. None: by short trials of powers of 2.
-    adaptive : whether each weight has a step size of its own, by its gradients, where the penalty allows it.
-    restart : whether the mean of the gradients begins anew after 1, 2, 4, 8, … epochs.
-    seed : of the mini-batches and of the noise.
+    batch : number of sequences or graphs in a mini-batch. None: 32, or fewer for at least ten mini-batches.
+    gamma : γ; a larger one makes smaller steps. None: chosen by short trials of powers of 2.
+    adaptive : give each weight a step size of its own, from its gradients, where the penalty allows it.
+    restart : begin the mean of the gradients anew after 1, 2, 4, 8, … epochs.
+    seed : random seed of the mini-batches and of the noise.
     random_start : scale of normal noise that is added to the start, which is also the centre.
 
     >>> RDA(batch=8, gamma=10.0).gamma
@@ -134,11 +134,11 @@ class RDA(IterativeSolver):
         return replace(later, point=objective.at(w), epoch=epoch + 1)
 
     def finished(self, trace: Sequence[TraceRow], state: RDAState) -> bool:
-        """Whether the stopping rule is satisfied, as it is meant for values that rise: they do after a restart."""
+        """Return whether the stopping rule holds, in its form for values that rise: they do after a restart."""
         return for_values_that_rise(self.stopping).satisfied(trace, state.point.w)
 
     def _calibrate_adaptive(self, objective: Objective, batches: Sequence[Loss], point: Point) -> float:
-        """Half the power of 2 with which some epochs over some mini-batches, with a restart before each, end lowest.
+        """Return half the power of 2 with which a few epochs over some mini-batches, each restarted, end lowest.
 
         Half: later epochs have more gradients in their mean, which therefore has less noise.
         """
@@ -157,7 +157,7 @@ class RDA(IterativeSolver):
         return 0.5 * _lowest(reached, ADAPTIVE_GAMMA) if some else ADAPTIVE_GAMMA
 
     def _calibrate(self, objective: Objective, batches: Sequence[Loss], point: Point) -> float:
-        """The power of two times the gradient's norm with which the mini-batches' losses on the way are least."""
+        """Return the power of 2, times the gradient's norm, with which the losses of the mini-batches are least."""
         count = min(max(len(batches), LEAST_UPDATES), MOST_UPDATES)
 
         def losses(gamma: float) -> float:
@@ -177,7 +177,7 @@ class RDA(IterativeSolver):
 
 
 def _lowest(value: Callable[[float], float], first: float) -> float:
-    """The number among first·2ⁿ at which the value is least, as far as it falls in a row."""
+    """Return the number among first·2ⁿ at which the value is least, as far as it falls in a row."""
     best, least = first, value(first)
     for factor in (0.5, 2.0):
         for _ in range(TRIALS):
@@ -191,7 +191,7 @@ def _lowest(value: Callable[[float], float], first: float) -> float:
 def _pass(
     objective: Objective, batches: Sequence[Loss], state: RDAState, w: Vector | None = None
 ) -> tuple[Vector, RDAState]:
-    """(the weights, the state but for its point) after a step for every mini-batch, from w or the state's point."""
+    """Return (the weights, the state but for its point) after a step per mini-batch, from w or the state's point."""
     total, k, w = 1.0 * state.total, state.k, state.point.w if w is None else w
     squares = None if state.squares is None else 1.0 * state.squares
     for batch in batches:
@@ -218,7 +218,7 @@ def _cycle(batches: Sequence[Loss], seed: int, count: int) -> Iterator[Loss]:
 
 
 def _dual_step(objective: Objective, total: Vector, centre: Vector, k: int, pull: Any) -> Vector:
-    """argmin_x total/k·x + l2/2·‖x‖² + rest(x) + ½·Σ pull·(x − centre)²; `pull` is a number, or one for each weight."""
+    """Return argmin_x total/k·x + l2/2·‖x‖² + rest(x) + ½·Σ pull·(x − centre)²; `pull` is a number or a vector."""
     a = objective.l2 + pull
     w = (pull / a) * centre - total / (k * a)
     if not norm(w) < 1e100:

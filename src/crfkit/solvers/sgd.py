@@ -25,13 +25,13 @@ from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 @dataclass(frozen=True)
 class SGD(IterativeSolver):
-    """Minimises losses that have an online form, with L2, L1 or both. An iteration is an epoch.
+    """Minimise losses that have an online form, with L2, L1 or both. An iteration is an epoch.
 
     Parameters
     ----------
-    step_size : η₀; None: chosen by trying some on a sample.
-    sample : how many sequences that sample has.
-    seed : of the order of the sequences.
+    step_size : η₀. None: chosen by short trials on a sample.
+    sample : number of sequences in that sample.
+    seed : random seed for the order of the sequences.
     """
 
     stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-4, 5))
@@ -79,21 +79,21 @@ class ASGD(SGD):
 
 
 def strengths(objective: Objective) -> tuple[float, float]:
-    """(l2, l1)."""
+    """Return the strengths of the L2 and the L1 part."""
     return objective.l2, objective.l1
 
 
 def run_epoch(
     online: Any, objective: Objective, step_size: float, seed: int, epoch: int, updates: int, averaged: bool
 ) -> float:
-    """One epoch after so many updates; returns the summed loss."""
+    """Run one epoch after `updates` updates; return the summed loss."""
     n = online.n_sequences
     l2, l1 = strengths(objective)
     return float(online.sgd(shuffled(seed, epoch, n), step_sizes(step_size, l2, n, updates, n), l2, l1, averaged))
 
 
 def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> Any:
-    """η of the updates first … first + count."""
+    """Return η of the updates first … first + count."""
     epochs = np.arange(first, first + count, dtype=np.float64) / n
     if l2 > 0:
         return step_size / (1.0 + step_size * l2 * epochs)
@@ -101,7 +101,7 @@ def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> A
 
 
 def calibrate(online: Any, objective: Objective, w0: Vector, sample: int, seed: int, start: float = 0.1) -> float:
-    """The step size among start·2^k that makes the objective of a sample smallest in one epoch over it."""
+    """Return the step size among start·2^k that makes the objective of a sample smallest in one epoch over it."""
     n = online.n_sequences
     l2, l1 = strengths(objective)
     order = np.random.default_rng([seed, 2**31]).permutation(n)[:sample]

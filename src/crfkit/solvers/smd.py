@@ -42,15 +42,15 @@ class SMDState:
 
 @dataclass(frozen=True)
 class SMD(IterativeSolver):
-    """Minimises smooth losses that can be split into mini-batches. An iteration is an epoch.
+    """Minimise smooth losses that can be split into mini-batches. An iteration is an epoch.
 
     Parameters
     ----------
-    batch : sequences in a mini-batch.
-    step_size : p at the start; None: 1/batch.
+    batch : number of sequences in a mini-batch.
+    step_size : p at the start. None: 1/batch.
     meta : μ, how fast step sizes change.
-    decay : λ, for how long a gradient is remembered.
-    seed : of the mini-batches.
+    decay : λ, the decay of the memory of gradients; closer to 1 remembers longer.
+    seed : random seed of the mini-batches.
     """
 
     stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-4, 5))

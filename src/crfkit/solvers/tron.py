@@ -15,11 +15,12 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
-from crfkit.solvers.parts.descent import Progress, check_iterations
-from crfkit.solvers.parts.line_searches.trial import ROUNDING
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
+from crfkit.solvers.parts.progress import Progress
+from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 ETA0, ETA1, ETA2 = 1e-4, 0.25, 0.75  # thresholds of ρ: to take the step; to shrink, to keep or to extend the region
@@ -54,7 +55,7 @@ class Attempt:
         return ratio if math.isfinite(ratio) else -math.inf
 
     def next_radius(self, radius: float) -> float:
-        """Δ after the step, in the intervals (3.10) of the thesis: α‖v‖, α the minimiser of a parabola along v."""
+        """Return Δ after the step: α‖v‖, α minimises a parabola along v, in the intervals (3.10) of the thesis."""
         bend = -self.actual - self.slope
         alpha = SIGMA3 if bend <= 0 else max(SIGMA1, -0.5 * self.slope / bend)
         wish, ratio = alpha * self.length, self.ratio
@@ -71,16 +72,16 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Tron(IterativeSolver):
-    """Minimises smooth objectives whose Hessian-vector products are known. An iteration ends when a step is taken.
+    """Minimise smooth objectives whose Hessian-vector products are known. An iteration ends when a step is taken.
 
     Parameters
     ----------
-    stopping : a rule of :mod:`crfkit.solvers.parts.stopping`.
-    max_iterations : at most so many.
-    preconditioned : the region and the inner iteration are in the variables w·√h, h the Hessian's diagonal at w.
-    max_products : of the inner iteration, at most.
-    max_trials : steps that are tried in one iteration, at most; each one that is not taken shrinks the region.
-    max_radius : an objective that still falls as predicted there is taken to be unbounded.
+    stopping : when to stop, a rule of :mod:`crfkit.solvers.parts.stopping`.
+    max_iterations : maximum number of iterations.
+    preconditioned : use the variables w·√h, where h is the Hessian's diagonal at w.
+    max_products : maximum number of Hessian-vector products in one inner iteration.
+    max_trials : maximum number of steps tried in one iteration; each rejected step shrinks the region.
+    max_radius : an objective that still falls as predicted at this radius is taken to be unbounded.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
@@ -138,7 +139,7 @@ class Tron(IterativeSolver):
         return progress if isinstance(progress, Status) else TronState(new, progress, radius)
 
     def _unbounded(self, objective: Objective, point: Point, v: Vector, attempt: Attempt) -> bool:
-        """Whether the objective still falls along v at the largest radius."""
+        """Return whether the objective still falls along v at the largest radius."""
         far = self.max_radius / attempt.length
         value = objective.at(combine(point.w, far, v), point.evaluation).value
         return math.isfinite(value) and value <= point.value + ETA0 * far * attempt.slope
@@ -152,5 +153,5 @@ def _attempt(old: Point, new: Point, g: Vector, v: Vector, r: Vector) -> Attempt
 
 
 def _flattens(old: Point, new: Point, v: Vector) -> bool:
-    """A step along which the objective does not fall, for rounding, must flatten its slope."""
+    """Return whether the step lowers the objective or, where rounding hides that, flattens its slope."""
     return new.value < old.value or abs(dot(new.grad, v)) <= 0.9 * abs(dot(old.grad, v))

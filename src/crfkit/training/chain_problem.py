@@ -23,6 +23,7 @@ from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.names import check_name
 from crfkit.protocols import Capability, Penalty
 from crfkit.readers.tagged import find_line, source_name
+from crfkit.solvers.parts.working_set import TakesBatches
 from crfkit.training.options import SolverOptions
 from crfkit.warn import warn_caller
 
@@ -106,7 +107,7 @@ class ChainOptions:
         if field.size == 0:
             raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
         solver = self.make_solver()
-        if getattr(solver, "batches", ()):
+        if isinstance(solver, TakesBatches) and solver.batches:
             raise ParameterError(
                 f"the model would have no names for the attributes of {solver.name}'s batches: give all attributes as "
                 "data, or minimise a CandidateChain with the solver itself"

@@ -10,17 +10,19 @@ import numpy as np
 from crfkit.errors import ParameterError
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.standardised import StandardisedEdges, column_scales
-from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupL2, GroupLinf
-from crfkit.protocols import Penalty
+from crfkit.penalties import L1, L2, ByBlock, GroupL2, GroupLinf
+from crfkit.protocols import BlockNorm, Penalty
 from crfkit.solvers import GradientNorm
 from crfkit.solvers.parts.loop import Callback
-from crfkit.solvers.proximal_newton import ProximalNewton
+from crfkit.solvers.parts.proximal_newton import ProximalNewton
 from crfkit.training.defaults import default_method, newton_suits
 from crfkit.training.options import SolverOptions
 from crfkit.training.structure_refit import Refits, Solution, checked
 
 METHODS = ("auto", "newton", "agpm", "grafting-light", "grafting", "full")
-NORMS = {"inf": "l1", "2": "l2", "1": "max"}  # norm of a group → its dual, which measures the gradient
+KINDS: dict[str, Any] = {"inf": GroupLinf, "2": GroupL2, "1": L1}  # by the norm of a group
+# norm of a group → its dual, which measures the gradient
+NORMS = {"inf": BlockNorm.L1, "2": BlockNorm.L2, "1": BlockNorm.MAX}
 TABLES = 1e-2  # share of the tolerance that tables of weights need
 ROUGH = 1e-3  # tolerance along a path whose solutions are refitted: only their supports count
 
@@ -43,18 +45,9 @@ class EdgeSolver:
         return Refits(self.node_strength, self.gamma, self.options)
 
     def penalty(self, loss: Any, strength: float) -> Penalty:
-        """Return the penalty of nodes and edges at a strength, in the form that the method needs."""
-        if self.method_for(loss) in ("newton", "grafting", "grafting-light"):
-            kind = {"inf": GroupLinf, "2": GroupL2, "1": L1}[self.group_norm]
-            single = loss.table.single and loss.table.widths[1] == 1
-            return ByBlock(L1 if single else kind, strength, L2(self.node_strength))
-        groups = loss.block_index[loss.layout["edge"]]
-        edges: Any
-        if self.group_norm == "1" or len(np.unique(groups)) == len(groups):  # groups of one weight
-            edges = L1(strength)
-        else:
-            edges = (GroupLinf if self.group_norm == "inf" else GroupL2)(strength, groups)
-        return Blockwise({"node": L2(self.node_strength), "edge": edges}, loss.layout)
+        """Return the penalty of nodes and edges at a strength; all methods take the same one."""
+        single = loss.table.single and loss.table.widths[1] == 1  # groups of one weight
+        return ByBlock(L1 if single else KINDS[self.group_norm], strength, L2(self.node_strength))
 
     def method_for(self, loss: Any) -> str:
         """Return the method for a loss; "auto" is decided in :func:`default_method`."""

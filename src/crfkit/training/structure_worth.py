@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from crfkit._threads import thread_count
 from crfkit._types import Floats, Ints
 from crfkit.losses.ising_table import products
-from crfkit.losses.structure_pseudo import SparseEvaluation, StructurePseudoLikelihood
+from crfkit.losses.structure_evaluation import SparseEvaluation
+from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 
 DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
 PARALLEL = 1500  # weights from which on BLAS works with all threads, which then wait for each other by spinning

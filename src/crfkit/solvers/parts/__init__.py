@@ -1,1 +1,1 @@
-"""What solvers are made of: the loop, the objective, line searches, memories, stopping rules."""
+"""Parts of the solvers: the loop, the objective, line searches, memories, stopping rules."""

@@ -33,7 +33,7 @@ class Subproblem:
 def steihaug(
     hessp: Callable[[Vector], Vector], g: Vector, radius: float, xi: float, max_products: int = 1000
 ) -> Subproblem:
-    """With an infinite radius, negative curvature ends at the current v (at −g if it is met at once)."""
+    """Minimise q; with an infinite radius, negative curvature ends at the current v (at −g if it is met at once)."""
     r = -1.0 * g
     v, d = 0.0 * g, 1.0 * r
     rr = dot(r, r)
@@ -61,7 +61,7 @@ def steihaug(
 
 
 def _to_boundary(v: Vector, d: Vector, radius: float) -> float:
-    """The τ ≥ 0 with ‖v + τd‖ = Δ, without cancellation."""
+    """Return the τ ≥ 0 with ‖v + τd‖ = Δ, without cancellation."""
     vd, dd = dot(v, d), dot(d, d)
     inside = max(radius * radius - dot(v, v), 0.0)
     root = math.sqrt(vd * vd + dd * inside)

@@ -15,7 +15,7 @@ Matrix = Any
 
 
 def check_memory(w: Vector, matrices: int, max_memory: float, solver: str, instead: str) -> None:
-    """Raises if so many matrices of the size of w do not fit."""
+    """Raise if so many matrices of the size of w do not fit."""
     n = w.shape[0]
     needed = matrices * n * n * (array_namespace(w).finfo(w.dtype).bits // 8)
     if needed > max_memory:
@@ -27,7 +27,7 @@ def check_memory(w: Vector, matrices: int, max_memory: float, solver: str, inste
 
 
 def hessian(objective: Objective, point: Point) -> Matrix:
-    """[n, n], as the loss knows it, or from n products with unit vectors."""
+    """Return the matrix [n, n], as the loss knows it, or from n products with unit vectors."""
     w = point.w
     xp, n = array_namespace(w), w.shape[0]
     if Capability.HESSIAN in objective.loss.capabilities:
@@ -48,7 +48,7 @@ def hessian(objective: Objective, point: Point) -> Matrix:
 
 
 def newton_direction(H: Matrix, g: Vector) -> Vector:
-    """−(H + τI)⁻¹g with the first τ of 0, τ₀, 16·τ₀, 16²·τ₀ … that makes the matrix safely positive definite.
+    """Return −(H + τI)⁻¹g with the first τ of 0, τ₀, 16·τ₀, 16²·τ₀ … that makes the matrix safely positive definite.
 
     −g where there is none: H is not finite.
     """
@@ -63,7 +63,7 @@ def newton_direction(H: Matrix, g: Vector) -> Vector:
 
 
 def _positive_definite(H: Matrix) -> bool:
-    """Whether it has a Cholesky factor that is not singular to rounding."""
+    """Return whether it has a Cholesky factor that is not singular to rounding."""
     xp = array_namespace(H)
     try:
         pivots = xp.linalg.diagonal(xp.linalg.cholesky(H)) ** 2

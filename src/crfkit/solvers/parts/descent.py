@@ -1,4 +1,4 @@
-"""What all line-search solvers share: a step along a direction, and an end where only rounding is left."""
+"""Parts that the line-search solvers share: a step along a direction, saved vectors, a check."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from crfkit.result import Status
 from crfkit.solvers.parts.line_searches.trial import LineSearch, Reason, Trial
 from crfkit.solvers.parts.objective import Objective, Point
 
-MAX_STALLS = 10
-
 
 @dataclass(frozen=True)
 class Moved:
@@ -26,7 +24,7 @@ class Moved:
 
 
 def move(objective: Objective, point: Point, d: Vector, line_search: LineSearch, step: float) -> Moved | Status:
-    """A line search from the point along d, with `step` tried first; a status if it finds no step."""
+    """Search from the point along d, trying `step` first; return a status if no step is found."""
     slope = dot(d, point.grad)
 
     def phi(t: float) -> Trial:
@@ -41,37 +39,8 @@ def move(objective: Objective, point: Point, d: Vector, line_search: LineSearch,
     return Moved(found.trial.point, found.trial.step, slope)
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The least value and gradient norm so far, and how many successive steps improved neither."""
-
-    value: float  # at the current point
-    best_value: float
-    best_norm: float
-    stalls: int = 0
-
-    @classmethod
-    def at(cls, point: Point, saved: Mapping[str, Any]) -> Progress:
-        """At the start of a run; goes on from `saved` if that is of this point and objective."""
-        if saved.get("value") == point.value:
-            return cls(point.value, float(saved["best_value"]), float(saved["best_norm"]), int(saved["stalls"]))
-        return cls(point.value, point.value, point.optimality)
-
-    def after(self, new: Point) -> Progress | Status:
-        """After a step to `new`; a status if nothing but rounding has changed for a while."""
-        falls = new.value < self.best_value - 2.0**-50 * abs(self.best_value)
-        flattens = new.optimality < 0.9 * self.best_norm
-        stalls = 0 if falls or flattens else self.stalls + 1
-        if stalls > MAX_STALLS:
-            return Status.LINE_SEARCH_FAILED
-        return Progress(new.value, min(self.best_value, new.value), min(self.best_norm, new.optimality), stalls)
-
-    def saved(self) -> Mapping[str, Any]:
-        return vars(self)
-
-
 def saved_vector(saved: Mapping[str, Any], name: str, like: Vector) -> Vector:
-    """A copy of a vector of the saved state: that may be resumed once more."""
+    """Return a copy of a vector of the saved state, which may be resumed again."""
     vector = saved[name]
     if vector.shape != like.shape:
         raise ParameterError(f"the saved state has {vector.shape[0]} weights, not {like.shape[0]}")

@@ -17,7 +17,7 @@ from crfkit.solvers.parts.objective import Point
 
 @dataclass(frozen=True)
 class Smoothed:
-    """An objective at w with the rest of the penalty smoothed; what the quadratic bound needs of it."""
+    """An objective at w with the rest of the penalty smoothed: as much of it as the quadratic bound needs."""
 
     w: Vector
     smooth_value: float
@@ -26,7 +26,7 @@ class Smoothed:
 
 @dataclass(frozen=True)
 class Envelope:
-    """Of the rest of a penalty; without a rest, or one of strength 0, nothing is added."""
+    """The Moreau envelope of the rest of a penalty; without a rest, or with one of strength 0, nothing is added."""
 
     rest: RestPenalty | None
     mu: float

@@ -34,14 +34,14 @@ class EpigraphForm:
             self._alpha, self._cost = rest.epigraph_start(w0)
 
     def start(self, w0: Vector, saved: Mapping[str, Any]) -> Lifted:
-        """At w0, or the nearest to it that the penalty allows, with the least α; or with the α of a saved state."""
+        """Return w0, or the nearest point that the penalty allows, with the least α or that of a saved state."""
         if self.rest is None:
             return self.at(w0)
         alpha = saved_vector(saved, "alpha", self._alpha) if "alpha" in saved else self._alpha
         return self.at(self.project(namespace(w0).concat([w0, alpha])))
 
     def at(self, x: Vector, near: Lifted | None = None) -> Lifted:
-        """The objective at x; `near` is the iterate that it is tried from."""
+        """Return the objective at x; `near` is the iterate that it is tried from."""
         point = self.objective.at(x[: self.n], None if near is None else near.point.evaluation)
         if self.rest is None:
             return Lifted(x, point.smooth_value, point.grad, point)

@@ -9,6 +9,9 @@ them, and many pairs cost little. H is the L-BFGS matrix of the pairs with H₀ 
 
 the curvature that weight k has met, where sums are over the steps in which it could move (old ones fade) and the means
 are those of the free weights. Unlike the pairs, h outlives the time that a weight spends at zero.
+
+The rows are arrays of their own, not a :class:`~.secant_pairs.SecantPairs`: they change their columns with the free set
+at every step, all rows at once. The recursion is the same.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import dot, put
+from crfkit.arrays import put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.objective import Point, extended
+from crfkit.solvers.parts.secant_pairs import two_loop
 
 POWER = 0.6  # 1 would be Jacobi's: features overlap, so that the Hessian is far from its diagonal
 DELTA = 1e-3
@@ -42,7 +46,7 @@ class FreeCurvature:
 
     @classmethod
     def at(cls, point: Point, saved: Mapping[str, Any]) -> FreeCurvature:
-        """None yet, or as it was saved at this point."""
+        """Return the curvature at the start of a run, or as it was saved at this point."""
         xp, w = array_namespace(point.w), point.w
         index = _free(point)
         if "met" not in saved:
@@ -65,11 +69,11 @@ class FreeCurvature:
         return {"s": self.s, "y": self.y, "met": self.met, "moved": self.moved, "steps": self.steps}
 
     def forgotten(self) -> FreeCurvature:
-        """Without the pairs."""
+        """Return it without the pairs."""
         return FreeCurvature(self.index, self.s[:0, :], self.y[:0, :], self.met, self.moved, self.steps)
 
     def extended(self, place: Any, size: int) -> FreeCurvature:
-        """The same in a larger space, where weight i stands at place[i] and the new ones are zero."""
+        """Return the curvature in a larger space, where weight i stands at place[i] and the new weights are zero."""
         xp = array_namespace(self.met)
         index = xp.take(xp.asarray(place, device=device(self.met)), self.index)
         order = xp.argsort(index)
@@ -78,10 +82,11 @@ class FreeCurvature:
         return FreeCurvature(xp.take(index, order), s, y, met, moved, self.steps)
 
     def direction(self, p: Vector, entering: Any) -> tuple[Vector, Vector, bool]:
-        """(H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""
+        """Return (H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""
         xp = array_namespace(p)
         h0, h0_entering = self._diagonals(entering)
-        d, gamma = _two_loop(xp.take(p, self.index), self.s, self.y, h0)
+        pairs = [(self.s[k, :], self.y[k, :]) for k in range(len(self))]
+        d, gamma = two_loop(xp.take(p, self.index), pairs, h0)
         return d, (gamma or 1.0) * h0_entering * xp.take(p, entering), gamma is not None
 
     def _diagonals(self, entering: Any) -> tuple[Vector, Vector]:
@@ -103,7 +108,7 @@ class FreeCurvature:
         return diagonal(met, moved), diagonal(new_met, new_moved)
 
     def after(self, old: Point, new: Point, entering: Any, capacity: int) -> FreeCurvature:
-        """With the pair of a step, on the weights that are free now."""
+        """Return it with the pair of a step, on the weights that are free now."""
         xp = array_namespace(old.w)
         tried = xp.concat([self.index, entering])
         s, y = _change(old.w, new.w, tried), _change(old.grad, new.grad, tried)
@@ -118,7 +123,7 @@ class FreeCurvature:
         return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1)
 
     def _on(self, index: Any, rows: Vector) -> Vector:
-        """The rows on other weights, zero where they had none."""
+        """Return the rows on other weights, zero where they had none."""
         xp = array_namespace(rows)
         size = self.index.shape[0]
         if size == 0 or rows.shape[0] == 0:
@@ -129,7 +134,7 @@ class FreeCurvature:
 
 
 def _free(point: Point) -> Any:
-    """Places of the weights that are not held at zero by a corner of the objective."""
+    """Return the places of the weights that no corner of the objective holds at zero."""
     xp, w = array_namespace(point.w), point.w
     if point.rest is None:
         return xp.arange(w.shape[0], device=device(w))
@@ -139,23 +144,3 @@ def _free(point: Point) -> Any:
 def _change(old: Vector, new: Vector, index: Any) -> Vector:
     xp = array_namespace(old)
     return xp.take(new, index) - xp.take(old, index)
-
-
-def _two_loop(p: Vector, s: Vector, y: Vector, h0: Vector) -> tuple[Vector, float | None]:
-    """(H·p, γ) by the two-loop recursion with H₀ = γ·diag(h0); pairs without positive curvature are left out."""
-    used = []
-    gamma = None
-    for k in range(s.shape[0]):
-        sy, yy = dot(s[k, :], y[k, :]), dot(y[k, :], h0 * y[k, :])
-        if sy > 1e-10 * yy > 0:
-            used.append((s[k, :], y[k, :], sy))
-            gamma = sy / yy
-    q, alphas = 1.0 * p, []
-    for one, other, sy in reversed(used):
-        alpha = dot(one, q) / sy
-        q -= alpha * other
-        alphas.append(alpha)
-    q = (gamma or 1.0) * h0 * q
-    for (one, other, sy), alpha in zip(used, reversed(alphas), strict=True):
-        q += (alpha - dot(other, q) / sy) * one
-    return q, gamma

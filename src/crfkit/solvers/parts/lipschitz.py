@@ -1,10 +1,11 @@
 """How long a proximal step may be: 1/L, where L bounds how fast the gradient of the smooth part f changes.
 
-Where L is known at every w it is trusted. Otherwise it is found by backtracking: a step d from x is taken if
+L is found by backtracking: a step d from x is taken if
 
     f(x + d) ≤ f(x) + ∇f(x)·d + L/2·‖d‖²
 
-and L is doubled if not.
+and L is doubled if not. A bound that holds at every w is a worst case that few steps meet: where the loss knows one,
+it only ends the doubling, and a step with L at that bound is taken without a check.
 """
 
 from __future__ import annotations
@@ -19,26 +20,42 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability
 from crfkit.result import Status
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.rounding import EPSILON
 
 GROW = 2.0
 SHRINK = 0.9  # of L after every step that was taken; about one trial in seven is then too long
 MAX_TRIALS = 100
 MAX_STEP = 1e20  # weights beyond it have diverged
-EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True)
 class StepLength:
-    """L, and whether steps are checked against it."""
+    """L, whether steps are checked against it, and the bound above which it need not grow."""
 
     L: float  # 0: not known yet
     checked: bool
+    ceiling: float = math.inf
 
     @classmethod
-    def at(
+    def backtracked(
         cls, objective: Objective, lipschitz: float | None, backtracking: bool | None, saved: Mapping[str, Any]
     ) -> StepLength:
-        """At the start of a run. `lipschitz` None: what the loss and its penalty say, if they do."""
+        """Start from a local estimate of L, with the bound that the loss and its penalty know as the ceiling.
+
+        A given `lipschitz` is trusted. `backtracking` True: it is the first guess, and there is no ceiling (a bound
+        costs many Hessian products, too many for a loss that grows). False: trust the loss's bound.
+        """
+        if backtracking is False or (backtracking is None and lipschitz is not None):
+            return cls.trusted(objective, lipschitz, backtracking, saved)
+        ceiling = math.inf if backtracking else _known(objective) or math.inf
+        first = float(saved["lipschitz"]) if "lipschitz" in saved else lipschitz or 0.0
+        return cls(min(first, ceiling), True, ceiling)
+
+    @classmethod
+    def trusted(
+        cls, objective: Objective, lipschitz: float | None, backtracking: bool | None, saved: Mapping[str, Any]
+    ) -> StepLength:
+        """Trust a given `lipschitz` or the loss's bound; backtrack where there is neither, or on request."""
         known = lipschitz if lipschitz is not None else _known(objective)
         checked = known is None or known == 0.0 if backtracking is None else backtracking
         if not checked and known is None:
@@ -49,18 +66,23 @@ class StepLength:
         return cls(float(saved["lipschitz"]) if checked and "lipschitz" in saved else known or 0.0, checked)
 
     def ready(self, objective: Objective, point: Point) -> StepLength | Status:
-        """With a first guess of L, if there is none: the curvature along the gradient."""
+        """Return the length with a first guess of L, if there is none: the curvature along the gradient."""
         if self.L > 0:
             return self
         found = _curvature(objective, point)
-        return found if isinstance(found, Status) else replace(self, L=found)
+        return found if isinstance(found, Status) else replace(self, L=min(found, self.ceiling))
+
+    def allows(self, x: Any, new: Any, more: float = 0.0) -> bool:
+        """Return whether the step from x to `new` may be taken; `more` is the curvature of a smoothed penalty."""
+        return not self.checked or self.ceiling <= self.L or bound_holds(x, new, self.L + more)
 
     def longer(self) -> StepLength:
-        """L may be smaller near the optimum than on the way."""
+        """Lengthen the next step: L may be smaller near the optimum than on the way."""
         return replace(self, L=SHRINK * self.L) if self.checked else self
 
     def shorter(self) -> StepLength:
-        return replace(self, L=GROW * self.L)
+        """Shorten the step after one that was too long."""
+        return replace(self, L=min(GROW * self.L, self.ceiling))
 
     def saved(self) -> Mapping[str, Any]:
         return {"lipschitz": self.L} if self.checked else {}
@@ -74,7 +96,7 @@ def check_constant(lipschitz: float | None, backtracking: bool | None) -> None:
 
 
 def bound_holds(x: Any, new: Any, L: float) -> bool:
-    """The quadratic bound at x holds at the new point. Both have w, smooth_value and grad.
+    """Return whether the quadratic bound at x holds at the new point. Both have w, smooth_value and grad.
 
     Where the values differ by little more than rounding, the gradients decide: (∇f(new) − ∇f(x))·d ≤ L·‖d‖².
     """
@@ -90,7 +112,7 @@ def bound_holds(x: Any, new: Any, L: float) -> bool:
 
 
 def _known(objective: Objective) -> float | None:
-    """L of the loss and of the smooth part of the penalty, where both are known."""
+    """Return L of the loss and of the smooth part of the penalty, where both are known."""
     loss, smooth = objective.loss, objective.smooth
     if Capability.LIPSCHITZ not in loss.capabilities:
         return None
@@ -99,7 +121,7 @@ def _known(objective: Objective) -> float | None:
 
 
 def _curvature(objective: Objective, point: Point) -> float | Status:
-    """gᵀ∇²f·g/gᵀg by a difference; where that is not positive, further away, and if it never is f has no minimum."""
+    """Return gᵀ∇²f·g/gᵀg by a difference, over longer steps while it is not positive; f is unbounded if it never is."""
     g = point.grad
     length = norm(g)
     if length == 0.0:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import count_nonzero, norm
+from crfkit.arrays import norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.parameters import Parameters
 from crfkit.protocols import Iterate, Loss, Penalty, Solver, State, Vector
@@ -28,7 +28,7 @@ NO_OTHERS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Iteration:
-    """What callbacks see after each iteration (and, with number 0, at the start)."""
+    """The argument of callbacks, after each iteration and, with number 0, at the start."""
 
     row: TraceRow
     w: Vector
@@ -45,6 +45,64 @@ class InterruptedStepError(KeyboardInterrupt):
 
 # Returns numbers to add to the trace row, or None; raises StopTraining to end.
 Callback = Callable[[Iteration], Mapping[str, float] | None]
+
+
+class Steps:
+    """The iteration itself: every run, and every minimisation inside a step of another solver, goes through it.
+
+    Iterate over it to make the steps. Each turn gives a state, the start first, after its row was added to `trace`.
+    At the end `state` is the last one and `status` says why there are no more.
+    """
+
+    def __init__(
+        self, solver: Solver, objective: Objective, start: State, seconds: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self.solver = solver
+        self.objective = objective
+        self.state: Any = start
+        self.status = Status.MAX_ITERATIONS
+        self.trace: list[TraceRow] = []
+        self._seconds = seconds
+
+    def __iter__(self) -> Iterator[State]:
+        solver, objective, precision = self.solver, self.objective, Precision(self.objective)
+        since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
+        for iteration in range(solver.max_iterations + 1):
+            if iteration > 0:
+                outcome = solver.step(objective, self.state)
+                if outcome is Status.LINE_SEARCH_FAILED:
+                    outcome = precision.check(solver, self.state, tighten=True) or outcome
+                if isinstance(outcome, Status) or not outcome.point.finite:
+                    self.status = outcome if isinstance(outcome, Status) else Status.DIVERGED
+                    return
+                self.state = precision.follow(solver, outcome)
+            objective.accept(self.state.point)
+            self.record()
+            yield self.state
+            if solver.finished(self.trace[since:], self.state):
+                later = solver.next_phase(objective, self.state)
+                if later is None:
+                    later, since = precision.check(solver, self.state), len(self.trace)
+                if later is None:
+                    self.status = Status.CONVERGED
+                    return
+                self.state = later
+
+    def record(self) -> None:
+        """Add the row of the current state to the trace."""
+        objective, point = self.objective, self.state.point
+        self.trace.append(
+            TraceRow(
+                len(self.trace),
+                point.value,
+                point.optimality,
+                objective.evaluations,
+                self._seconds(),
+                objective.loss.size if objective.rest is None else int((point.w != 0).sum()),
+                objective.products,
+                self.solver.columns(self.state),
+            )
+        )
 
 
 def run(
@@ -75,9 +133,8 @@ def run(
         w0 = objective.rest.prox(w0, 1.0)  # a constraint that the start does not keep
     may_rise = solver.own_objective or solver.nonmonotone
     clock = _Clock()
-    trace: list[TraceRow] = []
 
-    def finish(state: State, status: Status) -> Result:
+    def finish(state: State, status: Status, trace: Sequence[TraceRow] = ()) -> Result:
         if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and _has_risen(trace):
             status = Status.DIVERGED
         if status is Status.LINE_SEARCH_FAILED and _at_rounding(trace, state.point):
@@ -106,51 +163,20 @@ def run(
     if not state.point.finite:
         return finish(state, Status.NON_FINITE)
 
-    def record(state: State, iteration: int) -> None:
-        point = state.point
-        trace.append(
-            TraceRow(
-                iteration,
-                point.value,
-                point.optimality,
-                objective.evaluations,
-                clock.seconds(),
-                objective.loss.size if objective.rest is None else count_nonzero(point.w),
-                objective.products,
-                solver.columns(state),
-            )
-        )
-
-    precision = Precision(objective)
-    since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
+    steps = Steps(solver, objective, state, clock.seconds)
     try:
-        for iteration in range(solver.max_iterations + 1):
-            if iteration > 0:
-                outcome = solver.step(objective, state)
-                if outcome is Status.LINE_SEARCH_FAILED:
-                    outcome = precision.check(solver, state, tighten=True) or outcome
-                if isinstance(outcome, Status):
-                    return finish(state, outcome)
-                if not outcome.point.finite:
-                    return finish(state, Status.DIVERGED)
-                state = precision.follow(solver, outcome)
-            objective.accept(state.point)
-            record(state, iteration)
+        for state in steps:
             with clock.paused():
-                _call_back(callbacks, trace, state.point.w, objective.loss)
-            if solver.finished(trace[since:], state):
-                finer = precision.check(solver, state)
-                if finer is None:
-                    return finish(state, Status.CONVERGED)
-                state, since = finer, len(trace)
-        return finish(state, Status.MAX_ITERATIONS)
+                _call_back(callbacks, steps.trace, state.point.w, objective.loss)
+        status = steps.status
     except StopTraining:
-        return finish(state, Status.STOPPED_BY_CALLBACK)
+        status = Status.STOPPED_BY_CALLBACK
     except InterruptedStepError as stop:
-        record(stop.state, iteration)
-        return finish(stop.state, Status.INTERRUPTED)
+        steps.state, status = stop.state, Status.INTERRUPTED
+        steps.record()
     except KeyboardInterrupt:
-        return finish(state, Status.INTERRUPTED)
+        status = Status.INTERRUPTED
+    return finish(steps.state, status, steps.trace)
 
 
 class IterativeSolver(Parameters, Solver):
@@ -166,11 +192,11 @@ class IterativeSolver(Parameters, Solver):
         callbacks: Sequence[Callback] = (),
         resume: Mapping[str, Any] | None = None,
     ) -> Result:
-        """Minimises loss + penalty from w0, or goes on from `resume`, the state of an earlier result at w0."""
+        """Minimise loss + penalty from w0, or continue from `resume`, the state of an earlier result at w0."""
         return run(self, loss, penalty, w0, callbacks, resume, self.registry)
 
     def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
-        """Whether the stopping rule is satisfied."""
+        """Return whether the stopping rule is satisfied."""
         rule = for_values_that_rise(self.stopping) if self.nonmonotone else self.stopping
         return rule.satisfied(trace, state.point.w)
 
@@ -211,7 +237,7 @@ def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Map
 
 
 def _has_risen(trace: Sequence[TraceRow]) -> bool:
-    """Far above the start: only steps that are too large (of stochastic solvers) lead there."""
+    """Return whether the value is far above the start: only steps that are too long lead there."""
     return len(trace) > 1 and trace[-1].value > 2.0 * abs(trace[0].value) + 1.0
 
 
@@ -220,7 +246,7 @@ SMALL = 1e-7  # a gradient that is small by any rule, relative to max(1, ‖w‖
 
 
 def _at_rounding(trace: Sequence[TraceRow], point: Iterate) -> bool:
-    """Whether what is left to gain is lost in the rounding of the objective.
+    """Return whether what is left to gain is lost in the rounding of the objective.
 
     With curvature h, a gradient g leaves g²/(2h) to gain. From the first row, with a gain of v₀ − v by a gradient g₀,
     h ≥ g₀²/(2·(v₀ − v)) at least in some direction.
@@ -234,7 +260,7 @@ def _at_rounding(trace: Sequence[TraceRow], point: Iterate) -> bool:
 
 
 def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector, loss: Any) -> None:
-    """Adds to the last row what each callback returns; the next ones see it."""
+    """Call each callback and add what it returns to the last row; later callbacks see it."""
     for callback in callbacks:
         extra = callback(Iteration(trace[-1], w, loss))
         if extra:
@@ -242,7 +268,7 @@ def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector, 
 
 
 class _Clock:
-    """Seconds since it was made, without the pauses."""
+    """A clock that counts seconds, without the pauses."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()

@@ -50,7 +50,7 @@ class CurvaturePairs:
         self._gamma = 1.0
 
     def saved(self) -> Mapping[str, Any]:
-        """All that the next direction depends on."""
+        """Return all that the next direction depends on."""
         if not self._slots:
             return {}
         return {
@@ -68,7 +68,7 @@ class CurvaturePairs:
             return
         if saved["pairs"].shape[0] != 2 * self.capacity:
             raise ParameterError(f"the saved state has a memory of {saved['pairs'].shape[0] // 2}, not {self.capacity}")
-        # a copy of our own: the state that was saved may be resumed once more
+        # a copy: the saved state may be resumed again
         self._basis = 1.0 * saved["pairs"]
         self._slots = [int(k) for k in saved["slots"]]
         self._pending = None if saved["pending"] < 0 else int(saved["pending"])
@@ -79,7 +79,7 @@ class CurvaturePairs:
         return len(self._slots)
 
     def direction(self, g: Vector) -> Vector:
-        """−H·g. The next `add` must be of a step from the point whose gradient g is."""
+        """Return −H·g. The next `add` must be of a step from the point whose gradient is g."""
         if self._scale is None:
             return self._direction(g)
         d = self._direction(self._scale * g)
@@ -102,7 +102,7 @@ class CurvaturePairs:
         return rows_combine(-c, self._basis, -gamma, g)
 
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
-        """Takes the pair of a step; not if its curvature is not safely positive."""
+        """Add the pair of a step unless its curvature is not safely positive; return whether it was added."""
         m = self.capacity
         if self._basis is None:
             xp = array_namespace(x)
@@ -120,7 +120,7 @@ class CurvaturePairs:
         return True
 
     def _complete(self, products: Any) -> None:
-        """Fills in s_i·y and y_i·y of the newest pair for the older i: y = g⁺ − g."""
+        """Fill in s_i·y and y_i·y of the newest pair for the older i: y = g⁺ − g."""
         if self._pending is not None:
             new, m = self._pending, self.capacity
             for i in self._slots[:-1]:

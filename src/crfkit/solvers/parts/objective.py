@@ -14,7 +14,7 @@ from crfkit.protocols import Capability, Evaluation, GrowingLoss, Loss, Penalty,
 
 
 def extended(vector: Vector, place: Any, size: int) -> Vector:
-    """The vector in a larger space: its numbers at these places, zero elsewhere."""
+    """Return the vector in a larger space: its numbers at these places, zero elsewhere."""
     xp = array_namespace(vector)
     larger = xp.zeros(size, dtype=vector.dtype, device=device(vector))
     put(larger, place, vector)
@@ -51,7 +51,7 @@ class Point:
 
     @property
     def smooth_finite(self) -> bool:
-        """Of the smooth part, where a constraint need not hold."""
+        """Return whether the smooth part is finite; a constraint need not hold."""
         return math.isfinite(self.smooth_value) and math.isfinite(self.grad_norm)
 
     @property
@@ -89,13 +89,13 @@ class Objective:
         return 0.0 if self.rest is None or self.rest.strength is None else self.rest.strength
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
-        """Value and gradient of the smooth part at w. The gradient array belongs to the point."""
+        """Evaluate value and gradient of the smooth part at w. The gradient array belongs to the point."""
         evaluation = self.loss.at(w, warm if warm is not None else self._accepted)
         self.evaluations += 1
         return self.point(w, evaluation)
 
     def point(self, w: Vector, evaluation: Evaluation) -> Point:
-        """The point of an evaluation of the loss that was made elsewhere."""
+        """Return the point of an evaluation of the loss that was made elsewhere."""
         value, grad = evaluation.value, evaluation.grad
         if self.smooth is not None:
             value += self.smooth.value(w)
@@ -103,7 +103,7 @@ class Objective:
         return Point(w, value, grad, evaluation, self.rest)
 
     def grow(self, loss: GrowingLoss, point: Point, place: Any) -> Point:
-        """Goes on with a loss that has grown; returns the point in its space, with the new weights at zero."""
+        """Continue with a loss that has grown; return the point in its space, with the new weights at zero."""
         self._bind(loss, self.penalty.bind(loss))
         self._accepted = None
         w = extended(point.w, place, loss.size)
@@ -118,12 +118,12 @@ class Objective:
         return Point(w, point.smooth_value, grad, evaluation, self.rest)
 
     def accept(self, point: Any) -> None:
-        """The iterate that evaluations start from; with the last trial a line search would see several functions."""
+        """Start later evaluations from this iterate; with the last trial, a line search would see several functions."""
         if Capability.WARM in self.loss.capabilities:
             self._accepted = point.evaluation
 
     def hessp(self, point: Point, v: Vector) -> Vector:
-        """Hessian of the smooth part at the point, times v."""
+        """Return the Hessian of the smooth part at the point, times v."""
         product = point.evaluation.hessp(v)
         self.products += 1
         if self.smooth is not None:
@@ -131,7 +131,7 @@ class Objective:
         return product
 
     def hess_diag(self, point: Point) -> Vector:
-        """Diagonal of that Hessian, as the loss approximates it."""
+        """Return the diagonal of that Hessian, as the loss approximates it."""
         diagonal = point.evaluation.hess_diag()
         if self.smooth is not None:
             self.smooth.add_hess_diag(point.w, diagonal)

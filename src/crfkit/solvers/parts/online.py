@@ -1,4 +1,4 @@
-"""What solvers that update sequence by sequence share. An iteration is an epoch: once over all sequences."""
+"""Parts of the solvers that update sequence by sequence. An iteration is an epoch, one pass over all sequences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Online(Protocol):
 
 
 def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
-    """The loss's online form at w0, or where `saved` was left."""
+    """Return the loss's online form at w0, or where `saved` was left."""
     online = objective.loss.online()
     if "theta" in saved:
         online.restore(saved)
@@ -42,13 +42,13 @@ def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
 
 
 def shuffled(seed: int, epoch: int, n: int) -> Any:
-    """The order of an epoch; it depends on nothing but its arguments."""
+    """Return the order of an epoch; it depends on nothing but its arguments."""
     return np.random.default_rng([seed, epoch]).permutation(n)
 
 
 @dataclass(frozen=True)
 class Mistakes:
-    """Where a mistake-driven learner stands: the weights it would return, and how often it was wrong on the way."""
+    """The point of a mistake-driven learner: the weights it would return, and how often it was wrong on the way."""
 
     w: Vector
     value: float  # positions that the last epoch labelled wrongly, each before its update
@@ -113,4 +113,4 @@ class MistakeDriven(IterativeSolver, ABC):
 
     @abstractmethod
     def update(self, online: Any, order: Any) -> None:
-        """One epoch."""
+        """Run one epoch."""

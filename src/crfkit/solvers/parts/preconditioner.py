@@ -12,7 +12,7 @@ from crfkit.solvers.parts.objective import Objective, Point
 
 
 class NeedsDiagonal:
-    """What a solver needs of a loss: the class by its default options; a preconditioned one "hess_diag" too."""
+    """The capabilities that a solver needs: those given and, if it is preconditioned, also "hess_diag"."""
 
     def __init__(self, *needs: Capability) -> None:
         self._needs = frozenset(needs)
@@ -22,7 +22,7 @@ class NeedsDiagonal:
 
 
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0) -> Vector:
-    """``diag(∇²f)^(−power/2)``, with the mean in place of entries that say nothing (below √ε of the largest)."""
+    """Return ``diag(∇²f)^(−power/2)``, with the mean in place of negligible entries (below √ε of the largest)."""
     diagonal = objective.hess_diag(point)
     xp = array_namespace(diagonal)
     largest = float(xp.max(diagonal))

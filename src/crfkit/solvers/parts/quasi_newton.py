@@ -9,24 +9,25 @@ from typing import Any, Protocol
 from crfkit.arrays import norm
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Progress, move
+from crfkit.solvers.parts.descent import move
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.progress import Progress
 
 
 class Curvature(Protocol):
     """An approximation H of the inverse Hessian."""
 
     def __len__(self) -> int:
-        """How many steps it knows; none: H is diagonal."""
+        """Return how many steps it knows; with none, H is diagonal."""
         ...
 
     def direction(self, g: Vector) -> Vector:
-        """−H·g"""
+        """Return −H·g."""
         ...
 
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
-        """Takes a step in, if its curvature is positive."""
+        """Learn from a step if its curvature is positive."""
         ...
 
     def clear(self) -> None: ...
@@ -56,7 +57,7 @@ def quasi_newton_step(
     length = norm(point.grad if state.scale is None else state.scale * point.grad) if first else 1.0
     moved = move(objective, point, d, line_search, 1.0 / (length or 1.0))
     if moved is Status.LINE_SEARCH_FAILED and not first:
-        curvature.clear()  # once more along the gradient
+        curvature.clear()  # try again along the gradient
         return quasi_newton_step(objective, state, line_search)
     if isinstance(moved, Status):
         return moved

@@ -2,11 +2,15 @@
 
 B = σI − [σS, Y]·M⁻¹·[σS, Y]ᵀ with M = [[σ·SᵀS, L], [Lᵀ, −D]], σ = yᵀy/sᵀy of the newest pair, D the diagonal and L the
 strictly lower triangle of SᵀY (Byrd, Nocedal & Schnabel 1994, Theorem 2.3).
+
+L-BFGS has a store of its own, :mod:`~crfkit.solvers.parts.memory`. It needs H alone and keeps the pairs in one array
+that it overwrites in place, with inner products that follow from successive gradients: half the memory traffic of the
+recursion below. The methods here need B, or add a multiple of s to every y, and go back to earlier pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,7 +51,7 @@ class SecantPairs:
         return len(self.pairs)
 
     def after(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> SecantPairs:
-        """With the pair of a step, unless its curvature is not safely positive."""
+        """Return the pairs with that of a step, unless its curvature is not safely positive."""
         s, y = combine(x_new, -1.0, x), combine(g_new, -1.0, g)
         if not dot(s, y) > 2.0**-40 * dot(y, y) ** 0.5 * dot(s, s) ** 0.5:
             return self
@@ -70,21 +74,33 @@ class SecantPairs:
         return rows, np.linalg.pinv(np.block([[ss, lower], [lower.T, -np.diag(np.diag(sy))]]), hermitian=True)
 
     def product(self, v: Vector) -> Vector:
-        """B·v"""
+        """Return B·v."""
         rows, inverse = self._compact
         return rows_combine(-(inverse @ rows_dot(rows, v)), rows, self.sigma, v)
 
     def direction(self, g: Vector, shift: float = 0.0) -> Vector:
-        """−H·g of the pairs (s, y + shift·s), by the two-loop recursion (Nocedal 1980)."""
-        q = 1.0 * g
-        shifted = [(s, combine(y, shift, s)) for s, y in self.pairs]
-        a = []
-        for s, y in reversed(shifted):
-            a.append(dot(s, q) / dot(s, y))
-            q = combine(q, -a[-1], y)
-        if shifted:
-            s, y = shifted[-1]
-            q = (dot(s, y) / dot(y, y)) * q
-        for (s, y), weight in zip(shifted, reversed(a), strict=True):
-            q = combine(q, weight - dot(y, q) / dot(s, y), s)
-        return -1.0 * q
+        """Return −H·g of the pairs (s, y + shift·s)."""
+        return -1.0 * two_loop(g, [(s, combine(y, shift, s)) for s, y in self.pairs])[0]
+
+
+def two_loop(g: Vector, pairs: Sequence[Pair], diagonal: Vector | float = 1.0) -> tuple[Vector, float | None]:
+    """Return (H·g, γ) by the two-loop recursion (Nocedal 1980) with H₀ = γ·diag(diagonal), pairs oldest first.
+
+    Pairs without positive curvature are left out; γ is None if none is left, and H₀ is then the diagonal itself.
+    """
+    used = []
+    gamma = None
+    for s, y in pairs:
+        sy, yy = dot(s, y), dot(y, diagonal * y)
+        if sy > 1e-10 * yy > 0:
+            used.append((s, y, sy))
+            gamma = sy / yy
+    q, alphas = 1.0 * g, []
+    for s, y, sy in reversed(used):
+        alpha = dot(s, q) / sy
+        q -= alpha * y
+        alphas.append(alpha)
+    q = (gamma or 1.0) * diagonal * q
+    for (s, y, sy), alpha in zip(used, reversed(alphas), strict=True):
+        q += (alpha - dot(y, q) / sy) * s
+    return q, gamma

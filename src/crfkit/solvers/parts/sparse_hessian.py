@@ -14,7 +14,7 @@ MOST = 2000  # products with the matrix
 
 
 def sparse_hessian(objective: Objective, point: Point) -> Any:
-    """[n, n] of the smooth part; the penalty's must be diagonal."""
+    """Return the Hessian [n, n] of the smooth part; the penalty's must be diagonal."""
     from scipy.sparse import diags
 
     evaluation: Any = point.evaluation
@@ -25,7 +25,7 @@ def sparse_hessian(objective: Objective, point: Point) -> Any:
 
 
 def sparse_direction(objective: Objective, point: Point) -> Vector:
-    """−H⁻¹g"""
+    """Return −H⁻¹g."""
     g = np.asarray(point.grad)
     d: Vector = conjugate_gradients(sparse_hessian(objective, point), -g, np.zeros_like(g), SHARE, MOST)
     return d

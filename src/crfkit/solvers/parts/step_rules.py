@@ -28,7 +28,7 @@ ROUNDING = 8 * 2.0**-52  # of f, four times in φ
 
 @dataclass(frozen=True)
 class Secant:
-    """What rules see of the last step."""
+    """The last step, as step rules see it."""
 
     ss: float
     sy: float
@@ -44,7 +44,7 @@ class Secant:
 
     @property
     def curved(self) -> bool:
-        """Whether the step saw any curvature."""
+        """Return whether the step saw any curvature."""
         return self.sy > 0 and math.isfinite(self.ss / self.sy) and math.isfinite(self.yy)
 
     @property
@@ -57,7 +57,7 @@ class Secant:
 
     @property
     def cosine(self) -> float:
-        """Of s and y."""
+        """Return the secant of s and y."""
         return self.sy / math.sqrt(self.ss * self.yy)
 
     @cached_property

@@ -27,7 +27,7 @@ LEAST_SAMPLE, MOST_SAMPLE = 30, 300  # sequences for that choice; between them, 
 
 
 def epochs_that_pay(objective: Objective) -> int:
-    """How many epochs cost less than they save; 0 where the choice of a step size and one epoch cost too much."""
+    """Return how many epochs cost less than they save; 0 where choosing a step size and one epoch cost too much."""
     loss: Any = objective.loss
     condition = float(loss.n_terms) / (4.0 * max(strengths(objective)[0], WEAKEST))
     cost = float(loss.epoch_cost()) + 1.0  # the objective is evaluated after each
@@ -36,7 +36,7 @@ def epochs_that_pay(objective: Objective) -> int:
 
 @dataclass(frozen=True)
 class StartState:
-    """Where the start stands. An epoch depends on the weights, its number and the step size alone."""
+    """The state of the start. An epoch depends on the weights, its number and the step size alone."""
 
     point: Point
     planned: int  # epochs in all
@@ -54,7 +54,7 @@ class StartState:
         return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": self.step_size or 0.0}
 
     def after_epoch(self, objective: Objective, seed: int) -> StartState | None:
-        """The state after one more epoch; None if there is none left or it does not lower the objective."""
+        """Return the state after one more epoch; None if there is none left or it does not lower the objective."""
         if self.epoch >= self.planned:
             return None
         online = self.online if self.online is not None else objective.loss.online()

@@ -16,7 +16,7 @@ from crfkit.result import TraceRow
 
 class StoppingRule(Protocol):
     def satisfied(self, trace: Sequence[TraceRow], w: Vector) -> bool:
-        """Whether to stop at w, the point of the last row."""
+        """Return whether to stop at w, the point of the last row."""
         ...
 
 
@@ -27,7 +27,7 @@ def _check(name: str, value: float) -> None:
 
 @dataclass(frozen=True)
 class GradientNorm(Parameters):
-    """``‖g‖ ≤ eps·max(1, ‖w‖)``: a statement about the point itself."""
+    """Stop when ``‖g‖ ≤ eps·max(1, ‖w‖)``: a statement about the point itself."""
 
     eps: float = 1e-5
 
@@ -40,7 +40,7 @@ class GradientNorm(Parameters):
 
 @dataclass(frozen=True)
 class SuccessiveChanges(Parameters):
-    """CRF++'s rule: `times` successive relative changes of the objective below eta."""
+    """Stop after `times` successive relative changes of the objective below eta, CRF++'s rule."""
 
     eta: float = 1e-4
     times: int = 3
@@ -61,7 +61,7 @@ RISE = 0.01  # of the objective over a period: more is no noise
 
 @dataclass(frozen=True)
 class PeriodDecrease(Parameters):
-    """CRFsuite's rule: the relative decrease of the objective over `period` iterations is below delta.
+    """Stop when the relative decrease of the objective over `period` iterations is below delta, CRFsuite's rule.
 
     Stochastic solvers may end a little higher than they were, but an objective that rises has not converged.
     """
@@ -82,7 +82,7 @@ class PeriodDecrease(Parameters):
 
 @dataclass(frozen=True)
 class PeriodSpread(PeriodDecrease):
-    """All values of the last `period` iterations are within a relative delta of each other.
+    """Stop when all values of the last `period` iterations are within a relative delta of each other.
 
     :class:`PeriodDecrease` for values that rise on their way: one that is higher than ten steps ago says nothing there.
     """
@@ -97,7 +97,7 @@ class PeriodSpread(PeriodDecrease):
 
 @dataclass(frozen=True)
 class AnyOf(Parameters):
-    """Satisfied when one of the rules is."""
+    """Stop when one of the rules says so."""
 
     rules: tuple[StoppingRule, ...]
 
@@ -106,7 +106,7 @@ class AnyOf(Parameters):
 
 
 def for_values_that_rise(rule: StoppingRule) -> StoppingRule:
-    """The rule, as it is meant, for solvers that are not monotone."""
+    """Return the rule for values that rise now and then: spreads in place of decreases."""
     if isinstance(rule, AnyOf):
         return AnyOf(tuple(for_values_that_rise(part) for part in rule.rules))
     return PeriodSpread(rule.delta, rule.period) if isinstance(rule, PeriodDecrease) else rule

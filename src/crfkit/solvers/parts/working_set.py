@@ -1,4 +1,4 @@
-"""What the Grafting family shares: the working set, the candidates that are chosen for it, and the end.
+"""Parts that the Grafting family shares: the working set, how candidates are chosen for it, and when a run ends.
 
 A candidate (a block of weights at zero) violates the optimality conditions where the dual norm of its gradient exceeds
 the strength of the penalty; for L1 that is max_k |∂_k f| > λ.
@@ -17,12 +17,10 @@ import numpy as np
 from crfkit.errors import CapabilityError, ParameterError
 from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, RestPenalty, Selection, Vector
 from crfkit.result import Status, TraceRow
-from crfkit.solvers.fista import FISTA, FISTAState
-from crfkit.solvers.owlqn import OWLQN, OWLQNState
-from crfkit.solvers.parts.descent import Progress
-from crfkit.solvers.parts.loop import IterativeSolver
-from crfkit.solvers.parts.objective import Objective, Point, extended
-from crfkit.solvers.parts.proximal import Patience
+from crfkit.solvers.fista import FISTA
+from crfkit.solvers.owlqn import OWLQN
+from crfkit.solvers.parts.loop import IterativeSolver, Steps
+from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.stopping import StoppingRule
 
 SLACK = 1e-6  # of the strength: candidates that exceed it by less do not keep a run from ending
@@ -57,7 +55,7 @@ class WholePoint:
 
     @property
     def optimality(self) -> float:
-        """At least: of a candidate of several weights only the norm is known."""
+        """Return a lower bound: of a candidate with several weights only the norm is known."""
         return math.hypot(self.inner.optimality, self.waiting)
 
     @property
@@ -77,7 +75,7 @@ class Batches:
         self.taken = taken
 
     def next(self) -> tuple[Any, ...] | None:
-        """The next batch as arguments of `add_candidates`; None: there are no more."""
+        """Return the next batch as arguments of `add_candidates`; None: there are no more."""
         for batch in self._left:
             self.taken += 1
             return batch if isinstance(batch, tuple) else (batch,)
@@ -90,10 +88,14 @@ class Bare:
 
     point: Point
 
+    def grown(self, point: Point, place: Any) -> Bare:
+        """Return the state in a larger space, where weight i stands at place[i]."""
+        return Bare(point)
+
 
 @dataclass(frozen=True)
 class Grown:
-    """Where a solver of the family stands."""
+    """The state of a solver of the family."""
 
     inner: Any  # the state of the solver of the working set
     loss: Any  # of the working set
@@ -110,7 +112,7 @@ class Grown:
 
     @property
     def settled(self) -> bool:
-        """Whether no candidate violates at this point."""
+        """Return whether no candidate violates at this point."""
         return self.steps == 0 and self.violations.excess <= SLACK * strength(self.inner.point.rest)
 
     def saved(self) -> Mapping[str, Any]:
@@ -125,7 +127,7 @@ class Grown:
 
 
 class WorkingSetSolver(IterativeSolver):
-    """Base of the solvers whose states are those of a working set."""
+    """Base of the solvers that keep a working set."""
 
     needs: ClassVar[frozenset[Capability]] = NEEDS
     handles_rest: ClassVar[frozenset[Kind]] = HANDLES
@@ -140,7 +142,7 @@ class WorkingSetSolver(IterativeSolver):
 
 
 class TakesBatches(WorkingSetSolver):
-    """Base of those that have `batches` of candidates that arrive later."""
+    """Base of the solvers with an option `batches`: candidates that arrive later."""
 
     if TYPE_CHECKING:
 
@@ -148,12 +150,12 @@ class TakesBatches(WorkingSetSolver):
         def batches(self) -> Iterable[Any]: ...
 
     def for_path(self) -> TakesBatches:
-        """A batch that a run has taken stays in the loss: the next run goes on with those after it."""
+        """Return the solver for several runs; a batch that one run has added to the loss is not added again."""
         return replace(self, batches=iter(self.batches))  # type: ignore[type-var]
 
 
 def selection(rest: RestPenalty | None) -> Selection:
-    """The rule by which candidates are chosen."""
+    """Return the rule by which candidates are chosen."""
     found = None if rest is None else rest.selection
     assert found is not None  # else the loop has refused the penalty
     return found
@@ -163,19 +165,21 @@ def strength(rest: RestPenalty | None) -> float:
     return selection(rest).strength
 
 
-def inner_solver(objective: Objective, memory: int) -> Any:
-    """OWL-QN where corners are those of single weights, else FISTA; an error if nothing would be left out."""
+def inner_solver(objective: Objective, memory: int, **limits: Any) -> Any:
+    """Return OWL-QN where corners are of single weights, else FISTA; raise if all candidates would be selected."""
     rest: Any = objective.rest
     if rest is None:
         raise CapabilityError(
             f"{objective.penalty.name} makes no weight zero, so that all candidates would be selected; "
             "penalties that select: L1, ElasticNet, GroupL2, GroupLinf, ByBlock"
         )
-    return OWLQN(memory=memory) if OWLQN.handles_rest & rest.kinds else FISTA(backtracking=True)
+    if OWLQN.handles_rest & rest.kinds:
+        return OWLQN(memory=memory, **limits)
+    return FISTA(backtracking=True, **limits)
 
 
 def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: Iterable[Any]) -> Grown:
-    """Before the first selection, or as it was saved."""
+    """Return the state before the first selection, or as it was saved."""
     loss: Any = objective.loss
     if "active" in saved and not np.array_equal(saved["active"], loss.active_ids):
         raise ParameterError(
@@ -190,7 +194,7 @@ def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: I
 
 
 def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any]:
-    """(ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
+    """Return (ids, scores) of the violating candidates; if there are none, of the next batch that has some."""
     loss: Any = objective.loss
     rule = selection(objective.rest)
     while True:
@@ -203,49 +207,25 @@ def find(objective: Objective, point: Point, batches: Batches) -> tuple[Any, Any
 
 
 def select(objective: Objective, inner: Any, unit: int, batches: Batches, solved: bool = False) -> Grown:
-    """The working set with the `unit` candidates that violate most."""
+    """Return the working set with the `unit` candidates that violate most."""
     ids, scores = find(objective, inner.point, batches)
     excess = np.asarray(scores) - strength(objective.rest)
     violations = Violations(len(ids), float(np.linalg.norm(excess)), float(np.linalg.norm(excess[unit:])))
     if len(ids):
         loss: Any = objective.loss
         larger, place = loss.activate(ids[:unit])
-        inner = _extended(inner, objective.grow(larger, inner.point, place), place)
+        inner = inner.grown(objective.grow(larger, inner.point, place), place)
     return Grown(inner, objective.loss, violations, objective.passes, batches, batches.taken, 0, solved)
 
 
-def _extended(inner: Any, point: Point, place: Any) -> Any:
-    """The state of the inner solver in the larger space: what it has learned stays, new weights are zero in it."""
-    if isinstance(inner, Bare):
-        return Bare(point)
-    size = point.w.shape[0]
-    if isinstance(inner, OWLQNState):
-        return OWLQNState(point, inner.curvature.extended(place, size), Progress.at(point, {}))
-    v = extended(inner.v, place, size)
-    return FISTAState(point, v, inner.t, inner.L, inner.length, Patience.at(point, {}))
-
-
-def solve(
-    objective: Objective, solver: Any, inner: Any, stopping: StoppingRule, max_iterations: int
-) -> tuple[Any, Status]:
-    """(the last state of the inner solver, why it ended)."""
-    rows: list[TraceRow] = []
-    for k in range(max_iterations + 1):
-        if k > 0:
-            outcome = solver.step(objective, inner)
-            if isinstance(outcome, Status):
-                return inner, outcome
-            if not outcome.point.finite:
-                return inner, Status.DIVERGED
-            inner = outcome
-            objective.accept(inner.point)
-        point = inner.point
-        rows.append(TraceRow(k, point.value, point.optimality, objective.evaluations, 0.0, 0))
-        if stopping.satisfied(rows, point.w):
-            return inner, Status.CONVERGED
-    return inner, Status.MAX_ITERATIONS
+def solve(objective: Objective, solver: IterativeSolver, inner: Any) -> tuple[Any, Status]:
+    """Minimise over the working set from a state of its solver; return the last state and why it ended."""
+    steps = Steps(solver, objective, inner)
+    for _ in steps:
+        pass
+    return steps.state, steps.status
 
 
 def ends(trace: Sequence[TraceRow], state: Grown, stopping: StoppingRule) -> bool:
-    """The usual rule, and no candidate violates."""
+    """Return whether the stopping rule is satisfied and no candidate violates."""
     return state.settled and stopping.satisfied(trace, state.point.w)

@@ -19,7 +19,7 @@ from crfkit.solvers.parts.line_searches.trial import (
 
 @dataclass(frozen=True)
 class Armijo:
-    """Shortens the step to the minimiser of a parabola, which is kept between 0.1 and 0.5 of the step before.
+    """Shorten the step to the minimiser of a parabola, which is kept between 0.1 and 0.5 of the step before.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Armijo:
         check_slack(self.slack)
 
     def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
-        """Searches from `start` (step 0), trying `step` first."""
+        """Search from `start` (step 0), trying `step` first."""
         if not start.slope < 0:
             return LineSearchResult(start, Reason.NOT_DESCENT, 0)
         decrease = Decrease(start, self.c1, self.slack)

@@ -22,7 +22,7 @@ SAME = 1e-8  # part of the decrease so far
 
 @dataclass(frozen=True)
 class ExactLineSearch:
-    """Brackets a minimiser, then closes in on the change of sign of φ′ by secants and bisection.
+    """Bracket a minimiser, then close in on the change of sign of φ′ by secants and bisection.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ExactLineSearch:
         check_limits(self.max_trials, self.max_step)
 
     def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
-        """Searches from `start` (step 0), trying `step` first."""
+        """Search from `start` (step 0), trying `step` first."""
         if not start.slope < 0:
             return LineSearchResult(start, Reason.NOT_DESCENT, 0)
         decrease = Decrease(start, 0.0)
@@ -69,7 +69,7 @@ class ExactLineSearch:
         return decrease.out_of_trials(low, self.max_trials)
 
     def _closed(self, decrease: Decrease, low: Trial, high: Trial, trials: int) -> LineSearchResult:
-        """The bracket is closed: on a minimiser if the slope is positive at its upper end."""
+        """Return the outcome of a closed bracket: a minimiser if the slope is positive at its upper end."""
         if not (high.finite and high.slope >= 0):
             return decrease.out_of_trials(low, trials)
         best = high if decrease.holds(high) and high.slope < -low.slope else low
@@ -77,7 +77,7 @@ class ExactLineSearch:
 
 
 def _between(low: Trial, high: Trial, bisect: bool) -> float:
-    """The zero of the secant of φ′, where it has one; else the middle."""
+    """Return the zero of the secant of φ′, where it has one; else the middle."""
     a, b = low.step, high.step
     if bisect or not (high.finite and high.slope > 0):
         return inside(math.nan, a, b)

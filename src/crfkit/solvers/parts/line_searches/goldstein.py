@@ -40,7 +40,7 @@ class Goldstein:
         check_limits(self.max_trials, self.max_step)
 
     def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
-        """Searches from `start` (step 0), trying `step` first."""
+        """Search from `start` (step 0), trying `step` first."""
         if not start.slope < 0:
             return LineSearchResult(start, Reason.NOT_DESCENT, 0)
         decrease = Decrease(start, self.c)

@@ -9,7 +9,7 @@ from crfkit.solvers.parts.line_searches.trial import Trial
 
 
 def cubic_minimiser(a: Trial, b: Trial) -> float:
-    """Of the cubic with the values and slopes of a and b: Nocedal & Wright (3.59). NaN if it has none."""
+    """Return the minimiser of the cubic through the values and slopes at a and b (Nocedal & Wright 3.59), or NaN."""
     if not b.finite:
         return math.nan
     width = b.step - a.step
@@ -23,7 +23,7 @@ def cubic_minimiser(a: Trial, b: Trial) -> float:
 
 
 def parabola_minimiser(a: Trial, b: Trial) -> float:
-    """Of the parabola with the values of a and b and the slope of a: Nocedal & Wright (3.58). NaN if it has none."""
+    """Return the minimiser of the parabola through both values and the slope at a (Nocedal & Wright 3.58), or NaN."""
     width = b.step - a.step
     bend = b.value - a.value - a.slope * width
     return a.step - a.slope * width * width / (2 * bend) if bend > 0 else math.nan
@@ -42,7 +42,7 @@ def bisection(low: Trial, high: Trial) -> float:
 
 
 def inside(guess: float, a: float, b: float, most: float = 0.9) -> float:
-    """The guess, moved if need be to between a tenth and `most` of the way from a to b; the middle if it is NaN."""
+    """Return the guess, moved to between a tenth and `most` of the way from a to b; the middle if it is NaN."""
     fraction = (guess - a) / (b - a)
     if 0.1 <= fraction <= most:
         return guess

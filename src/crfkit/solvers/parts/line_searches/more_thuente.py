@@ -49,7 +49,7 @@ class MoreThuente:
         check_slack(self.slack)
 
     def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
-        """Searches from `start` (step 0), trying `step` first."""
+        """Search from `start` (step 0), trying `step` first."""
         if not start.slope < 0:
             return LineSearchResult(start, Reason.NOT_DESCENT, 0)
         decrease = Decrease(start, self.c1, self.slack)
@@ -90,7 +90,7 @@ class _Interval:
 
     @property
     def open(self) -> bool:
-        """No step has been too long so far."""
+        """Return whether no step has been too long so far."""
         return self.up is None and self._wall == math.inf
 
     @property
@@ -99,13 +99,13 @@ class _Interval:
         return abs(end - self.lo.step) <= 2.0**-51 * max(end, self.lo.step)
 
     def back_from(self, t: float) -> float:
-        """The trial after one at t, where φ is not finite."""
+        """Return the trial after one at t, where φ is not finite."""
         if self.up is None:
             self._wall = t
         return 0.5 * (self.lo.step + t)
 
     def next(self, t: Trial, decreases: bool) -> float:
-        """Takes the trial t in; the step of the next one."""
+        """Update the interval with the trial t; return the next step to try."""
         if decreases and t.slope >= 0:
             self._stage_one = False
         lo, up = self.lo, self.up
@@ -132,7 +132,7 @@ class _Interval:
         return Trial(t.step, t.value - self._line * t.step, t.slope - self._line, None)
 
     def _inside(self, step: float) -> float:
-        """The step, if it lies inside the interval and that has shrunk enough; else the middle."""
+        """Return the step, if it lies inside the interval and that has shrunk enough; else the middle."""
         assert self.up is not None
         a, b = self.lo.step, self.up.step
         before, self._widths = self._widths[0], (self._widths[1], abs(b - a))
@@ -142,7 +142,7 @@ class _Interval:
 
 
 def _choose(lo: Trial, t: Trial, up: Trial | None, furthest: float) -> float:
-    """The four cases of section 4: from the best step lo, the trial t and, where it is known, the other end up."""
+    """Return the next step by the four cases of section 4, from the best step lo, the trial t and the other end up."""
     cubic, secant = cubic_minimiser(lo, t), _secant(lo, t)
     if t.value > lo.value:  # 1: the minimum lies between lo and t
         parabola = parabola_minimiser(lo, t)
@@ -165,6 +165,6 @@ def _choose(lo: Trial, t: Trial, up: Trial | None, furthest: float) -> float:
 
 
 def _secant(a: Trial, b: Trial) -> float:
-    """The zero of the line through both slopes; NaN if they are equal."""
+    """Return the zero of the line through both slopes; NaN if they are equal."""
     change = b.slope - a.slope
     return b.step - b.slope * (b.step - a.step) / change if change != 0 else math.nan

@@ -56,7 +56,7 @@ class StrongWolfe:
             raise ParameterError(f"unknown interpolation {self.interpolation!r}; there are {known}")
 
     def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
-        """Searches from `start` (step 0), trying `step` first."""
+        """Search from `start` (step 0), trying `step` first."""
         if not start.slope < 0:
             return LineSearchResult(start, Reason.NOT_DESCENT, 0)
         decrease = Decrease(start, self.c1, self.slack)

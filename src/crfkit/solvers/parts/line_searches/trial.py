@@ -1,4 +1,4 @@
-"""What all line searches share: φ(t) = f(x + t·d) at a trial step, the outcome with its reason, the decrease test."""
+"""Parts of all line searches: φ(t) = f(x + t·d) at a trial step, the outcome with its reason, the decrease test."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Protocol
 
 from crfkit.errors import ParameterError
 from crfkit.solvers.parts.objective import Point
-
-ROUNDING = 4 * 2.0**-52  # differences of φ that are smaller, relative to φ, count as none
+from crfkit.solvers.parts.rounding import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class LineSearchResult:
 
 class LineSearch(Protocol):
     def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
-        """Searches from `start` (step 0), trying `step` first."""
+        """Search from `start` (step 0), trying `step` first."""
         ...
 
 
@@ -72,7 +71,7 @@ class Decrease:
     slack: float = 0.0
 
     def tolerance(self, trial: Trial) -> float:
-        """By how much the value may be higher than it should be."""
+        """Return by how much the value may exceed the bound."""
         start = abs(self.start.value)
         return ROUNDING * max(start, abs(trial.value)) + self.slack * start
 
@@ -81,17 +80,17 @@ class Decrease:
         return trial.finite and trial.value <= bound + self.tolerance(trial)
 
     def seen(self, trial: Trial) -> bool:
-        """It holds and is more than rounding: φ(t) < φ(0)."""
+        """Return whether it holds and is more than rounding: φ(t) < φ(0)."""
         return self.holds(trial) and trial.value < self.start.value + self.slack * abs(self.start.value)
 
     def out_of_trials(self, best: Trial, trials: int) -> LineSearchResult:
-        """The outcome where no trial met all conditions; `best` is the lowest, or the start."""
+        """Return the outcome where no trial met all conditions; `best` is the lowest, or the start."""
         if self.seen(best):
             return LineSearchResult(best, Reason.DECREASE_ONLY, trials)
         return LineSearchResult(self.start, Reason.NO_DECREASE, trials)
 
     def at_largest_step(self, trial: Trial, trials: int) -> LineSearchResult:
-        """The outcome where the slope is still negative at the largest step."""
+        """Return the outcome where the slope is still negative at the largest step."""
         if self.seen(trial):
             return LineSearchResult(trial, Reason.UNBOUNDED, trials)
         return LineSearchResult(self.start, Reason.NO_DECREASE, trials)

@@ -10,7 +10,7 @@ from crfkit.solvers.parts.line_searches.trial import LineSearchResult, Phi, Reas
 @dataclass(frozen=True)
 class UnitStep:
     def search(self, phi: Phi, start: Trial, step: float) -> LineSearchResult:
-        """Takes `step`, unless the function is not finite there; it may rise."""
+        """Take `step`, unless the function is not finite there; it may rise."""
         if not start.slope < 0:
             return LineSearchResult(start, Reason.NOT_DESCENT, 0)
         trial = phi(step)

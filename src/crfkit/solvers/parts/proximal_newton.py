@@ -8,6 +8,9 @@ FISTA with restarts and, where the penalty is L1, by conjugate gradients among t
 
 When the working set is optimal, the candidates that violate are switched on. One iteration is one step, or one such
 pass.
+
+It is a part, not a member of the registry: the structure learner chooses it for binary tables. Its losses must have a
+sparse Hessian, and its penalties must have no corners outside the blocks, which no solver can declare.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ FLAT = 1e-13  # of the objective: a predicted decrease below is rounding
 
 @dataclass(frozen=True)
 class NewtonSetState:
-    """Where it stands: a point of the working set, and the candidates at it."""
+    """A point of the working set, and the candidates that violate there."""
 
     inner: Any
     loss: Any
@@ -55,12 +58,15 @@ class NewtonSetState:
 
 @dataclass(frozen=True)
 class ProximalNewton(WorkingSetSolver):
-    """Minimises losses with "candidates" whose evaluations have `sparse_hessian`, with a penalty ByBlock.
+    """Minimise a loss with candidates whose evaluations have `sparse_hessian`, with a penalty of its blocks.
 
     Parameters
     ----------
-    tolerance : of the norm of the shortest sub-gradient, as a share of strength·√(number of weights).
+    tolerance : the working set is optimal when the norm of the shortest sub-gradient is at most this share of
+        strength·√(number of weights).
     select_unit : how many candidates are switched on at a time.
+    max_iterations : maximum number of steps and passes over the candidates.
+    stopping : not used: `tolerance` ends the run.
     """
 
     tolerance: float = 1e-5
@@ -104,7 +110,7 @@ class ProximalNewton(WorkingSetSolver):
 
 
 def direction(objective: Objective, point: Point) -> Any:
-    """The step to the minimum of the quadratic model plus the penalty."""
+    """Return the step to the minimum of the quadratic model plus the penalty."""
     rest: Any = point.rest
     H = sparse_hessian(objective, point)
     w, g = np.asarray(point.w), np.asarray(point.grad)
@@ -123,7 +129,7 @@ def direction(objective: Objective, point: Point) -> Any:
 
 
 def _inverse(H: Any) -> Any:
-    """A function that divides by the matrix; biases of a table meet in no conditional, and it is diagonal."""
+    """Return a function that divides by the matrix; biases of a table meet in no conditional, and it is diagonal."""
     diagonal = H.diagonal()
     if H.nnz == np.count_nonzero(diagonal):
         return lambda x: diags(1.0 / diagonal) @ x
@@ -132,7 +138,7 @@ def _inverse(H: Any) -> Any:
 
 
 def _model(S: Any, g: Any, start: Any, rest: RestPenalty) -> Any:
-    """argmin_x g·(x − start) + ½(x − start)ᵀS(x − start) + penalty(x)."""
+    """Return argmin_x g·(x − start) + ½(x − start)ᵀS(x − start) + penalty(x)."""
     bound, prox = _largest(S), rest.prox
     if not bound > 0:
         return start
@@ -156,7 +162,7 @@ def _model(S: Any, g: Any, start: Any, rest: RestPenalty) -> Any:
 
 
 def _polished(S: Any, b: Any, x: Any, cost: float) -> Any:
-    """Solves S·x = −b − cost·sgn(x) among the weights that are not zero, if that keeps their signs."""
+    """Solve S·x = −b − cost·sgn(x) among the weights that are not zero, if that keeps their signs."""
     free = np.flatnonzero(x)
     if not len(free):
         return x
@@ -171,7 +177,7 @@ def _polished(S: Any, b: Any, x: Any, cost: float) -> Any:
 
 
 def _largest(S: Any) -> float:
-    """A bound of the largest eigenvalue: of |S| by rows, or from the power method where that is tighter."""
+    """Return a bound of the largest eigenvalue: of |S| by rows, or from the power method where that is tighter."""
     rows = float(abs(S).sum(axis=1).max())
     v = np.cos(np.arange(S.shape[0], dtype=float))  # any start that is not special
     value = 0.0

@@ -18,14 +18,15 @@ import numpy as np
 from crfkit._checks import check_count
 from crfkit.errors import ParameterError
 from crfkit.solvers.parts.line_searches.interpolation import cubic_minimiser, inside
-from crfkit.solvers.parts.line_searches.trial import ROUNDING, Trial, check_range
+from crfkit.solvers.parts.line_searches.trial import Trial, check_range
+from crfkit.solvers.parts.rounding import ROUNDING
 
 SEARCHES = ("armijo", "gll", "zhang-hager")
 MAX_TRIALS = 40
 
 
 class Mean(NamedTuple):
-    """What zhang-hager keeps; the others keep a list of values."""
+    """The memory of zhang-hager; the others keep a list of values."""
 
     C: float
     Q: float
@@ -33,7 +34,7 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True)
 class Reference:
-    """What values are compared with, and how it follows them."""
+    """The value that trials are compared with, and how it follows the iterates."""
 
     kind: str
     memory: int = 10  # M
@@ -49,7 +50,7 @@ class Reference:
         check_range("nu", 0.0, self.nu, 1.0)
 
     def start(self, value: float, saved: Mapping[str, Any]) -> Sequence[float]:
-        """What is kept at the first point, or was saved there by the same kind of search."""
+        """Return what to keep at the first point, or what the same kind of search saved there."""
         old = np.asarray(saved.get("reference", ()))
         if self.kind == "zhang-hager":
             return Mean(*old[0].tolist()) if old.ndim == 2 else Mean(value, 1.0)
@@ -65,7 +66,7 @@ class Reference:
         return Mean((self.eta * Q * C + value) / heavier, heavier)
 
     def search(self, kept: Sequence[float], start: Trial, phi: Callable[[float], Trial]) -> Trial | None:
-        """The first of t = 1, …, each at most half the one before, that is low enough; None: none is."""
+        """Return the first of t = 1, …, each at most half the one before, that is low enough; None: none is."""
         C = kept.C if isinstance(kept, Mean) else max(kept)
         C = max(C, start.value)  # in exact arithmetic it is
         slack = ROUNDING * abs(start.value)
@@ -79,5 +80,5 @@ class Reference:
 
 
 def saved_reference(kept: Sequence[float]) -> Any:
-    """[values], or [1, 2] of zhang-hager."""
+    """Return an array to save: the values, or [1, 2] for zhang-hager."""
     return np.array([kept]) if isinstance(kept, Mean) else np.array(kept)
