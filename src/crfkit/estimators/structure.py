@@ -14,7 +14,7 @@ from crfkit.training.progress import print_point
 
 
 class StructureLearner(StructureEstimator):
-    """Learns which variables of a table depend on each other, given all others.
+    """Learn which variables of a table depend on each other, given all others.
 
     The variables are the columns of Y; with inputs X the field is conditional, p(Y | X): node i has the features
     [1, g, f_i], an edge [1, g, f_i, f_j], of features g of the row, f_i of the variable, or both. The objective is

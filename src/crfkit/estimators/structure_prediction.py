@@ -53,8 +53,11 @@ class PredictionMixin:
         return apply_cuts(Y, dict(self._record.bins))
 
     def predict(self, X: Any = None) -> Any:
-        """Labels [samples, variables]. With inputs: the most probable labelling given X. Without: X is a table like Y,
-        and each variable is predicted from the others of its row."""
+        """Return labels [samples, variables].
+
+        With inputs X they are the most probable labelling given X. Without inputs X is a table like Y, and each variable
+        is predicted from the others of its row.
+        """
         model, encoder = self._fitted(), self._encoder()
         if encoder.features is not None:
             data = encoder.encode(X)
@@ -63,8 +66,10 @@ class PredictionMixin:
         return encoder.labels(states.ravel(), encoder.encode(None, states), None)
 
     def predict_marginals(self, X: Any = None) -> list[Floats]:
-        """[samples, labels] for each variable. With inputs: p(y_i | x). Without: p(y_i | the others of the row) for a
-        table like Y; p(y_i), a single row, for None.
+        """Return probabilities [samples, labels] for each variable.
+
+        With inputs X they are p(y_i | x). Without inputs they are p(y_i | the others of the row) for a table like Y,
+        and p(y_i), a single row, for None.
 
         ``inference="auto"`` is exact where the graph allows, else by sampling.
         """
@@ -77,7 +82,7 @@ class PredictionMixin:
         return encoder.by_node(marginals.nodes, data, X)
 
     def complete(self, Y: Any, X: Any = None, *, inputs: Any = None) -> Any:
-        """Y with the labels that are missing (None, NaN) filled in: the most probable ones given all others."""
+        """Return Y with missing labels (None, NaN) filled in: the most probable ones given all others."""
         model, encoder = self._fitted(), self._encoder()
         X, Y = given_inputs(inputs, X), self._grouped(Y)
         data = encoder.encode(X, Y)
@@ -85,7 +90,7 @@ class PredictionMixin:
         return encoder.labels(found.labels, data, X)
 
     def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None, *, inputs: Any = None) -> Any:
-        """Labellings drawn from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
+        """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
         They are independent where the graph allows exact inference; else particles that are carried from independent
         variables to the field, or with inputs successive states of a Gibbs sampler.
@@ -98,7 +103,7 @@ class PredictionMixin:
         return drawn if encoder.features is not None else drawn[:, 0]
 
     def log_likelihood(self, Y: Any, X: Any = None, *, inputs: Any = None) -> Floats:
-        """log p(y) of each row, as `inference` computes it.
+        """Return log p(y) of each row, as `inference` computes it.
 
         "auto" is exact where the graph allows it (``inference_status_``), else an estimate by annealed particles with
         enough of them that the standard error of the mean, ``score_error_``, is about .02. An engine that was named is
@@ -107,7 +112,7 @@ class PredictionMixin:
         return self._scored(Y, given_inputs(inputs, X)).rows
 
     def score(self, Y: Any, X: Any = None, *, inputs: Any = None) -> float:
-        """The mean of :meth:`log_likelihood`; ``score_error_`` is its standard error where it is sampled."""
+        """Return the mean of :meth:`log_likelihood`; ``score_error_`` is its standard error if it is sampled."""
         return float(np.mean(self._scored(Y, given_inputs(inputs, X)).rows))
 
     def _scored(self, Y: Any, X: Any) -> Scored:
@@ -135,7 +140,7 @@ class PredictionMixin:
         return found
 
     def log_likelihood_bounds(self, Y: Any, X: Any = None, *, inputs: Any = None) -> tuple[Floats, Floats]:
-        """(lower, upper) bound of log p(y) of each row, equal where the graph allows exact inference.
+        """Return a lower and an upper bound of log p(y) of each row, equal where the graph allows exact inference.
 
         Tree-reweighted inference bounds log Z from above, mean field from below.
         """
@@ -152,7 +157,7 @@ class PredictionMixin:
         return found[0][0], found[-1][0]
 
     def _conditionals(self, Y: Any) -> list[Floats]:
-        """p(y_i | the others of the row)."""
+        """Return p(y_i | the others of the row)."""
         encoder, model = self._encoder(), self._fitted()
         if Y is None:
             raise DataError(

@@ -110,7 +110,7 @@ def _table(model: GraphModel) -> TableEncoder:
 
 
 class WeightsMixin:
-    """What StructureLearner shows of its parameters. Names are those of columns, else their numbers."""
+    """The parameters of StructureLearner by name. Columns without names have numbers."""
 
     model_: GraphModel
     edges_: list[tuple[Any, Any, float]]
@@ -129,7 +129,7 @@ class WeightsMixin:
 
     @property
     def graph_(self) -> Any:
-        """The edges as a networkx graph with the attribute "weight"."""
+        """Return the edges as a networkx graph with the attribute "weight"."""
         try:
             import networkx  # type: ignore[import-untyped]
         except ImportError:
@@ -142,8 +142,10 @@ class WeightsMixin:
 
     @property
     def edge_weights_(self) -> dict[tuple[tuple[Any, Any], str, tuple[Any, Any]], float]:
-        """((column, column), feature, (label, label)) → centred log-potential. The feature is "intercept" without
-        inputs; weights of inputs are per unit of the input as it was given."""
+        """Return ((column, column), feature, (label, label)) → centred log-potential.
+
+        Without inputs the feature is "intercept". Weights of inputs are per unit of the input as it was given.
+        """
         model = self._fitted()
         encoder, edges = _table(model), Parameters.of(model).edges
         out = {}
@@ -157,7 +159,7 @@ class WeightsMixin:
 
     @property
     def node_weights_(self) -> dict[tuple[Any, str, Any], float]:
-        """(column, feature, label) → centred log-potential, given that those of edges are centred too."""
+        """Return (column, feature, label) → centred log-potential, given that those of edges are centred too."""
         model = self._fitted()
         encoder, nodes = _table(model), Parameters.of(model).nodes
         return {
@@ -169,7 +171,7 @@ class WeightsMixin:
 
     @property
     def weight_matrix_(self) -> Floats:
-        """[variables, variables] the weights of ``edges_``, symmetric, 0 where there is no edge."""
+        """Return [variables, variables] the weights of ``edges_``: symmetric, 0 where there is no edge."""
         model = self._fitted()
         i, j = _table(model).structure.edges.T
         matrix = np.zeros((len(_table(model).classes),) * 2)
@@ -178,10 +180,12 @@ class WeightsMixin:
 
     @property
     def edge_records_(self) -> list[dict[str, Any]]:
-        """A dict for each edge, in the order of ``edges_``: first, second, weight, kind ("coupling": signed, "table":
-        no sign), strongest (the pair of labels that goes together most), and where there are such: entered (the place
-        in the order of entry into the path, from 1), entered_at (its λ), stability, inputs (input → size per standard
-        deviation)."""
+        """Return a dict for each edge, in the order of ``edges_``.
+
+        It has first, second, weight, kind ("coupling" has a sign, "table" has none), strongest (the pair of labels that
+        goes together most) and, where they are known, entered (the place in the order of entry into the path, from 1),
+        entered_at (its λ), stability, inputs (input → size per standard deviation).
+        """
         model = self._fitted()
         encoder, edges = _table(model), Parameters.of(model).edges
         ends = encoder.structure.edges.tolist()

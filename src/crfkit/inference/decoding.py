@@ -40,7 +40,7 @@ class Decoding:
     marginals: Marginals | None = None  # that it was read off, where it was
 
     def repeat(self, times: int) -> Decoding:
-        """The same for so many copies of the graphs."""
+        """Return the decoding of several copies of the graphs."""
         return replace(
             self,
             labels=np.tile(self.labels, times),
@@ -54,7 +54,7 @@ Found = tuple[Ids, Any, str]  # labels, whether proved optimal (in all graphs, o
 
 
 def decode(potentials: Potentials, method: str = "auto", n_threads: int | None = None, **options: Any) -> Decoding:
-    """A labelling of high score.
+    """Return a labelling of high score.
 
     Exact: "enumerate" (small graphs), "tree" (forests), "junction" (graphs of small treewidth), "graph-cut" (two
     states, attractive). "qpbo" is for two states and any edges: a cut proves the states of some nodes, often of all,
@@ -100,7 +100,7 @@ def decode(potentials: Potentials, method: str = "auto", n_threads: int | None =
 
 
 def _groups(potentials: Potentials) -> list[Ids]:
-    """The numbers of graphs that cuts can decode, and of the others; one group where all are alike.
+    """Return the numbers of graphs that cuts can decode, and of the others; one group if all are alike.
 
     Sets that are decoded exactly as a whole are not taken apart.
     """
@@ -113,7 +113,7 @@ def _groups(potentials: Potentials) -> list[Ids]:
 
 
 def _decode_groups(potentials: Potentials, groups: list[Ids], n_threads: int | None) -> Decoding:
-    """Each group by the method that suits it, put together again."""
+    """Decode each group by the method that suits it, and put the results together."""
     graph = potentials.graph
     labels = np.zeros(graph.n_nodes, dtype=np.int32)
     score, proved = np.zeros(graph.n_graphs), np.zeros(graph.n_graphs, dtype=bool)
@@ -175,7 +175,7 @@ def _icm(
 
 
 def _graph_cut(potentials: Potentials, n_threads: int | None) -> Found:
-    """By a cut; of a set in which some graphs can be cut, the others by QPBO."""
+    """Decode by a cut; graphs of a set that cannot be cut are decoded by QPBO."""
     if potentials.n_states == 2 and cuts_installed():
         cuttable = attractive_graphs(potentials)
         if cuttable.any() and not cuttable.all():
@@ -189,7 +189,7 @@ def _graph_cut(potentials: Potentials, n_threads: int | None) -> Found:
 
 
 def _qpbo(potentials: Potentials, n_threads: int | None) -> Found:
-    """A cut proves the states of some nodes; the rest is decoded given those, exactly where its graphs allow it."""
+    """Prove the states of some nodes by a cut, and decode the others given those, exactly where possible."""
     labels = persistent_states(potentials)
     n_open = np.count_nonzero(labels < 0)
     if n_open == 0:
@@ -243,7 +243,7 @@ METHODS: dict[str, Callable[..., Found]] = {
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Raises for an option the method does not have; engines check their own."""
+    """Raise ParameterError for an option that the method does not have; engines check their own."""
     known = signature(METHODS[method]).parameters
     if "options" in known:
         return

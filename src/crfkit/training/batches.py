@@ -138,7 +138,7 @@ def _empty(corpus: TaggedCorpus, field: ChainField, names: tuple[str, ...]) -> C
 
 
 def _share(penalty: Any, part: float) -> Any:
-    """The penalty multiplied by a number."""
+    """Return the penalty multiplied by a number."""
     from crfkit.penalties import L2, ElasticNet
 
     smooth, rest = penalty.split()
@@ -151,7 +151,7 @@ def _share(penalty: Any, part: float) -> Any:
 
 
 def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[Any]) -> TaggedCorpus:
-    """The batch in the vocabulary of all batches so far: the old attributes first, then the new ones."""
+    """Return the batch in the vocabulary of all batches so far: the old attributes first, then the new ones."""
     names = [*(old.class_list if old is not None else ()), *corpus.classes.tolist(), *classes]
     try:
         united = label_array(sort_labels(names))
@@ -185,7 +185,7 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
 
 
 def _merged(old: _core.StringTable, new: _core.StringTable) -> tuple[_core.StringTable, Ids]:
-    """(old strings, then those that only `new` has; the id of each string of `new` in that table)."""
+    """Return the old strings followed by those that only `new` has, and the id of each string of `new` there."""
     strings = old.to_list()
     rank = np.empty(len(new), dtype=np.int32)
     for k, text in enumerate(new.to_list()):
@@ -197,7 +197,7 @@ def _merged(old: _core.StringTable, new: _core.StringTable) -> tuple[_core.Strin
 
 
 def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: Sequence[str]) -> ChainField:
-    """The field with the weights that the old model has besides; attributes keep their ids, labels their names."""
+    """Return the field with the weights of the old model added; attributes keep their ids, labels their names."""
     L = field.n_labels
     label = np.array([classes.index(name) for name in old.class_list], dtype=np.int64)
 

@@ -36,8 +36,11 @@ class Dev:
 
 
 class Development:
-    """Callback: adds `dev_f1` (where all labels write phrases, "B-…") or `dev_accuracy` to the trace. `stop`, a
-    callback to be called after all others, ends training when it has not improved for `patience` iterations."""
+    """Callback that adds `dev_f1` (if all labels write phrases, "B-…") or `dev_accuracy` to the trace.
+
+    `stop` is a callback to be called after all others. It ends training when the score has not improved for `patience`
+    iterations.
+    """
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class Development:
         )
 
     def score(self, w: Floats) -> float:
-        """F1 of phrases, or the share of positions that are right."""
+        """Return the F1 of phrases, or the share of positions that are labelled correctly."""
         best, _ = ChainInference(self._field, w, self._threads).decode(self._data)
         predicted = [[self._names[j] for j in row] for row in self._data.split(best)]
         found = evaluate(self._gold, predicted)
@@ -112,7 +115,7 @@ class Development:
 
 
 def all_weights(iteration: Iteration) -> Floats:
-    """The weights of the whole field, where the loss has those of selected attributes."""
+    """Return the weights of the whole field, also where the loss has only those of selected attributes."""
     w: Floats = iteration.loss.in_full(iteration.w)
     return w
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # solvers take longest to load and are needed by training alo
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """The names are those of the estimators."""
+    """Options of the solver and the penalty; the names are those of the estimators."""
 
     penalty: Penalty | None = None
     solver: Any = "auto"
@@ -27,7 +27,7 @@ class SolverOptions:
     seed: int = 0
 
     def check(self) -> None:
-        """Raises ParameterError where an option is out of range."""
+        """Raise ParameterError if an option is out of range."""
         for name in ("max_iterations", "n_threads"):
             value = getattr(self, name)
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -42,7 +42,7 @@ class SolverOptions:
         self.make_solver()
 
     def make_solver(self, **options: Any) -> Any:
-        """The solver with these options; those given here come first, but for max_iterations."""
+        """Return the solver with these options; those given here take precedence, except over max_iterations."""
         from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, make_solver
 
         rule: Any = self.tolerance
@@ -61,7 +61,7 @@ class SolverOptions:
 
 
 def make_seed(random_state: Any) -> int:
-    """A seed from an integer, a generator or None, which is 0."""
+    """Return the seed that an integer, a generator or None (0) stands for."""
     if random_state is None or isinstance(random_state, numbers.Integral):
         return int(random_state or 0)
     if isinstance(random_state, np.random.Generator):

@@ -42,7 +42,7 @@ BELOW = 0.75  # share of the strength where an edge comes in at which halves of 
 
 @dataclass(frozen=True)
 class StructureTraining(StructureOptions):
-    """Learns the graph of a table; the options are those of StructureLearner."""
+    """Learn the graph of a table; the options are those of StructureLearner."""
 
     def fit(self, Y: Any, inputs: Any = None) -> tuple[StructureFit, StructureData]:
         """Return what was learnt from a table Y [samples, variables] and inputs, and the table as it was read."""

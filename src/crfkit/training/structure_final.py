@@ -51,7 +51,7 @@ class Refit:
 
     @property
     def concern(self) -> str | None:
-        """What a person should know before using the model as a distribution."""
+        """Return what a person should know before using the model as a distribution; None if all is well."""
         below = (
             self.log_likelihood is not None
             and self.independent is not None
@@ -115,7 +115,7 @@ def _likelihood(loss: EdgeLoss, engine: Engine) -> StructureLikelihood:
 
 
 def _sampled(solution: Solution, search: Search) -> tuple[Solution, Refit]:
-    """By particles; the better of these weights and those that there were."""
+    """Return the weights that particles estimate, or the ones that there were if those fit better."""
     options, loss = search.options, solution.loss
     likelihood = _likelihood(loss, Annealed())
     data, n_nodes = likelihood.data, loss.field.n_node_weights
@@ -153,19 +153,19 @@ class Judge:
         self._marginals = data.node_counts / self._total
 
     def of(self, w: Floats) -> tuple[float, float]:
-        """(log-likelihood per row, the largest difference of a marginal from the data's)."""
+        """Return the log-likelihood per row and the largest difference of a marginal from the data's."""
         likelihood = self._likelihood
         found = self._engine.run(likelihood.field.potentials(likelihood.data, w))
         return float(w @ self._target - found.log_z[0]), float(np.abs(found.nodes - self._marginals).max())
 
     def independent(self, w: Floats) -> float:
-        """The log-likelihood per row of weights without edges."""
+        """Return the log-likelihood per row of weights without edges."""
         unary = self._likelihood.field.potentials(self._likelihood.data, w).unary
         return float(w @ self._target - np.logaddexp.reduce(unary, axis=1).sum())
 
 
 def _mismatch(solution: Solution, seed: int) -> float:
-    """The largest difference between sampled marginals and the shares of labels in a table without inputs."""
+    """Return the largest difference between sampled marginals and shares of labels in a table without inputs."""
     likelihood = _likelihood(solution.loss, Gibbs())
     data = likelihood.data
     assert data.node_counts is not None
@@ -178,7 +178,7 @@ def _sampler(seed: int) -> Gibbs:
 
 
 def _mismatch_given_inputs(solution: Solution, seed: int) -> float:
-    """The largest difference, of means over some rows, between sampled marginals and labels."""
+    """Return the largest difference between sampled marginals and labels, as means over some rows."""
     loss = solution.loss
     table = loss.table
     rows = np.unique(np.linspace(0, len(table.states) - 1, ROWS).astype(int))

@@ -34,7 +34,7 @@ STILL = 1.3  # at the start, at which nothing is left to do
 
 
 class Statistics:
-    """What the weights of a field multiply, of states [n, particles] of one graph without features.
+    """The statistics that the weights of a field multiply, for states [n, particles] of a graph without features.
 
     They are in the order of the weights: ones of nodes, then of edges.
     """
@@ -50,7 +50,7 @@ class Statistics:
         self._K = K
 
     def of(self, labels: Ids) -> Floats:
-        """[particles, weights]"""
+        """Return the statistics [particles, weights] of labels."""
         V = len(self._nodes)
         out = np.empty((V + len(self._first), labels.shape[1]))
         for v, (i, values) in enumerate(zip(self._nodes.tolist(), self._node_values, strict=True)):
@@ -141,14 +141,14 @@ class Newton:
 
 
 def covariance(phi: Floats, share: Floats) -> Floats:
-    """Of statistics [particles, weights]; the variances alone where there are many weights."""
+    """Return the covariance of statistics [particles, weights], or only the variances if there are many weights."""
     centred = (phi - share @ phi) * np.sqrt(share)[:, None]
     found: Floats = np.square(centred).sum(axis=0) if phi.shape[1] > DENSE else centred.T @ centred
     return found
 
 
 def _length(log_w: Floats, change: Floats, most: float) -> float:
-    """The longest step that keeps most of the effective sample size that there is."""
+    """Return the longest step that keeps most of the effective sample size."""
     least = KEPT * effective(log_w)
     length = most
     for _ in range(40):

@@ -47,12 +47,12 @@ class Solution:
         return self.loss.nonzero_ids(self.w)
 
     def reduced(self) -> Solution:
-        """Without the edges that are zero."""
+        """Return the solution without the edges that are zero."""
         loss, w = self.loss.keep(self.support, self.w)
         return Solution(loss, w, self.result)
 
     def grown(self, edges: Ints) -> Solution:
-        """With more edges, of weight zero."""
+        """Return the solution with more edges, of weight zero."""
         loss, place = self.loss.activate(edges)
         w = np.zeros(loss.size)
         w[place] = self.w
@@ -68,7 +68,7 @@ class Refits:
     options: SolverOptions = field(default_factory=SolverOptions)
 
     def smooth(self, start: Solution) -> Solution:
-        """The optimum of the loss on these edges with a trace of L2 only."""
+        """Return the optimum of the loss on these edges, with only a trace of L2 on them."""
         penalties = {"node": L2(self.node_strength), "edge": L2(REFIT)}
         result = self._solver(start.loss).minimize(start.loss, Blockwise(penalties, start.loss.layout), start.w)
         return checked(Solution(start.loss, result.w, result))
@@ -84,7 +84,7 @@ class Refits:
         return replace(self.options, solver="newton").make_solver(direction=direction, stopping=stopping)
 
     def refit(self, solution: Solution, prune: bool = True, near: Solution | None = None) -> Solution:
-        """The edges of a solution, without the edge penalty (a trace of L2 keeps weights finite).
+        """Return the edges of a solution without the edge penalty (a trace of L2 keeps weights finite).
 
         A penalty that keeps weak edges also lets in some that only stand in for the shrinkage of others. `prune` drops
         edges that the extended BIC finds not worth their price. `near`, of other edges, is where to start.
@@ -93,7 +93,7 @@ class Refits:
         return self.pruned(refitted) if prune else refitted
 
     def pruned(self, refitted: Solution) -> Solution:
-        """Without edges that are not worth their price."""
+        """Return the solution without edges that are not worth their price."""
         refitted = self._thinned(refitted)
         while len(refitted.loss.edges):
             poor, w = self._poor(refitted)
@@ -114,7 +114,7 @@ class Refits:
         return refitted
 
     def _thinned(self, refitted: Solution) -> Solution:
-        """Without edges that cost less than half their price to drop even if no other weight adapts, if they are many.
+        """Drop edges that cost less than half their price even if no other weight adapts; only if there are many.
 
         This needs no inverse of the Hessian, which takes most of the time where there are many edges.
         """
@@ -134,7 +134,7 @@ class Refits:
         return self.smooth(Solution(*refitted.loss.keep(kept, w)))
 
     def _poor(self, refitted: Solution) -> tuple[Ints, Floats]:
-        """(edges that are not worth their price, the poorest first; the weights without them)."""
+        """Return the edges that are not worth their price, the poorest first, and the weights without them."""
         loss = refitted.loss
         ridge = np.full(loss.size, REFIT)
         ridge[: loss.field.n_node_weights] = self.node_strength
@@ -145,7 +145,7 @@ class Refits:
         return loss.active_ids[places], w
 
     def completed(self, refitted: Solution) -> Solution:
-        """With edges that are worth their price, and others dropped as they come in, until no single edge is.
+        """Add edges that are worth their price, and drop others as they come in, until no single edge is worth it.
 
         The penalised path meets weak edges late, together with ones that are not there.
         """
@@ -165,7 +165,7 @@ class Refits:
         return self._tried(refitted, best)
 
     def _tried(self, refitted: Solution, best: float) -> Solution:
-        """Without edges whose weights are beyond Wald's test and that are not worth their price."""
+        """Drop edges whose weights are too large for Wald's test and that are not worth their price."""
         loss = refitted.loss
         sizes = np.array([np.abs(refitted.w[loss.block_index == edge]).max() for edge in loss.active_ids])
         certain = np.flatnonzero(sizes >= CERTAIN)
@@ -176,7 +176,7 @@ class Refits:
         return refitted
 
     def promising(self, refitted: Solution, nearly: float = 1.0) -> Ints:
-        """The edges that are off and that would lower the extended BIC, to second order; the best first.
+        """Return the edges that are off and that would lower the extended BIC, to second order; the best first.
 
         `nearly` is the share of its price that an edge has to gain.
         """
@@ -193,7 +193,7 @@ class Refits:
     # --- columns that are copies of each other
 
     def copies(self, loss: EdgeLoss) -> Ints:
-        """Edges (first, copy) of columns that tell the same and whose copy may be left out of the search.
+        """Return edges (first, copy) between columns with the same information, whose copy the search may leave out.
 
         Given its copy a column is certain, so that its conditional has nothing to say about any other edge. The copy
         must have no candidates that the first lacks, and be worth its edge: two rare columns may be equal by chance.
@@ -218,7 +218,7 @@ class Refits:
         return np.array(found, dtype=np.int64)
 
     def joined(self, solution: Solution, loss: EdgeLoss, copies: Ints) -> Solution:
-        """With the edges of copies, refitted among all pairs that were allowed."""
+        """Return the solution with the edges of copies, refitted among all pairs that were allowed."""
         if not len(copies):
             return solution
         same = Solution(loss.with_active(solution.loss.active_ids), solution.w, solution.result)
@@ -245,22 +245,24 @@ class Refits:
         return 2.0 * loss.at(refitted.w).value + twice * float(self.prices(loss, prior / max(k, 1)).sum())
 
     def marginal(self, loss: EdgeLoss, k: int) -> float:
-        """What the k-th edge adds to 2γ·log(how many graphs have k edges)."""
+        """Return what the k-th edge adds to 2γ·log(number of graphs with k edges)."""
         M = n_pairs(loss)
         return 2.0 * self.gamma * (_log_graphs(M, k) - _log_graphs(M, k - 1)) if k > 0 else 0.0
 
     def _marginals(self, pairs: int, edges: int) -> Floats:
-        """[edges + 1] the same for k = 0, 1, …"""
+        """Return [edges + 1] what the k-th edge adds, for k = 0, 1, …"""
         logs = np.array([_log_graphs(pairs, k) for k in range(edges + 1)])
         return 2.0 * self.gamma * np.diff(logs, prepend=0.0)
 
     def prices(self, loss: EdgeLoss, prior: float) -> Floats:
-        """[E] what each edge has to gain: df·log n + prior, where df is (K_i − 1)(K_j − 1), of ordinal edges 1."""
+        """Return [E] what each edge has to gain: df·log n + prior, where df is (K_i − 1)(K_j − 1), or 1 if ordinal."""
         return self._priced(loss, loss.edges, prior)
 
     def _priced(self, loss: EdgeLoss, edges: Any, prior: float) -> Floats:
-        """With features, what is as unlikely by chance for df·features weights: log n for each would be too dear, as
-        the features of an edge are given, and not chosen."""
+        """Return the prices of edges. With features, a price is as unlikely by chance for df·features weights.
+
+        log n for each of them would be too expensive, as the features of an edge are given and not chosen.
+        """
         table = loss.table
         K = table.n_states.astype(float)
         first, second = K[edges[:, 0]] - 1, K[edges[:, 1]] - 1
@@ -277,19 +279,19 @@ class Refits:
 
 
 def pseudo(loss: EdgeLoss) -> StructurePseudoLikelihood:
-    """The pseudo-likelihood with the same edges."""
+    """Return the pseudo-likelihood with the same edges."""
     if isinstance(loss, StructurePseudoLikelihood):
         return loss
     return pseudo_likelihood(loss.table, loss.allowed, loss.active_ids)
 
 
 def n_pairs(loss: EdgeLoss) -> int:
-    """How many edges there could be."""
+    """Return how many edges there could be."""
     return loss.n_candidates + len(loss.edges)
 
 
 def _same_scale(first: Ids, second: Ids) -> bool:
-    """Whether states are in the same order, or in the opposite one."""
+    """Return whether states are in the same order, or in the opposite one."""
     return np.array_equal(first, second) or np.array_equal(first, second.max() - second)
 
 
@@ -301,7 +303,7 @@ def _log_graphs(pairs: int, edges: int) -> float:
 
 
 def _apart(edges: Ints, p: int) -> Ints:
-    """Those that share no variable with one before: edges of one triangle stand in for each other."""
+    """Return the edges that share no variable with one before, as edges of a triangle stand in for each other."""
     seen: set[int] = set()
     kept = []
     for edge in edges.tolist():
@@ -313,7 +315,7 @@ def _apart(edges: Ints, p: int) -> Ints:
 
 
 def started(solution: Solution, near: Solution | None) -> Solution:
-    """The solution with the weights of `near`, where that has any."""
+    """Return the solution with the weights of `near`, where that has any."""
     if near is None:
         return solution
     w = solution.w.copy()
@@ -325,7 +327,7 @@ def started(solution: Solution, near: Solution | None) -> Solution:
 
 
 def checked(solution: Solution) -> Solution:
-    """The solution; KeyboardInterrupt or StopTraining where its minimisation was ended."""
+    """Return the solution; raise KeyboardInterrupt or StopTraining if its minimisation was ended early."""
     status = None if solution.result is None else solution.result.status
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt(str(status))

@@ -25,7 +25,7 @@ def transfer(
     values: Floats | None = None,
     default: float = 0.0,
 ) -> Floats:
-    """A vector for `field`: the old model's weights where it has them, `default` elsewhere.
+    """Return a vector for `field`: the old model's weights where it has them, `default` elsewhere.
 
     `values` takes the place of the old weights: a number for each.
     """
@@ -37,7 +37,7 @@ def transfer(
     w = np.full(field.size, default)
 
     def copy(block: str, new: Sequence[Ids], before: Sequence[Ids], maps: Sequence[Ints], bases: Sequence[int]) -> None:
-        """The weight named (a, b, …) in the new field is named (maps[0][a], maps[1][b], …) in the old one."""
+        """Copy a block, whose weight (a, b, …) in the new field is (maps[0][a], maps[1][b], …) in the old one."""
         names = [m[part] for m, part in zip(maps, new, strict=True)]
         codes = weight_codes(names, bases)
         codes[np.any([part < 0 for part in names], axis=0)] = -1
@@ -75,7 +75,7 @@ def weight_codes(parts: Sequence[NDArray[Any]], bases: Sequence[int]) -> Ints:
 
 
 def pruned(model: ChainModel) -> ChainModel:
-    """The same model without weights that are zero and without attributes that have no other."""
+    """Return the model without weights that are zero and without attributes that have no others."""
     field, w, v = model.field, model.w, model.vocabulary
     keep = {name: w[block] != 0 for name, block in field.layout.items()}
     state, classes, pair = field.state_ids(), field.class_ids(), field.pair_ids()
