@@ -82,8 +82,8 @@ def test_ctrl_c_in_a_later_strength_keeps_the_best_so_far(discs):
     assert done.interrupted
     first = whole.path[:2]
     assert [point.strength for point in done.path] == [100.0, 10.0]
-    assert [point.error for point in done.path] == [point.error for point in first]
-    best = min(range(2), key=lambda k: first[k].error)
+    assert [point.score for point in done.path] == [point.score for point in first]
+    best = min(range(2), key=lambda k: first[k].score)
     assert done.result.value == first[best].value
     assert done.result.status is not Status.INTERRUPTED  # that of the model that is kept
 
