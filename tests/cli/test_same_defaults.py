@@ -69,8 +69,8 @@ def test_the_default_penalty_is_what_the_docstring_says(name):
     expected = "L1(1)" if name in SELECTING else "no penalty" if name in WITHOUT else "L2(1)"
     assert SolverOptions(solver=name).make_penalty(make_solver(name)).name == expected
     text = " ".join(re.sub(r"\s+", " ", ChainCRF.__doc__).split())
-    told = text.partition("None for L2(1), but ")[2].partition(" solver : ")[0]
-    selecting, without = told.split(", and no penalty with")
+    told = text.partition("None is L2(1), but ")[2].partition(" solver : ")[0]
+    selecting, without = told.split(", and no penalty for")
     assert (name in re.findall(r"[\w-]+", selecting)) == (name in SELECTING)
     assert (name in re.findall(r"[\w-]+", without)) == (name in WITHOUT)
 

@@ -13,9 +13,9 @@ from crfkit.models.graph import DECODERS
 from crfkit.result import Status
 from crfkit.schemes import TAG_SCHEMES
 from crfkit.solvers import SOLVERS
-from crfkit.training import chain, graph, structure
+from crfkit.training import chain_problem, graph_problem, structure_options
 from crfkit.training.structure_final import REFITS
-from crfkit.training.structure_search import METHODS
+from crfkit.training.structure_solve import METHODS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -38,13 +38,13 @@ def first_column(page: str, title: str) -> list[str]:
         ("choose_a_solver.md", "solver", SOLVERS),
         ("choose_a_solver.md", "status", [status.name for status in Status]),
         ("graphs.md", "engine", ["auto", *ENGINES]),
-        ("graphs.md", "`loss=`", graph.LOSSES),
+        ("graphs.md", "`loss=`", graph_problem.LOSSES),
         ("graphs.md", "`decode=`", DECODERS),
         ("graphs.md", "`node_form`", NODE_FORMS),
         ("graphs.md", "`edge_form`", EDGE_FORMS),
-        ("structure.md", "`loss`", structure.LOSSES),
+        ("structure.md", "`loss`", structure_options.LOSSES),
         ("structure.md", "`method`", METHODS),
-        ("structure.md", "`edge_strength`", structure.RULES),
+        ("structure.md", "`edge_strength`", structure_options.RULES),
         ("structure.md", "`refit`", REFITS),
         ("tagging_schemes.md", "scheme", TAG_SCHEMES),
     ],
@@ -55,7 +55,7 @@ def test_a_table_lists_the_registry(page, title, registry):
 
 def test_every_loss_of_chains_is_documented():
     text = " ".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
-    assert [name for name in chain.LOSSES if name not in text] == []
+    assert [name for name in chain_problem.LOSSES if name not in text] == []
 
 
 def anchors(page: Path) -> set[str]:
