@@ -12,7 +12,7 @@ from crfkit.cli.main import app
 from crfkit.inference.engines import ENGINES
 from crfkit.models.graph import DECODERS
 from crfkit.solvers import SOLVERS
-from crfkit.training.graph import LOSSES
+from crfkit.training.graph_problem import LOSSES
 
 
 def commands(group=None, path=()):

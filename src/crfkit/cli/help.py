@@ -103,7 +103,8 @@ def registry(key: str) -> Iterable[str] | None:
 
 
 def _solvers(default: str) -> list[str] | None:
-    """Return all solvers, or those with a certain default penalty. Adam is left out: it has no use for chains."""
+    """Return all solvers, or those for chains with a certain default penalty."""
+    from crfkit.capabilities import Capability
     from crfkit.solvers import SOLVERS, make_solver
     from crfkit.training.defaults import default_penalty
 
@@ -112,7 +113,8 @@ def _solvers(default: str) -> list[str] | None:
     penalty = {"with l2": "L2(1)", "with l1": "L1(1)", "without penalty": "no penalty"}.get(default)
     if penalty is None:
         return None
-    return [name for name in SOLVERS if name != "adam" and default_penalty(make_solver(name)).name == penalty]
+    for_chains = [name for name, solver in SOLVERS.items() if Capability.GRADIENT not in solver.needs]
+    return [name for name in for_chains if default_penalty(make_solver(name)).name == penalty]
 
 
 def _losses(of: str) -> Iterable[str] | None:
