@@ -1,0 +1,138 @@
+"""The contract of a loss: a smooth function of the weights. See :mod:`crfkit.protocols` for how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from crfkit.capabilities import BlockNorm, Capability
+from crfkit.errors import CapabilityError
+
+Vector = Any
+
+
+class Evaluation(Protocol):
+    """A loss at one point; what is asked for is computed once, when it is first asked for."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def grad(self) -> Vector:
+        """A vector of this evaluation's own: the caller may change it."""
+        ...
+
+    def hessp(self, v: Vector) -> Vector:
+        """∇²loss(w)·v; where the loss has the capability "hessp"."""
+        ...
+
+    def hess_diag(self) -> Vector:
+        """An approximation of the Hessian's diagonal, never negative; with the capability "hess_diag"."""
+        ...
+
+
+class Loss:
+    """A smooth function of the weights. See :class:`Capability` for what else it may be able to do."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def size(self) -> int:
+            """Number of weights."""
+
+        @property
+        def layout(self) -> Mapping[str, slice]:
+            """Named parts of the weight vector."""
+
+        @property
+        def capabilities(self) -> frozenset[Capability]:
+            """What solvers may ask of it."""
+
+    @classmethod
+    def example(cls) -> Loss:
+        """Return a small one, for the laws that every loss is tested with."""
+        raise NotImplementedError
+
+    def at(self, w: Vector, warm: Evaluation | None = None) -> Evaluation:
+        """Return the loss at w; `warm` is the last evaluation, for losses that can start from it."""
+        raise NotImplementedError
+
+    def in_full(self, w: Vector) -> Vector:
+        """Return the weights of the whole field, where those of the loss are some of them."""
+        return w
+
+    # --- with the capability of the same name
+
+    def subset(self, ids: Any) -> Loss:
+        """Return the loss of some sequences or graphs only."""
+        raise self._cannot(Capability.SUBSET)
+
+    def online(self) -> Any:
+        """Return the loss's online form: weights that change with every sequence."""
+        raise self._cannot(Capability.ONLINE)
+
+    def expectations(self) -> Any:
+        """Return what improved iterative scaling needs."""
+        raise self._cannot(Capability.EXPECTATIONS)
+
+    def lipschitz(self) -> float:
+        """Return a bound of the Hessian's eigenvalues at every w."""
+        raise self._cannot(Capability.LIPSCHITZ)
+
+    def _cannot(self, capability: Capability) -> CapabilityError:
+        return CapabilityError(f"the {self.name} has no {capability}")
+
+
+class GrowingLoss(Loss):
+    """A loss with the capability "candidates": it has weights for its *active* blocks only and knows of others.
+
+    A block is what is switched on as a whole: in chains an attribute with the weights of all its labels, in graphs an
+    edge with all its weights. A candidate has an id, which is the same in every loss that has grown from one. Losses
+    do not change; those of a family share what does not depend on the active blocks.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def n_candidates(self) -> int:
+            """How many blocks can still be switched on."""
+
+        @property
+        def active_ids(self) -> Vector:
+            """Ids of the blocks that were, in an order of the loss's own."""
+
+        @property
+        def block_index(self) -> Vector:
+            """For every weight the id of its block, or −1 where it is always on (biases, transitions); [size]."""
+
+    @property
+    def growing(self) -> tuple[str, ...]:
+        """Names of the layout under which weights of blocks stand, all others are always on; by default any."""
+        return tuple(self.layout)
+
+    def candidates(
+        self, evaluation: Evaluation, norm: str = BlockNorm.MAX, above: float = 0.0
+    ) -> tuple[Vector, Vector]:
+        """Return (ids, scores) of candidates whose gradient has a larger norm than `above`, the highest score first.
+
+        `norm` is a :class:`BlockNorm`. Of equal scores the lowest id comes first. The evaluation may be of a loss with
+        the same active blocks and other candidates.
+        """
+        raise NotImplementedError
+
+    def activate(self, ids: Vector) -> tuple[GrowingLoss, Vector]:
+        """Return (the loss with these blocks switched on as well, the place of each old weight in its vector)."""
+        raise NotImplementedError
+
+    def add_candidates(self, *more: Any) -> GrowingLoss:
+        """Return the same active blocks with more candidates; what they are depends on the shape."""
+        raise NotImplementedError
+
+    def carry(self, evaluation: Any, place: Any) -> Evaluation | None:
+        """Return this loss where an evaluation of a smaller one was, with the new weights at zero, without inference.
+
+        Of its gradient the new weights are read. None: it cannot be had without inference, and the loss is evaluated
+        with the smaller one's evaluation as `warm`.
+        """
+        return None
