@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import norm
+from crfkit.arrays import count_nonzero, norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.parameters import Parameters
 from crfkit.protocols import Iterate, Loss, Penalty, Solver, State, Vector
@@ -98,7 +98,7 @@ class Steps:
                 point.optimality,
                 objective.evaluations,
                 self._seconds(),
-                objective.loss.size if objective.rest is None else int((point.w != 0).sum()),
+                objective.loss.size if objective.rest is None else count_nonzero(point.w),
                 objective.products,
                 self.solver.columns(self.state),
             )
