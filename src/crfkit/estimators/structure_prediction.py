@@ -55,8 +55,8 @@ class PredictionMixin:
     def predict(self, X: Any = None) -> Any:
         """Return labels [samples, variables].
 
-        With inputs X they are the most probable labelling given X. Without inputs X is a table like Y, and each variable
-        is predicted from the others of its row.
+        With inputs X they are the most probable labelling given X. Without inputs X is a table like Y, and each
+        variable is predicted from the others of its row.
         """
         model, encoder = self._fitted(), self._encoder()
         if encoder.features is not None:
