@@ -60,7 +60,7 @@ def test_patience_begins_when_something_is_right(monkeypatch):
         monkeypatch.setattr(dev, "score", lambda w, given=given: next(given))
         stopped = None
         for k in range(len(scores)):
-            iteration = SimpleNamespace(w=np.array([k]), loss=None, row=k)
+            iteration = SimpleNamespace(w=np.array([k]), loss=SimpleNamespace(in_full=lambda w: w), row=k)
             dev(iteration)
             try:
                 dev.stop(iteration)

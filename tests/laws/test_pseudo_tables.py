@@ -114,8 +114,8 @@ def test_equal_columns_are_kept_once():
     from crfkit.losses.pseudo_table import _Bank
 
     bank = _Bank()
-    bank.add(data, "node", 50, 6)
-    bank.add(data, "edge", 50, 15)
+    bank.add(data.node_features, data.node_rows, 50, 6)
+    bank.add(data.edge_features, data.edge_rows, 50, 15)
     assert len(bank.columns) == 1 + 6 * 4
     w = np.random.default_rng(0).standard_normal(loss.size)
     same(loss.at(w).grad, long_way(loss).at(w).grad)

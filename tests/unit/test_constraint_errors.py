@@ -98,7 +98,7 @@ def test_labels_of_another_scheme():
             r"sequence 0 has I-A at its start .*1 place breaks iob2: correct",
         ),
         ("iobes", [["S-A", "O", "O"], ["O", "O", "B-A"]], r"sequence 1 has B-A at its end \(position 2\).*cannot end"),
-        ("iob1", [["B-A", "I-A", "O"]], r"B-A begins a phrase that follows no other .*look like IOB2"),
+        ("iob1", [["B-A", "I-A", "O"]], r"B-A begins a phrase that does not follow another .*look like IOB2"),
         ([("a", "b")], [["b", "a", "b"]], r"sequence 0 has b after a \(position 2\), which the constraints forbid$"),
     ],
     ids=str,

@@ -201,7 +201,7 @@ def test_labels_of_graphs_are_of_one_kind(labels, message):
 
 
 def test_graphs_of_different_kinds():
-    with pytest.raises(DataError, match="some graphs have numbers as labels, others booleans"):
+    with pytest.raises(DataError, match="some graphs have numbers as labels, others have booleans"):
         GraphCRF().fit([(np.eye(2), [[0, 1]])] * 2, [[True, False], [1, 2]])
 
 

@@ -319,7 +319,7 @@ def test_the_phrase_scorer():
     search = GridSearchCV(ChainCRF(penalty=L2()), {"penalty__strength": [0.1, 1e4]}, scoring=phrase_f1_scorer, cv=2)
     assert search.fit(X, y).best_params_ == {"penalty__strength": 0.1}
     plain = [[label.replace("-", "") for label in row] for row in y]
-    with pytest.raises(DataError, match="no phrases"):
+    with pytest.raises(DataError, match="do not mark phrases"):
         phrase_f1_scorer(ChainCRF().fit(X, plain), X, plain)
 
 

@@ -82,7 +82,7 @@ def named(crf) -> dict:
     }
     found = {}
     for block, names in tables.items():
-        columns = getattr(field, f"{block}_names")()
+        columns = getattr(field, f"{block}_ids")()
         w = model.w[field.layout[block]].tolist()
         for k, x in enumerate(w):
             found[(block, *(table[column[k]] for table, column in zip(names, columns, strict=True)))] = x
