@@ -22,7 +22,6 @@ from crfkit import ChainCRF
 from crfkit.cli.demo import TEMPLATE
 from crfkit.synthetic import entity_corpus, write_columns
 
-LOAD = "from crfkit import ChainCRF; ChainCRF.load('model.crf').predict([[('a', 'x')]])"
 COMMANDS = {
     "python": ["-c", "pass"],
     "import numpy": ["-c", "import numpy"],

@@ -207,7 +207,7 @@ def train(
     for path in (model, checkpoint):
         if path is not None:
             modelfile.check_writable(path)
-    pairs = _pair(images, masks, image_pattern, mask_pattern, skip_bad, segmenter._rules())
+    pairs = _pair(images, masks, image_pattern, mask_pattern, skip_bad, segmenter.mask_rules())
     if segmenter.loss == "pseudo-likelihood" and edge_l2 is None and segmenter.penalty is not None:
         note(ONE_PENALTY)
     interrupted = False

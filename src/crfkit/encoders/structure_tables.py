@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from crfkit.encoders.table_inputs import check_own, split_inputs
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError
 from crfkit.readers.tables import Table
+from crfkit.warn import warn_caller
 
 SHOWN = 5  # columns that a warning names
 MOST = 24  # different numbers that are taken for labels
@@ -190,4 +190,4 @@ def _columns(ids: list[int], names: list[str]) -> str:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
+    warn_caller(message, UserWarning)

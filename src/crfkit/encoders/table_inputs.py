@@ -9,8 +9,6 @@ import numpy as np
 from crfkit._types import Floats
 from crfkit.errors import DataError
 
-SHAPES = "[samples, features], [samples, variables, features] or a tuple of both"
-
 
 def split_inputs(X: Any) -> tuple[Any, Any]:
     """Return shared features [samples, F] and features of each variable [samples, variables, d], or None for either.

@@ -110,6 +110,8 @@ class PairwiseEstimator(Estimator):
         `strengths`. An `edge_penalty` that was given stays as it is. With a development set each point has as its
         `score` the share of labels that its model predicts correctly. The estimator itself does not change.
         """
+        if (X_dev is None) != (Y_dev is None):
+            raise ParameterError("X_dev and Y_dev go together: give both or neither")
         training = self._training()
         encoder, X, states = self._learn(X, Y)
         shown = print_point if callback is None and self.verbose else callback

@@ -166,7 +166,7 @@ class ImageSegmenter(SegmenterPrediction):
         kinds = tuple(self.features)
         return SegmenterTraining(
             features=ImageFeatures(self.block_size, kinds, self.colour, self.position, self.size, self.sift_cell),
-            masks=self._rules(),
+            masks=self.mask_rules(),
             upsample=self.upsample,
             inference=self.inference,
             sweeps=self.sweeps,

@@ -68,12 +68,12 @@ class SegmenterPrediction(StructuredInputs, Estimator):
         model: SegmenterModel = self._fitted()
         return model.selected()
 
-    def _rules(self) -> MaskRules:
+    def mask_rules(self) -> MaskRules:
         return MaskRules(self.multiclass, self.ignore, self.mask_colours)
 
     def _compare(self, images: Any, masks: Any) -> Ints:
         """Return [images, 2]: wrong pixels, known pixels."""
-        given = Pairs.read(images, masks, self._rules(), self._fitted().classes)
+        given = Pairs.read(images, masks, self.mask_rules(), self._fitted().classes)
         given.warn()
         pairs = zip(self.predict(given.images), given.masks, strict=True)
         return np.array([wrong_pixels(found, mask) for found, mask in pairs])

@@ -73,7 +73,7 @@ class StructureLearner(StructureEstimator):
     refit_ : how the weights were made, {"by": …}, and how far marginals differ from the data's where that is estimated
     score_error_ : standard error of the last score, where it was sampled
     strength_ : the edge strength
-    strength_path_ : strengths, edges and scores along the path (:class:`StructurePoint`)
+    strength_path_ : strengths, edges and scores along the path (:class:`crfkit.training.path.PathPoint`)
     stability_ : (column, column) → share of random halves that select the edge
     entry_order_ : (column, column, strength) of every edge of the path, in the order in which they came in
     classes_ : the labels of each variable

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -125,17 +124,15 @@ class PredictionMixin:
         found = score_rows(model, data, states)
         self.inference_status_, self.score_error_ = found.status, found.error
         if found.status is not InferenceStatus.EXACT and found.error is None:
-            warnings.warn(
+            warn_caller(
                 f"the log-likelihood is {found.kind}; inference='auto' is exact or sampled with its error",
                 UserWarning,
-                stacklevel=3,
             )
         elif found.error is not None and not found.error <= UNCERTAIN:
-            warnings.warn(
+            warn_caller(
                 f"the log-likelihood is an estimate with a standard error of {found.error:.2g}: the field has parts "
                 "that samples hardly pass between",
                 UserWarning,
-                stacklevel=3,
             )
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from crfkit.errors import ParameterError
 
 Array = NDArray[np.float64]
-EdgeFunction = Callable[[Array, Array, Array], Any]
 CONTRAST_NAMES = ("similar", "alike", "diagonal")
 SHARP = 8.0  # how much smaller a difference must be for "alike" than for "similar"
 

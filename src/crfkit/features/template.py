@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from crfkit import _core
 from crfkit.errors import ParameterError, TemplateError, TemplateWarning
+from crfkit.warn import warn_caller
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,11 @@ class Template:
         """Warn of lines that repeat an identifier (see `clashes`)."""
         for number, line, earlier, other in self.clashes():
             what = "is a duplicate of" if line == other else "has the identifier of"
-            warnings.warn(
+            warn_caller(
                 f"{self.path or 'template'}:{number}: '{line}' {what} line {earlier}, '{other}', so that they share "
                 "weights where they give the same text. Give each line its own identifier, or none (U%x[…]) if they "
                 "should share weights",
                 TemplateWarning,
-                stacklevel=3,
             )
 
     def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:

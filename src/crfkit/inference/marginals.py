@@ -134,13 +134,10 @@ class IterativeEngine(Engine, Protocol):
     def tolerance(self) -> float: ...
 
 
+@runtime_checkable
 class Sampler(Protocol):
+    """An engine that can draw labellings."""
+
     def sample(self, potentials: Potentials, n_samples: int, seed: int = 0) -> Ids:
         """Return labellings [n_samples, n] drawn from the field."""
         ...
-
-
-def entropy_terms(p: Floats) -> Floats:
-    """Return −p log p, which is 0 at 0."""
-    positive = np.where(p > 0, p, 1.0)
-    return -p * np.log(positive)

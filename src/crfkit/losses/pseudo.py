@@ -66,7 +66,7 @@ class PseudoLikelihood(LabelledLoss):
         states = allowed.sum(axis=1)
         # K/2 times the covariance of the uniform distribution: (I − 11ᵀ/K)/K
         p, weights = allowed / states[:, None], self.data.node_weights * states / 2
-        return 1.01 * _largest_eigenvalue(lambda v: self._hessp(v, p, weights), self.size)
+        return 1.01 * largest_eigenvalue(lambda v: self._hessp(v, p, weights), self.size)
 
     def _hessp(self, v: Floats, p: Floats, weights: Floats) -> Floats:
         """Σ_i weight_i A_iᵀ (diag p_i − p_i p_iᵀ) A_i v, where c_i = A_i w."""
@@ -147,7 +147,7 @@ def _square(features: Features) -> Features:
     return np.square(features) if isinstance(features, np.ndarray) else features.power(2)
 
 
-def _largest_eigenvalue(product: Callable[[Floats], Floats], size: int, tolerance: float = 1e-3) -> float:
+def largest_eigenvalue(product: Callable[[Floats], Floats], size: int, tolerance: float = 1e-3) -> float:
     """Of a symmetric matrix with eigenvalues >= 0, given products with it: the Lanczos method, orthogonalised twice.
 
     The largest eigenvalue θ of the tridiagonal matrix rises to the largest one; β|s_m| bounds its residual.

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from crfkit._types import Floats
 from crfkit.data.observations import Observations
-from crfkit.losses.pseudo import _largest_eigenvalue
+from crfkit.losses.pseudo import largest_eigenvalue
 from crfkit.losses.structure_evaluation import StructureEvaluation
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.protocols import Evaluation
@@ -51,7 +51,7 @@ class OrdinalPseudoLikelihood(StructurePseudoLikelihood):
     def _lipschitz(self) -> float:
         sizes = np.repeat(self.table.n_states, self.table.n_states).astype(float)
         p = np.broadcast_to(1.0 / sizes, (len(self.table.states), len(sizes)))
-        return 1.01 * _largest_eigenvalue(lambda v: self._hessp(v, p, sizes / 2), self.size)
+        return 1.01 * largest_eigenvalue(lambda v: self._hessp(v, p, sizes / 2), self.size)
 
     def gradients(self, R: Floats, rows: slice = slice(None)) -> tuple[Floats, Floats]:
         """(by weights of nodes, sums for couplings [F, p, p]), of the derivatives R by the logits of some rows."""

@@ -21,7 +21,7 @@ from crfkit._types import Floats, Ints
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.ising_patterns import binary_table
 from crfkit.losses.ising_table import Neighbours
-from crfkit.losses.pseudo import _largest_eigenvalue
+from crfkit.losses.pseudo import largest_eigenvalue
 from crfkit.losses.structure_evaluation import SparseEvaluation, StructureEvaluation
 from crfkit.protocols import Capability, Evaluation
 
@@ -81,7 +81,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         p = np.broadcast_to(0.5 if table.ising else 1.0 / sizes, rows)
         # K/2 times the covariance of the uniform distribution; that of ±1 is 1
         scale = np.broadcast_to(1.0 if table.ising else sizes / 2, rows)
-        return 1.01 * _largest_eigenvalue(lambda v: self._hessp(v, p, scale), self.size)
+        return 1.01 * largest_eigenvalue(lambda v: self._hessp(v, p, scale), self.size)
 
     # --- the map from weights to logits, and back
 

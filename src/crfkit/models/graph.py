@@ -27,7 +27,7 @@ from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import METHODS, Decoding, decode
 from crfkit.inference.defaults import default_engine
 from crfkit.inference.engines import ENGINES, make_engine
-from crfkit.inference.marginals import Engine, Marginals
+from crfkit.inference.marginals import Engine, Marginals, Sampler
 
 Encoder = TableEncoder | SampleEncoder
 ENCODERS: Mapping[str, type[Encoder]] = {
@@ -80,7 +80,7 @@ class GraphModel:
 
     def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
         """Return log Z and marginals of these graphs, given the states that are known."""
-        some, times = self._different(data, observed)
+        some, times = self.distinct(data, observed)
         found = self._run(self.potentials(some, observed))
         if times == 1:
             return found
@@ -89,7 +89,7 @@ class GraphModel:
 
     def best(self, data: GraphData, observed: Ids | None = None) -> Decoding:
         """Return the labelling that `decode` finds."""
-        some, times = self._different(data, observed)
+        some, times = self.distinct(data, observed)
         potentials = self.potentials(some, observed)
         options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
         with naming(self.encoder):
@@ -108,7 +108,7 @@ class GraphModel:
         """Draw labellings [n_samples, n]: independent if exact inference is cheap, otherwise by Gibbs sampling."""
         potentials = self.potentials(data, observed)
         engine: Any = self.engine(potentials.graph)
-        if not hasattr(engine, "sample"):
+        if not isinstance(engine, Sampler):
             name = default_engine(potentials.graph, self.field.max_states, "sampling")
             engine = ready_engine(name, potentials.graph, 0, self.n_threads, seed)
         states: Ids = engine.sample(potentials, n_samples, seed)
@@ -118,7 +118,7 @@ class GraphModel:
         with naming(self.encoder):
             return self.engine(potentials.graph).run(potentials)
 
-    def _different(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
+    def distinct(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
         """Return the graphs to infer, and how often to repeat the result: rows without inputs are all alike."""
         alike = isinstance(self.encoder, TableEncoder) and self.encoder.features is None
         return (data.take([0]), len(data)) if alike and observed is None and len(data) > 1 else (data, 1)

@@ -72,7 +72,7 @@ def score_rows(model: GraphModel, data: GraphData, states: Ids) -> Scored:
 
 def _sampled(model: GraphModel, data: GraphData, states: Ids, given: Gibbs | None) -> Scored:
     """Estimate by annealed importance sampling; double temperatures and runs until the mean is known well enough."""
-    some, times = model._different(data, None)
+    some, times = model.distinct(data, None)
     potentials = model.potentials(some)
     engine = given or Gibbs(seed=model.seed, n_threads=model.n_threads)
     engine = replace(engine, n_sweeps=engine.thin, burn_in=0, n_chains=1)  # only log Z is needed

@@ -99,7 +99,7 @@ class Blockwise(Parameters, Penalty):
         scaled = {name: p if p.strength is None else p.at(factor * p.strength) for name, p in self.penalties}
         return Blockwise(scaled, self.layout)
 
-    def critical_strength(self, gradient: Vector) -> float:
+    def critical_strength(self, gradient: Vector) -> float | None:
         """Return the least strength at which zero is optimal for all blocks whose penalty has such a strength."""
         return self._parts().critical_strength(gradient)
 

@@ -106,15 +106,17 @@ class Parts(Penalty):
     def value(self, w: Vector) -> float:
         return float(sum(part.penalty.value(w[part.place]) for part in self.parts))
 
-    def critical_strength(self, gradient: Vector) -> float:
+    def critical_strength(self, gradient: Vector) -> float | None:
         """Return the least strength at which zero is optimal for all parts whose penalty has such a strength."""
-        whole, least = self.strength, 0.0
+        whole: Any = self.strength
+        least: float | None = None
         for part in self.parts:
             mine = part.penalty.strength
             if not part.scales or (mine != whole and not mine):
                 continue
             found = part.penalty.critical_strength(gradient[part.place])
-            least = max(least, (found or 0.0) * (1.0 if mine == whole else whole / mine))
+            if found is not None:
+                least = max(least or 0.0, found * (1.0 if mine == whole else whole / mine))
         return least
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
@@ -198,7 +200,7 @@ class RestParts(_Sum, EpigraphPenalty):
             if len(here):
                 inner = part.penalty.restricted(np.searchsorted(part.indices, places[here]))
                 kept.append(replace(part, place=tidy(here), penalty=inner))
-        if len(kept) == 1 and kept[0].place == slice(0, len(places)):
+        if len(kept) == 1 and kept[0].size == len(places):
             whole: RestPenalty = kept[0].penalty
             return whole
         return RestParts(tuple(kept), self.selection)

@@ -26,7 +26,7 @@ def plot_segmentation(
     truths = None
     if masks is not None:
         given = as_list(masks, "masks")
-        truths = [segmenter._rules().read(mask, f"mask {k}")[0] for k, mask in enumerate(given)]
+        truths = [segmenter.mask_rules().read(mask, f"mask {k}")[0] for k, mask in enumerate(given)]
     if not pictures or (truths is not None and len(truths) != len(pictures)):
         raise DataError(
             f"cannot draw {len(pictures)} images with {0 if truths is None else len(truths)} "

@@ -27,7 +27,7 @@ from crfkit.result import Result
 from crfkit.training.chain_problem import ChainOptions, Problem
 from crfkit.training.chain_selection import select_start, selected_vocabulary
 from crfkit.training.early_stopping import Dev, Development, TrainingError, best_of
-from crfkit.training.path import PathOptions, PathPoint
+from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.training.transfer import pruned, transfer
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
@@ -90,7 +90,8 @@ class ChainTraining(ChainOptions):
             return self._model(problem, loss, penalty.bind(loss), result)
 
         with using_threads(count_threads(self.n_threads)):
-            return tuple(options.minimise(problem.loss, problem.penalty, problem.solver, make, judge))
+            path = options.minimise(problem.loss, problem.penalty, problem.solver, make=make, score=judge)
+            return tuple(gathered(path)[0])
 
     def _learn(
         self,

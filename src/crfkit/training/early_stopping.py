@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
 from crfkit.result import Result, Status, TraceRow
 from crfkit.schemes import are_phrases
+from crfkit.warn import warn_caller
 from crfkit.wording import counted
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
@@ -84,11 +84,10 @@ class Development:
             )
         share = sum(counts[label] for label in unseen) / sum(counts.values())
         where = f"{path}: " if path else ""
-        warnings.warn(
+        warn_caller(
             f"{where}{counted(len(unseen), 'label')} of the development set ({named}; {share:.1%} of its positions) "
             f"{'does' if len(unseen) == 1 else 'do'} not occur in the training set and can never be predicted",
             DataWarning,
-            stacklevel=2,
         )
 
     def score(self, w: Floats) -> float:

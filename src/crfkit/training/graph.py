@@ -20,7 +20,7 @@ from crfkit.protocols import Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph_problem import GraphOptions, GraphProblem
-from crfkit.training.path import PathOptions, PathPoint
+from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.training.record import graph_choices
 from crfkit.training.smoothing import over_smoothed
 
@@ -107,7 +107,8 @@ class GraphTraining(GraphOptions):
             return self._model(problem, penalty, result)
 
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
-            return tuple(options.minimise(problem.loss, base, problem.solver, make=make, judge=judge, at=at))
+            path = options.minimise(problem.loss, base, problem.solver, make=make, judge=judge, at=at)
+            return tuple(gathered(path)[0])
 
     def _model(self, problem: GraphProblem, penalty: Penalty, result: Result) -> GraphModel:
         """Return the model of a result, with a record of how it was made."""

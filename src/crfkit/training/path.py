@@ -13,12 +13,14 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit.errors import ParameterError, StopTraining
 from crfkit.protocols import BlockNorm, GrowingLoss, Loss, Penalty, Vector
 from crfkit.result import Result, Status
 
 S = TypeVar("S")  # what a point keeps besides numbers: a model, or the edges of a graph
 T = TypeVar("T")  # what the next strength starts from
+P = TypeVar("P")  # a point
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,21 @@ def follow(
             return
 
 
+def gathered(path: Iterator[P]) -> tuple[list[P], bool]:
+    """Return the points and whether Ctrl-C ended them; raise KeyboardInterrupt if it came before the first."""
+    points: list[P] = []
+    try:
+        for point in path:
+            points.append(point)  # noqa: PERF402 - what came before an exception counts
+    except StopTraining:
+        pass
+    except KeyboardInterrupt:
+        if not points:
+            raise
+        return points, True
+    return points, False
+
+
 def _asks_to_stop(callback: Callable[[PathPoint[S]], None] | None, point: PathPoint[S]) -> bool:
     try:
         if callback is not None:
@@ -126,14 +143,13 @@ class PathOptions:
 
     def check_grid(self) -> None:
         """Raise ParameterError if there can be no geometric progression of strengths."""
-        if self.n < 1:
-            raise ParameterError(f"n must be >= 1, not {self.n!r}")
+        check_count(n=self.n)
         if not 0 < self.ratio < 1:
             raise ParameterError(f"ratio must be between 0 and 1, not {self.ratio!r}")
 
     def descending(self) -> list[float]:
         """Return the strengths that were given, the largest first; raise ParameterError if one is impossible."""
-        grid = [float(strength) for strength in self.strengths or ()]
+        grid = [float(strength) for strength in (() if self.strengths is None else self.strengths)]
         if not grid:
             raise ParameterError("the list of strengths is empty")
         for strength in grid:
@@ -230,7 +246,7 @@ def regularisation_path(
     from crfkit.training.defaults import default_solver
 
     used = make_solver(default_solver(loss, penalty) if solver is None else solver)
-    return tuple(PathOptions(strengths, n, ratio, callback).minimise(loss, penalty, used, score=score))
+    return tuple(gathered(PathOptions(strengths, n, ratio, callback).minimise(loss, penalty, used, score=score))[0])
 
 
 def _zeroing_strength(loss: Loss, penalty: Penalty) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,14 @@ def graph_choices(
     if model.decode == "auto" and first.graph.n_nodes <= QUICK:
         chosen["decode"] = default_decoder(model.potentials(first))
     return chosen
+
+
+def with_chosen_engine(model: GraphModel, engine: Any) -> GraphModel:
+    """Return a model of images whose record names the engine that "auto" became for its training."""
+    if model.inference != "auto" or isinstance(engine, str):
+        return model
+    auto = {**model.training.get("auto", {}), "inference": engine.name}
+    return replace(model, training={**model.training, "auto": auto})
 
 
 def structure_choices(model: GraphModel) -> dict[str, str]:

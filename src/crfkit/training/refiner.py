@@ -22,6 +22,7 @@ from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining
 from crfkit.training.options import SolverOptions
+from crfkit.training.record import with_chosen_engine
 
 DETAIL_IMAGES = 20  # images that the share of details is chosen on
 DETAILS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares that are tried
@@ -117,7 +118,8 @@ class RefinerTraining:
             self.options.n_threads,
         )
         trained, result, _ = self._field_training(engine).run(encoder, samples, labels, None, callbacks)
-        made = RefinerModel(nodes, replace(trained, inference=self.inference, decode=self.decode), classes)
+        field = replace(trained, inference=self.inference, decode=self.decode)
+        made = RefinerModel(nodes, with_chosen_engine(field, engine), classes)
         if result.status is Status.INTERRUPTED or (nodes.block_size == 1 and nodes.superpixels is None):
             return RefinerFit(made, result, result.status is Status.INTERRUPTED)
         chosen = range(0, len(given), -(-len(given) // DETAIL_IMAGES))

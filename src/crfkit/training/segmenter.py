@@ -30,6 +30,7 @@ from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
+from crfkit.training.record import with_chosen_engine
 from crfkit.training.segmenter_blocks import Blocks
 from crfkit.training.segmenter_search import (
     BlockTraining,
@@ -119,12 +120,6 @@ class SegmenterTraining:
         forms = self._forms(n_classes)
         begun = None if start is None else blocks.begin(start, forms)
 
-        def make(trained: GraphModel) -> SegmenterModel:
-            field = replace(trained, inference=self.inference, decode=self.decode)
-            return blocks.model(field, self.masks, self.upsample)
-
-        if checkpoint is not None:
-            callbacks = [*callbacks, checkpoints(Path(checkpoint), checkpoint_every, blocks.encoder, forms, make)]
         largest = max((x.shape[:2] for x in blocks.X), key=np.prod)
         engine = limited_engine(
             self.inference,
@@ -133,6 +128,13 @@ class SegmenterTraining:
             self.sweeps,
             self.options.n_threads,
         )
+
+        def make(trained: GraphModel) -> SegmenterModel:
+            field = replace(trained, inference=self.inference, decode=self.decode)
+            return blocks.model(with_chosen_engine(field, engine), self.masks, self.upsample)
+
+        if checkpoint is not None:
+            callbacks = [*callbacks, checkpoints(Path(checkpoint), checkpoint_every, blocks.encoder, forms, make)]
         run = BlockTraining(
             training=self._field_training(engine, forms),
             encoder=blocks.encoder,

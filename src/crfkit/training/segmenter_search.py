@@ -171,7 +171,8 @@ def choose_edge_penalty(
         tested = [raw(run.X[k]) for k in held_out]
         penalties = [(of, part.edge_penalty(of)) for of in EDGE_SHARES]
         search = try_penalties(part, penalties, test, tested, start)
-        if search.interrupted or search.best.result.status is Status.TIME_LIMIT:
+        late = any(p.result is not None and p.result.status is Status.TIME_LIMIT for p in search.points)
+        if search.interrupted or late:
             return search
         share, start = search.strength, search.last
     try:

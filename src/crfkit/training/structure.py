@@ -19,14 +19,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.observations import Observations
-from crfkit.errors import ParameterError, StopTraining
+from crfkit.errors import ParameterError
 from crfkit.losses.edges import EdgeLoss
 from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
 from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.models.graph import GraphModel, ready_engine
 from crfkit.result import Status
-from crfkit.training.path import PathOptions, PathPoint
+from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.training.record import structure_choices
 from crfkit.training.structure_data import StructureData
 from crfkit.training.structure_final import Refit, refit_weights
@@ -66,9 +66,11 @@ class StructureTraining(StructureOptions):
                 grid = replace(search, n_strengths=options.n, ratio=options.ratio).strengths(empty).tolist()
             else:
                 grid = options.descending()
-            found, _ = _gathered(search.path(loss, grid))
+            if not grid:
+                raise ParameterError("no pair of columns depends on each other; give strengths")
+            found, _ = gathered(search.path(loss, grid))
         for point in found:
-            by = Refit(f"penalised {self.loss}")
+            by = Refit(f"penalised {_loss_name(point.model.penalised.loss)}")
             learned = Learned(
                 point.model.penalised, point.strength, [], None, {}, critical, refit=by, scaling=data.scaling
             )
@@ -112,7 +114,7 @@ class StructureTraining(StructureOptions):
         rule, solution = self.edge_strength, learned.solution
         wanted = self.refit == "likelihood" or (self.refit == "auto" and rule in REFITTING)
         if not wanted or learned.interrupted:
-            by = self.loss
+            by = _loss_name(solution.loss)
             return replace(learned, refit=Refit(by if rule in REFITTING else f"penalised {by}"))
         engine = solution.loss.engine if isinstance(solution.loss, StructureLikelihood) else None
         own = engine if rule in REFITTING else None
@@ -128,11 +130,13 @@ class StructureTraining(StructureOptions):
         loss = self.make_loss(table_of(None), data.pairs)
         if isinstance(loss, StructurePseudoLikelihood):
             return self._choose(loss, table_of, n)
+        if self.edge_strength == "cv":
+            self.search.check_folds(n)
         try:
             return self._choose(loss, table_of, n)
         except ParameterError as error:
             first = "all candidates are in the graph from the start (method 'grafting-light' adds them one by one)"
-            grows = self.search.method.startswith("grafting")
+            grows = self.search.method_for(loss).startswith("grafting")
             why = "a larger edge_strength selects fewer edges" if grows else first
             raise ParameterError(
                 f"inference is refused on the graph of selected edges: {error}. Here, {why}; "
@@ -158,7 +162,7 @@ class StructureTraining(StructureOptions):
             "path": lambda: search.path(loss, search.strengths(empty)),
             "cv": lambda: search.by_folds(loss, table_of, n),
         }.get(rule, lambda: search.by_ebic(loss))()
-        steps, interrupted = _gathered(path)
+        steps, interrupted = gathered(path)
         entries = entered(steps)
         if not steps:  # no candidate has a slope
             kept = search.refits.joined(empty, whole, copies)
@@ -229,21 +233,6 @@ class StructureTraining(StructureOptions):
         )
 
 
-def _gathered(path: Iterator[EdgePoint]) -> tuple[list[EdgePoint], bool]:
-    """Return the steps and whether Ctrl-C ended them; raise KeyboardInterrupt if it came before the first."""
-    steps: list[EdgePoint] = []
-    try:
-        for step in path:
-            steps.append(step)  # noqa: PERF402 - what came before an exception counts
-    except StopTraining:
-        pass
-    except KeyboardInterrupt:
-        if not steps:
-            raise
-        return steps, True
-    return steps, False
-
-
 def without_columns(loss: EdgeLoss, copies: Ints) -> Any:
     """Return [p, p] which pairs may be edges, without those of the second columns of the copies."""
     allowed = loss.allowed.copy()
@@ -273,3 +262,8 @@ def in_order(solution: Solution) -> tuple[EdgeLoss, Floats]:
     loss, w = solution.loss, solution.w
     order = np.argsort(loss.block_index, kind="stable")  # nodes, −1, stay in front
     return loss.with_active(np.sort(loss.active_ids)), w[order]
+
+
+def _loss_name(loss: EdgeLoss) -> str:
+    """Return the loss that the edges were chosen by, which may not be the one that was asked for."""
+    return "pseudo-likelihood" if isinstance(loss, StructurePseudoLikelihood) else "likelihood"

@@ -229,7 +229,7 @@ class Refits:
     def ebic(self, refitted: Solution) -> float:
         """Extended BIC (Chen & Chen 2008): 2·loss + Σ df·log n + 2γ·log(how many graphs have as many edges).
 
-        The first edges pay as with γ = 1: among independent columns a small γ would too often find an edge by chance.
+        The first two edges pay as with γ = 1: among independent columns a small γ finds edges by chance too often.
         In graphs that have many edges this surcharge is small beside what the edges gain.
 
         A pseudo-likelihood counts what an edge explains twice, at either end: twice its increase for an edge that is

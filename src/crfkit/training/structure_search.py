@@ -167,9 +167,13 @@ class Search(EdgeSolver):
         if steps:
             _warn_of_the_end(steps)
 
-    def _folds(self, n: int) -> list[Ints]:
+    def check_folds(self, n: int) -> None:
+        """Raise ParameterError if n rows are too few for the folds."""
         if n < self.n_folds:
             raise ParameterError(f"{n} rows cannot make {self.n_folds} folds: lower n_folds, or choose by 'ebic'")
+
+    def _folds(self, n: int) -> list[Ints]:
+        self.check_folds(n)
         order = np.random.default_rng(self.options.seed).permutation(n)
         return [np.sort(part) for part in np.array_split(order, self.n_folds)]
 

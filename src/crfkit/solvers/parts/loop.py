@@ -86,6 +86,8 @@ class Steps:
                 if later is None:
                     self.status = Status.CONVERGED
                     return
+                if iteration == solver.max_iterations:  # nobody would see the state that begins the next phase
+                    return
                 self.state = later
 
     def record(self) -> None:
