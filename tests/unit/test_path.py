@@ -157,7 +157,7 @@ def test_a_path_that_cannot_be_made_is_refused():
         ((loss, L2()), {}, r"no strength of L2\(1\) makes all weights zero: give the strengths"),
         ((loss, NoPenalty(), [1.0]), {}, "a penalty that has a strength .*, not no penalty"),
         ((loss, ElasticNet(0.0, 1.0), [1.0]), {}, "without an L1 part"),
-        ((loss, L1()), {"n": 0}, "n must be >= 1"),
+        ((loss, L1()), {"n": 0}, "n must be an integer >= 1"),
         ((loss, L1()), {"ratio": 1.0}, "ratio must be between 0 and 1"),
         ((loss, L1()), {"ratio": math.nan}, "ratio must be between 0 and 1"),
         ((nothing, L1()), {}, "largest slope of the loss at zero weights is 0"),
