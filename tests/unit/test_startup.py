@@ -15,6 +15,7 @@ from crfkit.cli.demo import TEMPLATE
 from crfkit.synthetic import entity_corpus, write_columns
 
 HEAVY = (
+    "crfkit.solvers",
     "array_api_compat.numpy",
     "joblib",
     "matplotlib",

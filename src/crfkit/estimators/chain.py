@@ -16,13 +16,11 @@ from crfkit.features.template import Template
 from crfkit.models.chain import ChainModel
 from crfkit.protocols import Penalty
 from crfkit.readers.columns import ColumnSource, column_files
-from crfkit.training.batches import PartialFit, learn_batch
-from crfkit.training.path import PathOptions, PathPoint
-from crfkit.training.progress import print_point
 
-if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
+if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
     from crfkit.solvers import StoppingRule
     from crfkit.solvers.parts.loop import Callback
+    from crfkit.training.path import PathPoint
 
 
 class ChainCRF(StructuredInputs, ChainEstimator):
@@ -150,9 +148,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         those of :class:`crfkit.readers.ColumnFile`. The model is that of ``crfkit train`` on the same files.
         """
         files = column_files(path, encoding, format, label_column)
-        return self._done(
-            *self._training().fit_file(files, self._with_progress(callbacks), training_error, self._start())
-        )
+        shown, start = self._with_progress(callbacks), self._start()
+        return self._done(*self._training().fit_file(files, shown, training_error, start))
 
     def partial_fit(
         self,
@@ -165,9 +162,10 @@ class ChainCRF(StructuredInputs, ChainEstimator):
 
         New attributes and labels are added. `classes` names labels that may come later, for constraints to know them.
         """
+        from crfkit.training.batches import PartialFit, learn_batch
+
         before = self._partial or (PartialFit.after(self.model_) if hasattr(self, "model_") else None)
-        learnt = learn_batch(self._training(), X, y, before, list(classes or ()), sample_weight)
-        model, self.result_, self._partial = learnt
+        model, self.result_, self._partial = learn_batch(self._training(), X, y, before, classes, sample_weight)
         self._set_model(model)
         return self
 
@@ -195,6 +193,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         >>> [(round(point.strength, 2), point.nonzeros, point.score) for point in path]
         [(1.5, 0, 0.5), (0.47, 1, 1.0), (0.15, 1, 1.0)]
         """
+        from crfkit.training.path import PathOptions
+        from crfkit.training.progress import print_point
+
         shown = print_point if callback is None and self.verbose else callback
-        options = PathOptions(strengths, n, ratio, shown)
-        return self._training().path(X, y, options, sample_weight, X_dev, y_dev)
+        return self._training().path(X, y, PathOptions(strengths, n, ratio, shown), sample_weight, X_dev, y_dev)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,10 @@ from crfkit.estimators.base import Estimator
 from crfkit.models.chain import ChainModel
 from crfkit.ragged import Ragged
 from crfkit.result import Result, Status
-from crfkit.training.batches import PartialFit
-from crfkit.training.chain import ChainTraining
-from crfkit.training.chain_problem import ChainOptions
+
+if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
+    from crfkit.training.batches import PartialFit
+    from crfkit.training.chain import ChainTraining
 
 Fitted = TypeVar("Fitted", bound="ChainEstimator")
 
@@ -114,6 +115,9 @@ class ChainEstimator(Estimator):
         return {(names[i], labels[k]): x for i, k, x in zip(first.tolist(), second.tolist(), w, strict=True)}
 
     def _training(self) -> ChainTraining:
+        from crfkit.training.chain import ChainTraining
+        from crfkit.training.chain_problem import ChainOptions
+
         named = {item.name: getattr(self, item.name) for item in fields(ChainOptions) if item.name != "seed"}
         return ChainTraining(**named, seed=self._seed())
 

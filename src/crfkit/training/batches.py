@@ -46,7 +46,7 @@ def learn_batch(
     X: Iterable[Any],
     y: Iterable[Iterable[Any]],
     before: PartialFit | None,
-    classes: Sequence[Any] = (),
+    classes: Iterable[Any] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[ChainModel, Result, PartialFit]:
     """Return the model after one more batch of sequences, how learning went, and what the next batch needs.
@@ -61,7 +61,7 @@ def learn_batch(
         online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
         raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
     corpus = learn(X, y, training.make_template(), training.min_frequency, least_labels=1)
-    model, result, after = partial_fit(training, corpus, before, classes, sample_weight)
+    model, result, after = partial_fit(training, corpus, before, list(classes or ()), sample_weight)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt(str(result.status))
     if result.status not in (Status.DIVERGED, Status.NON_FINITE):
