@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ids
 from crfkit.encoders.bins import apply_cuts
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError
@@ -33,14 +32,3 @@ def given_labels(model: GraphModel, source: Table) -> Table:
     record: Any = model.training["structure"]
     cut = apply_cuts(table, record.get("bins") or {})
     return replace(table, values=cut.values)
-
-
-def from_the_others(model: GraphModel, states: Ids) -> list[Floats]:
-    """Return p(variable | other variables of the row) as an array [rows, labels] for each variable."""
-    from crfkit.estimators.structure import StructureLearner
-
-    learner = StructureLearner()
-    learner._set_model(model)
-    encoder: Any = model.encoder
-    data = encoder.encode(None, states)
-    return learner.predict_marginals(Table(encoder.variables, list(encoder.labels(states.ravel(), data, None).T)))

@@ -59,13 +59,14 @@ def predict(
     import numpy as np
 
     from crfkit.cli.graph_columns import label_columns, observed_columns, read_states, take_columns
-    from crfkit.cli.graph_given import from_the_others, given_labels, is_structure
+    from crfkit.cli.graph_given import given_labels, is_structure
     from crfkit.cli.graph_messages import errors, in_options
     from crfkit.cli.options import check_distinct
     from crfkit.cli.output import csv_bytes, open_output
     from crfkit.encoders.tables import TableEncoder
     from crfkit.inference.engines import ENGINES
     from crfkit.models.graph import DECODERS, GraphModel
+    from crfkit.models.structure_scores import conditionals
     from crfkit.names import check_name
     from crfkit.readers.tables import read_table
     from crfkit.training.graph_problem import check_sweeps
@@ -107,7 +108,7 @@ def predict(
     encoded = encoder.encode(X, table)
     given_states = None if known is None else known.ravel()
     with open_output(output) as out:
-        others = from_the_others(trained, states) if alone and known is None and states is not None else None
+        others = conditionals(trained, states) if alone and known is None and states is not None else None
         inferred = None
         if others is None:
             found = trained.best(encoded, given_states)

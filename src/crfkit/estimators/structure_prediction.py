@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Floats, Ids
-from crfkit.data.observations import Observations
 from crfkit.encoders.bins import apply_cuts
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError, ParameterError
 from crfkit.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.inference.marginals import InferenceStatus
-from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.models.graph import GraphModel
-from crfkit.models.structure_scores import Scored, best_inference, score_rows
+from crfkit.models.structure_scores import Scored, best_inference, conditionals, score_rows
 from crfkit.training.options import make_seed
 from crfkit.training.structure_record import StructureRecord
 from crfkit.warn import warn_caller
@@ -166,11 +164,4 @@ class PredictionMixin:
             raise DataError(
                 f"no label at row {row}, column {encoder.variables[i]}; complete() fills in what is missing"
             )
-        ones = np.ones(len(states))
-        form, K = model.field.edge_form, np.array(encoder.n_states, dtype=np.int32)
-        table = Observations(states, K, None, ones, form == "ising", ordinal=form == "ordinal")
-        ends = encoder.structure.edges
-        if not len(states):
-            return [np.zeros((0, k)) for k in encoder.n_states]
-        loss = pseudo_likelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])
-        return loss.at(np.asarray(model.w)).conditionals
+        return conditionals(model, states)

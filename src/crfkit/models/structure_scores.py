@@ -9,10 +9,13 @@ import numpy as np
 
 from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
+from crfkit.data.observations import Observations
+from crfkit.encoders.tables import TableEncoder
 from crfkit.inference.annealed import Annealed
 from crfkit.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.inference.gibbs import Gibbs
 from crfkit.inference.marginals import Engine, InferenceStatus
+from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.models.graph import GraphModel
 
 ERROR = 0.02  # standard error of a mean log-likelihood to reach
@@ -92,3 +95,16 @@ def _sampled(model: GraphModel, data: GraphData, states: Ids, given: Gibbs | Non
 def _mean_error(errors: Floats) -> float:
     """Return the standard error of the mean over graphs, whose errors are independent."""
     return float(math.sqrt(np.square(errors).sum()) / len(errors))
+
+
+def conditionals(model: GraphModel, states: Ids) -> list[Floats]:
+    """Return p(variable | the other variables of its row), an array [rows, labels] for each variable."""
+    encoder = model.encoder
+    assert isinstance(encoder, TableEncoder)
+    if not len(states):
+        return [np.zeros((0, k)) for k in encoder.n_states]
+    form, K = model.field.edge_form, np.array(encoder.n_states, dtype=np.int32)
+    table = Observations(states, K, None, np.ones(len(states)), form == "ising", ordinal=form == "ordinal")
+    ends = encoder.structure.edges
+    loss = pseudo_likelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])
+    return loss.at(np.asarray(model.w)).conditionals
