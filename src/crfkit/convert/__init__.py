@@ -1,0 +1,1 @@
+"""Models of other tools: read as chains, and written where a chain fits the format."""
