@@ -15,11 +15,12 @@ struct BoundEncoder {
     Encoder encoder;
 
     BoundEncoder(const std::optional<std::string>& rules, std::optional<StringTable> attributes,
-                 std::optional<StringTable> pair_attributes, bool labelled, bool keep_lines)
+                 std::optional<StringTable> pair_attributes, bool labelled, bool keep_lines, const std::string& syntax)
         : attributes(std::move(attributes)),
           pair_attributes(std::move(pair_attributes)),
-          encoder(rules ? std::optional(parse_template(*rules)) : std::nullopt, view_of(this->attributes),
-                  view_of(this->pair_attributes), {labelled, keep_lines}) {}
+          encoder(rules ? std::optional(parse_template(*rules, template_syntax(syntax))) : std::nullopt,
+                  view_of(this->attributes), view_of(this->pair_attributes),
+                  {labelled, keep_lines, !rules && template_syntax(syntax) == TemplateSyntax::wapiti}) {}
 
     static std::optional<StringIndex> view_of(const std::optional<StringTable>& table) {
         return table ? std::optional(table->view()) : std::nullopt;
@@ -81,9 +82,9 @@ void bind_encoder(nb::module_& m) {
 
     nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.data.")
         .def(nb::init<const std::optional<std::string>&, std::optional<StringTable>, std::optional<StringTable>, bool,
-                      bool>(),
+                      bool, const std::string&>(),
              "template"_a = nb::none(), "attributes"_a = nb::none(), "pair_attributes"_a = nb::none(),
-             "labelled"_a = false, "keep_lines"_a = false)
+             "labelled"_a = false, "keep_lines"_a = false, "syntax"_a = "crf++")
         .def(
             "feed",
             [](BoundEncoder& self, const nb::bytes& bytes, bool end) {
