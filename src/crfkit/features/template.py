@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,7 +121,7 @@ class Template:
         """
         found: list[tuple[int, str, int, str]] = []
         seen: dict[str, tuple[int, str]] = {}
-        for number, line in self._lines():
+        for number, line in self.lines():
             prefix = line.partition("%")[0] if self.syntax == "wapiti" else line.partition("%x[")[0]
             if line[:1] not in ("U", "B", "u", "b", "*") or not prefix[1:].strip(":"):
                 continue
@@ -130,12 +131,14 @@ class Template:
                 seen[prefix] = (number, line)
         return found
 
-    def _lines(self) -> list[tuple[int, str]]:
-        """Return the lines with their numbers, without comments and trailing blanks."""
-        lines = enumerate(self.text.removeprefix("\ufeff").split("\n"), start=1)
-        if self.syntax == "wapiti":
-            return [(number, line.partition("#")[0].rstrip()) for number, line in lines]
-        return [(number, line.rstrip(" \t\r")) for number, line in lines]
+    def lines(self) -> list[tuple[int, str]]:
+        """Return the lines with their numbers, without comments, trailing blanks and blank lines."""
+        lines: Iterable[tuple[int, str]] = enumerate(self.text.removeprefix("\ufeff").split("\n"), start=1)
+        if self.syntax == "wapiti":  # as Wapiti writes them to its models
+            lines = ((number, line.partition("#")[0].rstrip(" \t\v\f\r")) for number, line in lines)
+            return [(number, line[0].lower() + line[1:]) for number, line in lines if line]
+        lines = ((number, line.rstrip(" \t\r")) for number, line in lines)
+        return [(number, line) for number, line in lines if line and not line.lstrip(" \t").startswith("#")]
 
     def warn_of_clashes(self) -> None:
         """Warn of lines that repeat an identifier (see `clashes`)."""
