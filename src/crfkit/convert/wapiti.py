@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,22 +13,22 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit._types import Floats, Ids, Ints
+from crfkit.convert.sources import Source, write_bytes
 from crfkit.encoders.labels import label_array
 from crfkit.encoders.sequences import Vocabulary
 from crfkit.errors import ModelFileError, ParameterError, TemplateError
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
-from crfkit.files import make_ordinary
 from crfkit.models.chain import ChainModel
 from crfkit.readers.wapiti_model import WapitiModel, format_wapiti, read_wapiti
 
 
-def read(source: str | Path | bytes, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
+def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
     """Return the model of a Wapiti file, which takes the columns that its patterns name.
 
     A model without patterns takes lists of observations, each beginning with u, b or *.
     """
-    name = "" if isinstance(source, bytes) else f"{source}: "
+    name = f"{source}: " if isinstance(source, (str, Path)) else ""
     contents = read_wapiti(source)
     try:
         return from_wapiti(contents, n_threads, encoding)
@@ -43,20 +41,7 @@ def write(model: ChainModel, path: str | Path) -> None:
 
     The model must take Wapiti's patterns, or observations, and have neither constraints, label classes nor order 2.
     """
-    data = format_wapiti(to_wapiti(model))
-    path = Path(path).resolve()
-    temporary: str | None = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        make_ordinary(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+    write_bytes(path, format_wapiti(to_wapiti(model)))
 
 
 def from_wapiti(

@@ -45,10 +45,10 @@ class WapitiModel:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def read_wapiti(source: str | Path | bytes) -> WapitiModel:
+def read_wapiti(source: str | Path | bytes | bytearray | memoryview) -> WapitiModel:
     """Return the contents of a model file, or of its bytes; raise ModelFileError if they are damaged."""
-    if isinstance(source, bytes):
-        return parse_wapiti(source)
+    if not isinstance(source, (str, Path)):
+        return parse_wapiti(bytes(source))
     try:
         data = Path(source).read_bytes()
     except OSError as error:
