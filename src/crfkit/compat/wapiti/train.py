@@ -65,7 +65,6 @@ def train(
     say: Say,
 ) -> WapitiModel:
     """Train a model and return it; report progress as Wapiti does."""
-    from crfkit.solvers import GradientNorm
     from crfkit.training.chain import ChainTraining
 
     before = from_wapiti(start, keep_all=True) if start is not None else None
@@ -93,8 +92,6 @@ def train(
         _solver(options),
         all_possible_states=True,
         all_possible_transitions=True,
-        tolerance=GradientNorm(1e-5),
-        max_iterations=options.max_iterations or UNLIMITED,
         n_threads=options.threads,
     )
     window = 0 if options.algorithm == "sgd-l1" else options.objective_window
@@ -186,12 +183,14 @@ def _penalty(options: TrainOptions) -> L1 | L2 | ElasticNet:
 
 
 def _solver(options: TrainOptions) -> Any:
-    from crfkit.solvers import LBFGS, OWLQN, SGD
+    from crfkit.solvers import LBFGS, OWLQN, SGD, GradientNorm
 
+    limit = options.max_iterations or UNLIMITED
     if options.algorithm == "sgd-l1":
-        return SGD(step_size=options.step_size)
+        return SGD(GradientNorm(0.0), limit, step_size=options.step_size)
     kind: Any = OWLQN if options.rho1 else LBFGS
-    return kind() if options.history is None else kind(memory=options.history)
+    memory = {} if options.history is None else {"memory": options.history}
+    return kind(stopping=GradientNorm(1e-5), max_iterations=limit, **memory)
 
 
 def _say_solver(options: TrainOptions, say: Say) -> None:
