@@ -75,6 +75,8 @@ void add_dict(Encoder& encoder, nb::handle dict, std::optional<std::string_view>
 }  // namespace
 
 std::string_view utf8(nb::handle text, const Encoder& encoder) {
+    if (encoder.any_bytes() && PyBytes_Check(text.ptr()))
+        return {PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
     Py_ssize_t size = 0;
     const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
     if (!data) {
@@ -120,7 +122,7 @@ void add_items(Encoder& encoder, nb::handle sequence) {
             names = as_sequence(item, "an item must be a list of attribute strings or a dict", where);
             for (size_t k = 0; k < size_of(names); ++k) {
                 const nb::handle name = item_of(names, k);
-                if (!PyUnicode_Check(name.ptr()))
+                if (!PyUnicode_Check(name.ptr()) && !(encoder.any_bytes() && PyBytes_Check(name.ptr())))
                     throw BadInput(where() + "an attribute in a list must be a string, not " + kind_of(name) +
                                    "; use a dict for values");
                 encoder.add(utf8(name, encoder), 1.0);

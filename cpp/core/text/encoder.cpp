@@ -6,7 +6,7 @@ namespace crfkit {
 
 Encoder::Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
                  std::optional<StringIndex> pair_attributes, EncoderOptions options)
-    : rules_(std::move(rules)), options_(options), parser_(options.labelled ? 2 : 1) {
+    : rules_(std::move(rules)), options_(options), parser_(options.labelled ? 2 : 1, options.any_bytes) {
     if (attributes) {
         attributes_ = Vocabulary(*attributes);
         pair_attributes_ = Vocabulary(pair_attributes.value_or(StringIndex{}));

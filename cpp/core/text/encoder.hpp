@@ -27,6 +27,7 @@ struct EncoderOptions {
     bool keep_lines = false;  // for files that are written again with more columns
     // The first character of an item's attribute says whether it is of labels (u), of label pairs (b) or both (*).
     bool by_prefix = false;
+    bool any_bytes = false;  // texts need not be UTF-8
 };
 
 class Encoder {
@@ -68,6 +69,7 @@ public:
     Encoded& data() { return data_; }
     KeptLines& kept_lines() { return kept_; }
     bool labelled() const { return options_.labelled; }
+    bool any_bytes() const { return options_.any_bytes; }
     bool has_pairs() const { return options_.by_prefix || (rules_ && !rules_->bigrams.empty()); }
     int64_t n_columns() const { return parser_.n_columns(); }
     int64_t line() const { return parser_.line(); }

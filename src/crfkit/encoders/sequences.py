@@ -45,10 +45,10 @@ class Vocabulary:
         _add_sequences(encoder, X, self.kind)
         return sorted_data(encoder.take())
 
-    def encoder(self, labelled: bool = False, keep_lines: bool = False) -> _core.Encoder:
-        """Return a native encoder over the frozen tables."""
+    def encoder(self, labelled: bool = False, keep_lines: bool = False, any_bytes: bool = False) -> _core.Encoder:
+        """Return a native encoder over the frozen tables; with `any_bytes`, texts need not be UTF-8."""
         text, syntax = _rules(self.kind, self.template)
-        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines, syntax)
+        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines, syntax, any_bytes)
 
     def _encode_matrices(self, X: Iterable[Any]) -> SequenceData:
         starts, matrix = stack_matrices(X, self.n_features)
@@ -77,7 +77,7 @@ def learn(
 ) -> TaggedCorpus:
     """Encode training sequences and learn their attributes, dropping those seen less than min_frequency times.
 
-    With `prefixed`, the attributes of items are Wapiti's observations, whose first character is u, b or *.
+    With `prefixed`, the attributes of items are Wapiti's observations, which begin with u, b or *; they may be bytes.
     """
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
@@ -103,7 +103,7 @@ def learn(
         template.warn_of_clashes()
     kind = "template" if template else "observations" if prefixed else "items"
     text, syntax = _rules(kind, template)
-    encoder = _core.Encoder(text, syntax=syntax)
+    encoder = _core.Encoder(text, syntax=syntax, any_bytes=prefixed)
     _add_sequences(encoder, X, kind)
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
@@ -118,10 +118,15 @@ def learn(
     )
 
 
-def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int) -> TaggedCorpus:
-    """Encode one or several column files as a training set, streaming them; the last column is the label."""
+def learn_file(
+    sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int, any_bytes: bool = False
+) -> TaggedCorpus:
+    """Encode one or several column files as a training set, streaming them; the last column is the label.
+
+    With `any_bytes`, all columns but the label may have bytes that are not UTF-8.
+    """
     template.warn_of_clashes()
-    encoder = _core.Encoder(template.text, labelled=True, syntax=template.syntax)
+    encoder = _core.Encoder(template.text, labelled=True, syntax=template.syntax, any_bytes=any_bytes)
     files = column_files(sources)
     if not files:
         raise DataError("there are no files to learn from")

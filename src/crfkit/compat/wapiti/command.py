@@ -73,9 +73,6 @@ def _parser(mode: str, inputs: str, outputs: str) -> _Parser:
     parser = _Parser(prog=f"crfkit-wapiti {mode}", allow_abbrev=False)
     parser.add_argument("input", nargs="?", metavar=inputs, help="default: standard input")
     parser.add_argument("output", nargs="?", metavar=outputs, help="default: standard output")
-    parser.add_argument(
-        "--encoding", default="utf-8", metavar="NAME", help="encoding of data and patterns; not in Wapiti"
-    )
     return parser
 
 
@@ -180,7 +177,7 @@ def run_train(options: Any) -> None:
     start = None
     if options.model is not None:
         say("* Load previous model\n")
-        start = _wapiti_model(Path(options.model), options.encoding)
+        start = _wapiti_model(Path(options.model))
     if options.algo == "sgd-l1" and options.alpha is not None:
         say("warning: --alpha has no effect: the step size of crfkit's SGD falls by another rule\n")
     wanted = TrainOptions(
@@ -195,7 +192,6 @@ def run_train(options: Any) -> None:
         options.histsz,
         options.eta0,
         options.compact,
-        options.encoding,
     )
     with contextlib.ExitStack() as stack:
         data = Source(stack.enter_context(_opened(options.input)), options.input or "stdin")
@@ -226,13 +222,11 @@ def run_label(options: Any) -> None:
     if options.check and options.force:
         raise ParameterError("--check and --force cannot be combined: both are about the last column")
     say("* Load model\n")
-    model = load(options.model, options.nthread, options.encoding)
+    model = load(options.model, options.nthread)
     if model.vocabulary.kind not in ("template", "observations"):
         raise ParameterError(f"{options.model} takes no columns; label needs a model with patterns or observations")
     say("* Label sequences\n")
-    wanted = LabelOptions(
-        options.label, options.check, options.score, options.post, options.nbest, options.force, options.encoding
-    )
+    wanted = LabelOptions(options.label, options.check, options.score, options.post, options.nbest, options.force)
     with _opened(options.input) as source, _output(options.output) as target:
         label(model, source, target, wanted, say, options.input or "stdin")
     say("* Done\n")
@@ -243,7 +237,7 @@ def run_dump(options: Any) -> None:
     from crfkit.compat.wapiti.dump import dump
 
     say("* Load model\n")
-    model = _wapiti_model(sys.stdin.buffer.read() if options.input is None else Path(options.input), options.encoding)
+    model = _wapiti_model(sys.stdin.buffer.read() if options.input is None else Path(options.input))
     say("* Dump model\n")
     with _output(options.output) as target:
         for lines in dump(model, options.prec, options.all):
@@ -265,7 +259,7 @@ def _refuse(options: Any) -> None:
             raise ParameterError(f"--{name} is not supported; start from a model with -m, or use crfkit train --resume")
 
 
-def _wapiti_model(source: Path | bytes, encoding: str) -> Any:
+def _wapiti_model(source: Path | bytes) -> Any:
     """Return the contents of a Wapiti model, or those of a crfkit model in this form."""
     from crfkit.convert import kinds, load
     from crfkit.convert.wapiti import to_wapiti
@@ -275,7 +269,7 @@ def _wapiti_model(source: Path | bytes, encoding: str) -> Any:
         return read_wapiti(source)
     with open(source, "rb") as stream:
         kind = kinds.recognise(stream.read(64))
-    return to_wapiti(load(source, None, encoding)) if kind == kinds.CRFKIT else read_wapiti(source)
+    return to_wapiti(load(source)) if kind == kinds.CRFKIT else read_wapiti(source)
 
 
 @contextlib.contextmanager

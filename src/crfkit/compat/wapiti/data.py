@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -56,13 +56,12 @@ def read_batches(stream: BinaryIO) -> Iterator[list[Sequence]]:
 
 
 class Encoding:
-    """Encode sequences for a model, without the label in their last column if there is one."""
+    """Encode sequences for a model, without the label in their last column if there is one. Texts are any bytes."""
 
-    def __init__(self, vocabulary: Vocabulary, name: str, labelled: bool, encoding: str = "utf-8") -> None:
-        self._encoder = vocabulary.encoder()
+    def __init__(self, vocabulary: Vocabulary, name: str, labelled: bool) -> None:
+        self._encoder = vocabulary.encoder(any_bytes=True)
         self._needed = vocabulary.template.n_columns if vocabulary.template is not None else None
         self._name, self._labelled = name, labelled
-        self._recode = recoder(encoding, name)
 
     def __call__(self, batch: list[Sequence]) -> SequenceData:
         if self._needed is None:
@@ -72,35 +71,37 @@ class Encoding:
         return sorted_data(self._encoder.take())
 
     def _add_rows(self, batch: list[Sequence], needed: int) -> None:
-        numbers, text = [], []
+        text = []
         for sequence in batch:
             for t, cells in enumerate(sequence.cells):
-                number = sequence.first + t
-                check_width(len(cells), needed, self._name, number)
-                text.append(self._recode(b" ".join(cells[: max(needed, 1)]), number))
-                numbers.append(number)
+                check_width(len(cells), needed, self._name, sequence.first + t)
+                text.append(b" ".join(cells[: max(needed, 1)]))
             text.append(b"")
-            numbers.append(0)
-        before = self._encoder.line
-        try:
-            self._encoder.feed(b"\n".join(text) + b"\n")
-        except _core.LineError as error:
-            line, message = error.args
-            raise DataError(message, self._name, numbers[line - before - 1]) from None
+        self._encoder.feed(b"\n".join(text) + b"\n")
 
     def _add_observations(self, batch: list[Sequence]) -> None:
-        for sequence in batch:
-            rows = [
-                [self._text(cell, sequence.first + t) for cell in (cells[:-1] if self._labelled else cells)]
-                for t, cells in enumerate(sequence.cells)
-            ]
-            try:
-                self._encoder.add_items(rows)
-            except _core.BadInput as error:
-                raise DataError(str(error), self._name, sequence.first) from None
+        at = 0
+        try:
+            for sequence in batch:
+                at = sequence.first
+                self._encoder.add_items([cells[:-1] for cells in sequence.cells] if self._labelled else sequence.cells)
+        except _core.BadInput as error:
+            raise DataError(str(error), self._name, at) from None
 
-    def _text(self, cell: bytes, number: int) -> str:
-        return decode(self._recode(cell, number), self._name, number)
+
+def label_numbers(sequence: Sequence, labels: Mapping[bytes, int], needed: int = 0) -> list[int]:
+    """Return the numbers of the labels in the last column, −1 for others; columns that patterns need are no labels."""
+    return [labels.get(cells[-1], -1) if len(cells) > needed else -1 for cells in sequence.cells]
+
+
+def label_text(label: bytes, name: str, number: int) -> str:
+    """Return a label as a string; raise DataError if it is not UTF-8."""
+    try:
+        return label.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(
+            f"the label {label!r} is not UTF-8; labels must be, unlike other columns", name, number
+        ) from None
 
 
 def check_width(given: int, needed: int, name: str, number: int) -> None:
@@ -111,38 +112,11 @@ def check_width(given: int, needed: int, name: str, number: int) -> None:
         )
 
 
-def recoder(encoding: str, name: str) -> Callable[[bytes, int], bytes]:
-    """Return a function (text, line number) that returns the text in UTF-8."""
-    if encoding.lower() in ("utf-8", "utf8"):
-        return lambda text, number: text
-
-    def recode(text: bytes, number: int) -> bytes:
-        try:
-            return text.decode(encoding).encode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(f"not {encoding}: byte 0x{text[error.start]:02X}", name, number) from None
-
-    return recode
-
-
-def decode(text: bytes, name: str, number: int) -> str:
-    """Return bytes in UTF-8 as a string."""
-    try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"not UTF-8: byte 0x{text[error.start]:02X}; name the encoding of the file, as in --encoding latin-1",
-            name,
-            number,
-        ) from None
-
-
 class UniformColumns:
     """A stream of labelled rows in which every row has the columns that patterns need, and the label last."""
 
-    def __init__(self, stream: BinaryIO, needed: int, name: str, encoding: str = "utf-8") -> None:
+    def __init__(self, stream: BinaryIO, needed: int, name: str) -> None:
         self._needed, self.name = max(needed, 1), name
-        self._recode = recoder(encoding, name)
         self._blocks = self._read(stream)
 
     def read(self, size: int = CHUNK) -> bytes:
@@ -164,4 +138,5 @@ class UniformColumns:
         if not cells:
             return b"\n"
         check_width(len(cells) - 1, self._needed, self.name, number)
-        return self._recode(b" ".join([*cells[: self._needed], cells[-1]]), number) + b"\n"
+        label_text(cells[-1], self.name, number)
+        return b" ".join([*cells[: self._needed], cells[-1]]) + b"\n"

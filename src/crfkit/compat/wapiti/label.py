@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from crfkit._types import Ids, Ints
-from crfkit.compat.wapiti.data import Encoding, Sequence, decode, read_batches, recoder
+from crfkit.compat.wapiti.data import Encoding, Sequence, label_numbers, read_batches
 from crfkit.compat.wapiti.lattice import Lattice, best_paths, force
 from crfkit.data.sequences import SequenceData
 from crfkit.models.chain import ChainModel
@@ -29,7 +29,6 @@ class LabelOptions:
     posterior: bool = False  # -p
     n_best: int = 1  # -n
     forced: bool = False  # --force
-    encoding: str = "utf-8"
 
 
 def label(
@@ -37,15 +36,17 @@ def label(
 ) -> None:
     """Label the sequences of a stream as they arrive; report progress and, with `check`, errors."""
     labelled = options.check or options.forced
-    encode = Encoding(model.vocabulary, name, labelled, options.encoding)
-    known = _Known(model, name, options.encoding)
+    encode = Encoding(model.vocabulary, name, labelled)
+    template = model.vocabulary.template
+    needed = template.n_columns if template is not None else 0
     statistics = _Statistics(len(model.classes))
     find = _Finder(model, options)
-    names = [str(text).encode(options.encoding) for text in model.class_list]
+    names = [str(text).encode("utf-8", "surrogatepass") for text in model.class_list]
+    number = {text: i for i, text in enumerate(names)}
     count = 0
     for batch in read_batches(source):
         data = encode(batch)
-        gold = [known(sequence) for sequence in batch] if labelled else None
+        gold = [np.array(label_numbers(s, number, needed), np.int32) for s in batch] if labelled else None
         found = find(data, gold)
         target.write(b"".join(_written(s, paths, names, options) for s, paths in zip(batch, found, strict=True)))
         target.flush()
@@ -58,25 +59,6 @@ def label(
                 say(f"{count:10d} sequences labeled{rates}\n")
     if options.check:
         say(statistics.report(count, [str(text) for text in model.class_list]))
-
-
-class _Known:
-    """The labels that the last column gives, −1 where it is none of the model's."""
-
-    def __init__(self, model: ChainModel, name: str, encoding: str) -> None:
-        self._number = {str(text): i for i, text in enumerate(model.class_list)}
-        template = model.vocabulary.template
-        self._needed = template.n_columns if template is not None else 0
-        self._name, self._recode = name, recoder(encoding, name)
-
-    def __call__(self, sequence: Sequence) -> Ids:
-        labels = []
-        for t, cells in enumerate(sequence.cells):
-            number = sequence.first + t
-            # the last column is the label, unless the patterns need it
-            text = decode(self._recode(cells[-1], number), self._name, number) if len(cells) > self._needed else ""
-            labels.append(self._number.get(text, -1))
-        return np.array(labels, dtype=np.int32)
 
 
 class _Finder:

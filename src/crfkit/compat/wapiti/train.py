@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from crfkit._types import Ids
-from crfkit.compat.wapiti.data import Encoding, Sequence, UniformColumns, decode, read_batches, recoder
+from crfkit.compat.wapiti.data import Encoding, UniformColumns, label_numbers, label_text, read_batches
 from crfkit.compat.wapiti.progress import Progress
 from crfkit.convert.wapiti import from_wapiti, to_wapiti
 from crfkit.data.sequences import SequenceData
@@ -45,7 +45,6 @@ class TrainOptions:
     history: int | None = None  # --histsz
     step_size: float | None = None  # --eta0
     compact: bool = False  # -c
-    encoding: str = "utf-8"
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def train(
     judged, gold = corpus.data, corpus.data.labels
     if devel is not None:
         say("* Load development data\n")
-        judged, gold = _encoded(corpus, devel, options.encoding)
+        judged, gold = _encoded(corpus, devel)
         _say_loaded(len(judged), say)
     say("* Initialize the model\n" if before is None else "* Resync the model\n")
     observations = to_wapiti(_empty(corpus))
@@ -110,23 +109,18 @@ def _corpus(
     """Return the training set: with the observations of `frozen`, or with all that occur; labels as they appear."""
     if frozen is not None:
         empty = TaggedCorpus(frozen.vocabulary, _no_data(), frozen.classes)
-        data, gold = _encoded(empty, source, options.encoding, strict=True)
+        data, gold = _encoded(empty, source, strict=True)
         return replace(empty, data=replace(data, labels=gold))
     if template is not None:
-        rows: Any = UniformColumns(source.stream, template.n_columns, source.name, options.encoding)
+        rows: Any = UniformColumns(source.stream, template.n_columns, source.name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TemplateWarning)  # Wapiti's patterns share observations on purpose
-            corpus = learn_file(ColumnFile(cast(BinaryIO, rows), format="columns"), template, 1)
+            corpus = learn_file(ColumnFile(cast(BinaryIO, rows), format="columns"), template, 1, any_bytes=True)
         return _as_they_appear(corpus)
     X, y = [], []
-    recode = recoder(options.encoding, source.name)
     for sequence in chain.from_iterable(read_batches(source.stream)):
-        rows = [
-            [decode(recode(cell, sequence.first + t), source.name, sequence.first + t) for cell in cells]
-            for t, cells in enumerate(sequence.cells)
-        ]
-        X.append([row[:-1] for row in rows])
-        y.append([row[-1] for row in rows])
+        X.append([cells[:-1] for cells in sequence.cells])
+        y.append([label_text(cells[-1], source.name, sequence.first + t) for t, cells in enumerate(sequence.cells)])
     try:
         return _as_they_appear(learn(X, y, None, 1, prefixed=True))
     except DataError as error:
@@ -144,21 +138,20 @@ def _as_they_appear(corpus: TaggedCorpus) -> TaggedCorpus:
     return replace(corpus, data=replace(corpus.data, labels=rank[labels]), classes=corpus.classes[order])
 
 
-def _encoded(corpus: TaggedCorpus, source: Source, encoding: str, strict: bool = False) -> tuple[SequenceData, Ids]:
+def _encoded(corpus: TaggedCorpus, source: Source, strict: bool = False) -> tuple[SequenceData, Ids]:
     """Return a file encoded with the corpus's observations, and its labels (−1: unknown; an error if `strict`)."""
     sequences = list(chain.from_iterable(read_batches(source.stream)))
     if not sequences:
         raise DataError("the file has no sequences", source.name)
-    number = {label: i for i, label in enumerate(corpus.classes.tolist())}
-    labels = np.array([_label(s, t, number, source.name, encoding) for s in sequences for t in range(len(s.cells))])
-    if strict and (labels < 0).any():
-        raise DataError("a label of the data is not one of the model that training starts from", source.name)
-    return Encoding(corpus.vocabulary, source.name, True, encoding)(sequences), labels.astype(np.int32)
-
-
-def _label(sequence: Sequence, t: int, number: dict[str, int], name: str, encoding: str) -> int:
-    text = recoder(encoding, name)(sequence.cells[t][-1], sequence.first + t)
-    return number.get(decode(text, name, sequence.first + t), -1)
+    number = {str(label).encode(): i for i, label in enumerate(corpus.classes.tolist())}
+    rows = [label_numbers(sequence, number) for sequence in sequences]
+    for sequence, row in zip(sequences, rows, strict=True):
+        if strict and -1 in row:
+            place = source.name, sequence.first + row.index(-1)
+            label = label_text(sequence.cells[row.index(-1)][-1], *place)
+            raise DataError(f"the label {label!r} is not one of the model that training starts from", *place)
+    labels = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    return Encoding(corpus.vocabulary, source.name, True)(sequences), labels
 
 
 def _no_data() -> SequenceData:
