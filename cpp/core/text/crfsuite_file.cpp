@@ -76,12 +76,19 @@ Features::Features(const Bytes& file, size_t offset) : bytes_(file.chunk(offset,
 
 namespace {
 
+std::string printable(std::string_view text) {
+    std::string out(text);
+    for (char& c : out)
+        if (c < ' ' || c > '~') c = '?';
+    return out;
+}
+
 // The bytes, if they begin as a model does that we know.
 Bytes checked_header(std::string_view bytes) {
     const Bytes whole(bytes);
     if (bytes.size() < kHeader || bytes.substr(0, 4) != "lCRF") refuse("it does not begin as a CRFsuite model does");
     if (bytes.substr(8, 4) != "FOMC")
-        refuse("it is a CRFsuite model of type '" + std::string(bytes.substr(8, 4)) +
+        refuse("it is a CRFsuite model of type '" + printable(bytes.substr(8, 4)) +
                "'; only first-order models ('FOMC') are known");
     if (whole.number(12) != kVersion)
         refuse("it is a CRFsuite model of version " + std::to_string(whole.number(12)) + "; only version 100 is known");
