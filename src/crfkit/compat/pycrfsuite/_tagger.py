@@ -18,6 +18,9 @@ from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 
 
+NO_LABELS = "the model has no labels: it was trained without data"
+
+
 class _Closed:
     """Stands in for the native tagger while no model is open."""
 
@@ -32,7 +35,7 @@ class _NoLabels:
 
     def set(self, sequence: Sequence[Any]) -> None:
         if len(sequence):
-            raise DataError("the model has no labels: it was trained without data")
+            raise DataError(NO_LABELS)
 
     def tag(self, sequence: Sequence[Any]) -> list[Any]:
         self.set(sequence)
@@ -78,6 +81,15 @@ class Tagger:
         self._model = self._header = None
         self._labels, self._ids = [], {}
         self._native = _Closed()
+
+    @property
+    def model(self) -> ChainModel:
+        """The model itself, crfkit's: it tags many sequences in one call, on all cores."""
+        if self._header is None:
+            raise ClosedTaggerError
+        if self._model is None:
+            raise DataError(NO_LABELS)
+        return self._model
 
     def labels(self) -> list[Any]:
         """Return the labels of the model."""
