@@ -144,6 +144,15 @@ class Tagger:
 
     def __init__(self, encoder: Encoder, decoder: Decoder, labels: list[Any], rows: bool) -> None: ...
 
+    @staticmethod
+    def open_crfsuite(file: bytes) -> Tagger:
+        """
+        The tagger of a CRFsuite file, whose attributes are read when they occur. Raises BadModel.
+        """
+
+    @property
+    def labels(self) -> list[Any]: ...
+
     def tag(self, sequence: object) -> list[Any]:
         """The best labels of a sequence."""
 
