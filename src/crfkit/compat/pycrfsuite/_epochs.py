@@ -226,7 +226,7 @@ def epoch_loss(online: Any, order: Ints, eta: float, l2: float, updates: int) ->
     except ParameterError:  # steps so long that L2 would turn the weights round
         return math.inf
     w = online.weights()
-    return loss + 0.5 * l2 * float(w @ w) * len(order) / n
+    return loss + 0.5 * l2 * float(w @ w) * (len(order) / float(n))
 
 
 @dataclass(frozen=True)
