@@ -221,9 +221,7 @@ def test_several_taggers_at_once_in_several_threads(model, tmp_path):
     wrong = []
 
     def work(k):
-        for _ in range(200):
-            if [taggers[k].tag(items) for items in X] != expected[k]:
-                wrong.append(k)
+        wrong.extend(k for _ in range(200) if [taggers[k].tag(items) for items in X] != expected[k])
 
     threads = [threading.Thread(target=work, args=(k,)) for k in (0, 1)]
     for thread in threads:
