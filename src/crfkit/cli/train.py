@@ -35,8 +35,20 @@ def train(
             help="Column files, also .gz. The last column is the label. - is standard input.",
         ),
     ],
-    template: Annotated[Path, option(INPUT, "--template", "-t", metavar="FILE", help="CRF++ feature template.")],
+    template: Annotated[
+        Path,
+        option(INPUT, "--template", "-t", metavar="FILE", help="Feature template of CRF++, or patterns of Wapiti."),
+    ],
     model: shared.NewModel,
+    template_syntax: Annotated[
+        str,
+        option(
+            INPUT,
+            "--template-syntax",
+            metavar="NAME",
+            help="Syntax of the template: crf++, wapiti or auto. auto is wapiti if no line could be CRF++'s.",
+        ),
+    ] = "auto",
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
     label_column: Annotated[
@@ -205,7 +217,7 @@ def train(
         if path is not None:
             modelfile.check_writable(path)
     start = Checkpoint.load(resume) if resume is not None else None
-    corpus = learn_file(sources[: len(files)], Template.read(template), min_frequency)
+    corpus = learn_file(sources[: len(files)], Template.read(template, template_syntax), min_frequency)
     held_out = _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         try:
