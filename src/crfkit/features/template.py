@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ class Template:
     path: str | None = None
 
     def __post_init__(self) -> None:
+        self._drop_repeated_transitions()
         try:
             self.text.encode("utf-8")
             _core.template_summary(self.text)
@@ -37,15 +39,40 @@ class Template:
             line, message = error.args
             raise TemplateError(message, self.path or "template", line) from None
 
+    def _drop_repeated_transitions(self) -> None:
+        """Keep the first of several bare B lines, and warn: CRF++ adds the same weight for each of them."""
+        lines = self.text.split("\n")
+        bare = [k for k, line in enumerate(lines) if line.rstrip(" \t\r") == "B"]
+        if len(bare) < 2:
+            return
+        for k in bare[1:]:
+            lines[k] = "#"  # later lines keep their numbers
+        object.__setattr__(self, "text", "\n".join(lines))
+        warn_caller(
+            f"{self.path or 'template'}:{bare[1] + 1}: a bare 'B' repeats line {bare[0] + 1}; it is used once, whereas "
+            "CRF++ would count every transition weight again. Remove one of them",
+            TemplateWarning,
+        )
+
     @classmethod
-    def read(cls, path: str | Path) -> Template:
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> Template:
         """Read a template file."""
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            data = Path(path).read_bytes()
+            text = data.decode("utf-8-sig" if _is_utf8(encoding) else encoding)
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
         except OSError as error:
             raise TemplateError(f"cannot read the template: {error.strerror}", path) from error
         except UnicodeDecodeError as error:
-            raise TemplateError(f"the template is not UTF-8 (byte {error.start})", path) from None
+            bad = error.object[error.start]
+            raise TemplateError(
+                f"the template is not {'UTF-8' if _is_utf8(encoding) else encoding} at byte {error.start + 1} "
+                f"(0x{bad:02X}); name its encoding, as in --encoding euc-jp or, in Python, "
+                "Template.read(path, encoding='euc-jp')",
+                path,
+            ) from None
+        except LookupError:
+            raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, euc-jp, latin-1") from None
         return cls(text, str(path))
 
     @classmethod
@@ -114,3 +141,7 @@ class Template:
     def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:
         """Return (unigram attributes, bigram attributes) of each position."""
         return _core.expand_template(self.text, rows)
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
