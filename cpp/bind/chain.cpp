@@ -21,22 +21,6 @@ struct Objective {
     }
 };
 
-struct Decoder {
-    Field field;
-    Array<double> weights;
-    const ChainKernels& kernels;
-    PreparedWeights prepared;
-
-    Decoder(Field f, Array<double> w, const std::string& name)
-        : field(std::move(f)),
-          weights(std::move(w)),
-          kernels(kernels_named(name)),
-          prepared(field.view(), kernels, wide_rows(field.view())) {
-        check_size(field.view(), weights.size());
-        prepared.set(weights.data());
-    }
-};
-
 }  // namespace
 
 void bind_chain(nb::module_& m) {
@@ -161,7 +145,21 @@ void bind_chain(nb::module_& m) {
             },
             "data"_a, "n_threads"_a, "(best labels, their scores)",
             nb::sig("def viterbi(self, data: Sequences, n_threads: int) -> "
-                    "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"));
+                    "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"))
+        .def(
+            "nbest",
+            [](const Decoder& self, const Sequences& data, int n_threads, int64_t most) {
+                ChainLabellings found;
+                interruptible([&] {
+                    found = chain_nbest(data.view(), self.field.view(), self.prepared.view(), self.kernels, n_threads,
+                                        most, poll_signals);
+                });
+                return nb::make_tuple(to_numpy(std::move(found.counts)), to_numpy(std::move(found.scores)),
+                                      to_numpy(std::move(found.labels)));
+            },
+            "data"_a, "n_threads"_a, "most"_a, "(number of labellings per sequence, their scores, their labels)",
+            nb::sig("def nbest(self, data: Sequences, n_threads: int, most: int) -> "
+                    "tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]"));
 
     m.def(
         "available_kernels",

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "../core/chain/kernels.hpp"
+#include "../core/chain/plan.hpp"
+#include "../core/chain/weights.hpp"
 #include "../core/support/parallel.hpp"
 #include "../core/support/views.hpp"
 #include "common.hpp"
@@ -96,5 +98,22 @@ inline void check_size(const FieldView& field, size_t n) {
             ("the field has " + std::to_string(field.size()) + " weights, but " + std::to_string(n) + " were given")
                 .c_str());
 }
+
+// A field with its weights, prepared for the kernels.
+struct Decoder {
+    Field field;
+    Array<double> weights;
+    const ChainKernels& kernels;
+    PreparedWeights prepared;
+
+    Decoder(Field f, Array<double> w, const std::string& name)
+        : field(std::move(f)),
+          weights(std::move(w)),
+          kernels(kernels_named(name)),
+          prepared(field.view(), kernels, wide_rows(field.view())) {
+        check_size(field.view(), weights.size());
+        prepared.set(weights.data());
+    }
+};
 
 }  // namespace crfkit

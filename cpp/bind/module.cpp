@@ -7,6 +7,8 @@ NB_MODULE(_core, m) {
     crfkit::bind_encoder(m);
     crfkit::bind_sequences(m);
     crfkit::bind_chain(m);
+    crfkit::bind_tagger(m);
+    crfkit::bind_crfsuite_model(m);
     crfkit::bind_online(m);
     crfkit::bind_vectors(m);
     crfkit::bind_group_linf(m);

@@ -133,8 +133,51 @@ class Decoder:
     def viterbi(self, data: Sequences, n_threads: int) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """(best labels, their scores)"""
 
+    def nbest(self, data: Sequences, n_threads: int, most: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]:
+        """(number of labellings per sequence, their scores, their labels)"""
+
 def available_kernels() -> list[str]:
     """Instruction sets that this machine runs, fastest first."""
+
+class Tagger:
+    """Tags one sequence at a time; the sequence of the last call is kept."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, labels: list[Any], rows: bool) -> None: ...
+
+    def tag(self, sequence: object) -> list[Any]:
+        """The best labels of a sequence."""
+
+    def set(self, sequence: object) -> None:
+        """Encodes a sequence and keeps it."""
+
+    def viterbi(self) -> list[Any]:
+        """The best labels."""
+
+    def score(self, labels: Sequence[int]) -> float:
+        """The score of labels, given by their ids."""
+
+    @property
+    def log_partition(self) -> float: ...
+
+    @property
+    def length(self) -> int: ...
+
+    def marginal(self, label: int, position: int) -> float:
+        """p(label at position)."""
+
+    def marginals(self) -> NDArray[numpy.float64]:
+        """p(label) of every position: [positions, labels]."""
+
+class BadModel(ValueError):
+    pass
+
+def read_crfsuite(file: NDArray[numpy.uint8]) -> tuple[list[bytes], StringTable, NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64]]:
+    """
+    (labels, attributes, state offsets, state labels, transition codes, weights) of a CRFsuite model
+    """
+
+def write_crfsuite(labels: Sequence[str], attributes: StringTable, state_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], state_labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], transition_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bytes:
+    """The CRFsuite model file of these parts."""
 
 class Online:
     """

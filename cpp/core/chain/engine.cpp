@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../support/parallel.hpp"
+#include "nbest.hpp"
 
 namespace crfkit {
 
@@ -238,6 +239,26 @@ void chain_viterbi(const SequenceView& data, const FieldView& field, const Chain
     const PlannedData planned(data, field, false, false);
     over_data(planned.view(), field, kernels, n_threads, poll,
               [&](const ChainRange& range) { kernels.viterbi(planned.view(), w, labels, scores, range); });
+}
+
+ChainLabellings chain_nbest(const SequenceView& data, const FieldView& field, const ChainWeights& w,
+                            const ChainKernels& kernels, int n_threads, int64_t most, const Poll& poll) {
+    const PlannedData planned(data, field, false, false);
+    std::vector<std::vector<Labelling>> found(static_cast<size_t>(data.n_sequences));
+    over_data(planned.view(), field, kernels, n_threads, poll, [&](const ChainRange& range) {
+        for (int64_t n = range.begin; n < range.end; ++n)
+            found[static_cast<size_t>(n)] = best_labellings(kernels.best_scores(planned.view(), w, n, range), w, most,
+                                                            [&] { range.check(range.check_state, range.thread); });
+    });
+    ChainLabellings all;
+    for (const auto& list : found) {
+        all.counts.push_back(static_cast<int64_t>(list.size()));
+        for (const Labelling& labelling : list) {
+            all.scores.push_back(labelling.score);
+            all.labels.insert(all.labels.end(), labelling.labels.begin(), labelling.labels.end());
+        }
+    }
+    return all;
 }
 
 }  // namespace crfkit

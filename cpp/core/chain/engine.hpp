@@ -63,6 +63,15 @@ void chain_marginals(const SequenceView& data, const FieldView& field, const Cha
 void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll);
 
+// The `most` best labellings of every sequence, best first: their scores [counts[n] each] and labels.
+struct ChainLabellings {
+    std::vector<int64_t> counts;
+    std::vector<double> scores;
+    std::vector<int32_t> labels;
+};
+ChainLabellings chain_nbest(const SequenceView& data, const FieldView& field, const ChainWeights& w,
+                            const ChainKernels& kernels, int n_threads, int64_t most, const Poll& poll);
+
 int64_t longest_sequence(const ChainPlan& data, int64_t begin, int64_t end);
 void check_interrupt(void* interrupt, int thread);
 

@@ -95,6 +95,14 @@ struct ChainCache {
     uint8_t* filled;  // [n_sequences]
 };
 
+// A sequence's scores in a range's scratch: of states, of the best labelling that ends in each state, and of jumps.
+struct ChainScores {
+    int64_t length;
+    const double* u;      // [T][span]; -inf where a state is not allowed
+    const double* delta;  // [T][span]
+    const double* pairs;  // [T][L][P] in place of ChainWeights::jumps, or null
+};
+
 struct ChainRange {
     int thread;
     int64_t begin, end;  // sequences
@@ -127,6 +135,8 @@ struct ChainKernels {
                       const ChainRange&);
     // Best labels [T] and their scores [N].
     void (*viterbi)(const ChainPlan&, const ChainWeights&, int32_t* labels, double* scores, const ChainRange&);
+    // The scores of sequence n.
+    ChainScores (*best_scores)(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
 };
 
 const ChainKernels& kernels_generic();

@@ -305,17 +305,26 @@ void marginals(const ChainPlan& data, const ChainWeights& w, double* log_z, doub
     });
 }
 
+// alpha_t(s) of the filled lattice = the score of the best labelling that ends in s at t, for t > 0; returns the last
+// row.
+template <class Shape>
+static const double* maximise(const ChainWeights& w, const Lattice<Shape>& a) {
+    const int64_t span = a.shape.span();
+    const double* delta = a.u;
+    for (int64_t t = 1; t < a.length; ++t) {
+        double* next = a.alpha + t * span;
+        a.shape.maximise(delta, jumps_to(w, a, t), a.u + t * span, next);
+        delta = next;
+    }
+    return delta;
+}
+
 // The best labels y[T] of the filled lattice; returns their score.
 template <class Shape>
 static double decode(const ChainWeights& w, const Lattice<Shape>& a, int32_t* y) {
     const Shape& shape = a.shape;
     const int64_t span = shape.span(), width = shape.width;
-    const double* delta = a.u;
-    for (int64_t t = 1; t < a.length; ++t) {
-        double* next = a.alpha + t * span;
-        shape.maximise(delta, jumps_to(w, a, t), a.u + t * span, next);
-        delta = next;
-    }
+    const double* delta = maximise(w, a);
     int64_t best = -1;
     shape.each([&](int64_t s) {
         if (best < 0 || delta[s] > delta[best]) best = s;
@@ -346,6 +355,17 @@ void viterbi(const ChainPlan& data, const ChainWeights& w, int32_t* labels, doub
             scores[n] = a.length > 0 ? decode(w, a, labels + data.starts[n]) : 0.0;
             range.check(range.check_state, range.thread);
         }
+    });
+}
+
+ChainScores best_scores(const ChainPlan& data, const ChainWeights& w, int64_t n, const ChainRange& range) {
+    return with_plain_shape(w.n_labels, w.order, [&]<class Shape>(const Shape& shape) {
+        const Lattice<Shape> a = filled_lattice(data, w, range, n, shape);
+        if (a.length > 0) {
+            for (int64_t s = 0; s < shape.span(); ++s) a.alpha[s] = a.u[s];
+            maximise(w, a);
+        }
+        return ChainScores{a.length, a.u, a.alpha, a.scores};
     });
 }
 
@@ -391,7 +411,7 @@ double hinge(const ChainPlan& data, const ChainWeights& w, const ChainGradient& 
 
 const ChainKernels& CRFKIT_KERNELS() {
     static const ChainKernels table{CRFKIT_NAME,      scratch_size, exponentiate, value_gradient, hessian_product,
-                                    hessian_diagonal, hinge,        marginals,    viterbi};
+                                    hessian_diagonal, hinge,        marginals,    viterbi,        best_scores};
     return table;
 }
 

@@ -63,6 +63,7 @@ public:
     std::string where() const { return where(position_); }
 
     Encoded take() { return std::exchange(data_, {}); }
+    Encoded& data() { return data_; }
     KeptLines& kept_lines() { return kept_; }
     bool labelled() const { return options_.labelled; }
     bool has_pairs() const { return rules_ && !rules_->bigrams.empty(); }

@@ -23,10 +23,20 @@ void place(std::vector<uint64_t>& slots, uint64_t hash, uint64_t id) {
 std::vector<uint64_t> build_slots(const uint64_t* offsets, const char* bytes, uint64_t size) {
     std::vector<uint64_t> slots(capacity_for(size), 0);
     const StringIndex index{slots.data(), slots.size(), offsets, bytes, size};
-    for (uint64_t id = 0; id < size; ++id) {
-        if (index.find(index.at(id)) >= 0)
-            throw std::invalid_argument("the string '" + std::string(index.at(id)) + "' occurs twice");
-        place(slots, hash_string(index.at(id)), id);
+    constexpr uint64_t kAhead = 16;  // strings between asking for a slot and using it
+    uint64_t hashes[kAhead];
+    const uint64_t mask = slots.size() - 1;
+    for (uint64_t id = 0; id < size + kAhead; ++id) {
+        if (id >= kAhead) {
+            const uint64_t earlier = id - kAhead, hash = hashes[earlier % kAhead];
+            if (index.find(index.at(earlier), hash) >= 0)
+                throw std::invalid_argument("the string '" + std::string(index.at(earlier)) + "' occurs twice");
+            place(slots, hash, earlier);
+        }
+        if (id < size) {
+            hashes[id % kAhead] = hash_string(index.at(id));
+            __builtin_prefetch(&slots[hashes[id % kAhead] & mask], 1);
+        }
     }
     return slots;
 }

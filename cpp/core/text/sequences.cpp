@@ -2,9 +2,36 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace crfkit {
+
+void Encoded::clear() {
+    for (auto* ends : {&starts, &offsets, &pair_offsets}) ends->assign(1, 0);
+    for (auto* ids : {&attributes, &pair_attributes, &labels}) ids->clear();
+    values.clear();
+}
+
+void Encoded::sort_positions() {
+    std::vector<std::pair<int32_t, double>> entries;
+    for (size_t t = 0; t + 1 < offsets.size(); ++t) {
+        const int64_t begin = offsets[t], end = offsets[t + 1];
+        if (values.empty()) {
+            std::sort(attributes.begin() + begin, attributes.begin() + end);
+            continue;
+        }
+        entries.clear();
+        for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k)
+            entries.emplace_back(attributes[k], values[k]);
+        std::stable_sort(entries.begin(), entries.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (size_t k = 0; k < entries.size(); ++k)
+            std::tie(attributes[static_cast<size_t>(begin) + k], values[static_cast<size_t>(begin) + k]) = entries[k];
+    }
+    for (size_t t = 0; t + 1 < pair_offsets.size(); ++t)
+        std::sort(pair_attributes.begin() + pair_offsets[t], pair_attributes.begin() + pair_offsets[t + 1]);
+}
 
 void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out) {
     const StringIndex index = growing_ ? interner_.view() : frozen_;

@@ -18,6 +18,10 @@ struct Encoded {
     std::vector<double> values;  // empty while every value is 1
     int64_t n_positions() const { return static_cast<int64_t>(offsets.size()) - 1; }
     void end_sequence() { starts.push_back(n_positions()); }
+    // Forgets everything but the memory.
+    void clear();
+    // Puts the ids of every position in ascending order, with their values.
+    void sort_positions();
 };
 
 // Attribute names and their ids: growing while training, fixed (unknown names are dropped) afterwards.

@@ -69,9 +69,15 @@ class ChainEstimator(Estimator):
         return Checkpoint.of(self.result_)
 
     @classmethod
-    def load(cls: type[Fitted], path: str | Path, n_threads: int | None = None) -> Fitted:
-        """Return an estimator that predicts with the model of a file; its options are those that the file records."""
-        model = ChainModel.load(path, n_threads)
+    def load(cls: type[Fitted], path: str | Path, n_threads: int | None = None, encoding: str = "utf-8") -> Fitted:
+        """Return an estimator that predicts with the model of a file; its options are those that the file records.
+
+        The file may be crfkit's own, or a model of CRFsuite (also inside a pickled sklearn_crfsuite.CRF), CRF++ or
+        Wapiti: what it is shows in its contents. `encoding` is that of the texts in those.
+        """
+        from crfkit.convert import load
+
+        model = load(path, n_threads, encoding)
         crf = cls(
             template=model.vocabulary.template,
             min_frequency=int(model.training.get("min_frequency", 1)),

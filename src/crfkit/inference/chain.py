@@ -25,7 +25,7 @@ class ChainInference:
     kernels: str = "auto"
 
     @cached_property
-    def _decoder(self) -> _core.Decoder:
+    def decoder(self) -> _core.Decoder:
         return _core.Decoder(self.field.native, self.w, self.kernels)
 
     def log_partition(self, data: SequenceData) -> Floats:
@@ -42,9 +42,21 @@ class ChainInference:
 
     def decode(self, data: SequenceData) -> tuple[Ids, Floats]:
         """Return (the most probable labels [T], their score per sequence [N])."""
-        labels, scores = self._decoder.viterbi(data.native, self._threads)
+        labels, scores = self.decoder.viterbi(data.native, self._threads)
         self._check_possible(scores)
         return labels, scores
+
+    def nbest(self, data: SequenceData, n: int) -> list[list[tuple[Ids, float]]]:
+        """Return the n best labellings of each sequence with their scores, best first; fewer where no more exist.
+
+        ``exp(score − log_partition)`` is the probability of a labelling.
+        """
+        counts, scores, labels = self.decoder.nbest(data.native, self._threads, n)
+        found, score, at = [], iter(scores.tolist()), 0
+        for length, count in zip(data.lengths.tolist(), counts.tolist(), strict=True):
+            found.append([(labels[at + k * length : at + (k + 1) * length], next(score)) for k in range(count)])
+            at += count * length
+        return found
 
     def errors(self, data: SequenceData) -> tuple[float, float]:
         """Return (share of positions, share of sequences) that decoding labels wrongly."""
@@ -55,7 +67,7 @@ class ChainInference:
         return float(wrong.mean()), float((per_sequence > 0).sum() / len(data))
 
     def _marginals(self, data: SequenceData, nodes: bool = True, edges: bool = False) -> tuple[Floats, Floats, Floats]:
-        found = self._decoder.marginals(data.native, self._threads, nodes, edges)
+        found = self.decoder.marginals(data.native, self._threads, nodes, edges)
         self._check_possible(found[0])
         return found
 

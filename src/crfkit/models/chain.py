@@ -17,7 +17,7 @@ from crfkit._types import Floats
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, labels_from_json, to_json
 from crfkit.encoders.sequences import Vocabulary
-from crfkit.errors import DataError, ModelFileError
+from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
@@ -63,6 +63,20 @@ class ChainModel:
     @cached_property
     def class_list(self) -> list[Any]:
         return list(self.classes.tolist())
+
+    @property
+    def tagger(self) -> _core.Tagger:
+        """Return a new tagger of one sequence at a time: it spares short sequences the cost of a bulk call.
+
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]], [["DET", "NOUN"]])
+        >>> crf.model_.tagger.tag([["w=the"]])
+        ['DET']
+        """
+        if self.vocabulary.kind == "matrix":
+            raise ParameterError("a model of matrices has no tagger of single sequences; use predict")
+        rows = self.vocabulary.kind == "template"
+        return _core.Tagger(self.vocabulary.encoder(), self.inference.decoder, self.class_list, rows)
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
         return self.vocabulary.encode(X)

@@ -1,0 +1,96 @@
+#include "nbest.hpp"
+
+#include <cmath>
+#include <queue>
+#include <utility>
+
+namespace crfkit {
+
+namespace {
+
+// The states of the lattice as kernels.hpp numbers them.
+struct States {
+    const ChainWeights& w;
+    const ChainScores& scores;
+
+    const double* jumps(int64_t t) const { return scores.pairs ? scores.pairs + t * w.n_labels * w.width : w.jumps; }
+    int32_t label(int64_t s) const { return static_cast<int32_t>(w.order == 1 ? s : s % w.width); }
+    int64_t state(const int32_t* y, int64_t t) const {
+        return w.order == 1 ? y[t] : (t > 0 ? y[t - 1] : w.n_labels) * w.width + y[t];
+    }
+    template <class F>
+    void each(const F& f) const {
+        const int64_t rows = w.order == 1 ? 1 : w.n_labels + 1;
+        for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < w.n_labels; ++j) f(i * w.width + j);
+    }
+    // Calls f(r) for the states that may come before s.
+    template <class F>
+    void each_before(int64_t s, const F& f) const {
+        const int64_t n = w.order == 1 ? w.n_labels : w.n_labels + 1;
+        for (int64_t i = 0; i < n; ++i) f(w.order == 1 ? i : i * w.width + s / w.width);
+    }
+};
+
+// A state at t with a labelling of all later positions. `bound` is the score of the best labelling that ends so:
+// delta_t(state) + rest, where rest scores the later positions and the jumps to them.
+struct Partial {
+    double bound, rest;
+    int64_t state, t, next;  // next: the Partial of position t + 1
+};
+
+}  // namespace
+
+// delta is the exact score of the best way to a state, so that partial labellings leave the queue in the order of
+// the best labelling that they can become, and the first n that reach the start are the n best.
+std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWeights& w, int64_t most,
+                                       const std::function<void()>& check) {
+    std::vector<Labelling> found;
+    if (most < 1) return found;
+    if (scores.length == 0) return {{0.0, {}}};
+    const States states{w, scores};
+    std::vector<Partial> made;
+    using Entry = std::pair<double, int64_t>;  // (bound, -index in made): of equal ones the oldest first
+    std::priority_queue<Entry> queue;
+    const auto add = [&](const Partial& partial) {
+        if (partial.bound == -INFINITY) return;
+        queue.emplace(partial.bound, -static_cast<int64_t>(made.size()));
+        made.push_back(partial);
+    };
+    const int64_t last = scores.length - 1;
+    states.each([&](int64_t s) { add({scores.delta[last * w.span + s], 0.0, s, last, -1}); });
+    for (int64_t steps = 1; !queue.empty() && static_cast<int64_t>(found.size()) < most; ++steps) {
+        if (steps % 1024 == 0) check();
+        const int64_t index = -queue.top().second;
+        queue.pop();
+        const Partial top = made[static_cast<size_t>(index)];
+        if (top.t == 0) {
+            Labelling complete{top.bound, {}};
+            for (int64_t i = index; i >= 0; i = made[static_cast<size_t>(i)].next)
+                complete.labels.push_back(states.label(made[static_cast<size_t>(i)].state));
+            found.push_back(std::move(complete));
+            continue;
+        }
+        const double* jumps = states.jumps(top.t);
+        const double* before = scores.delta + (top.t - 1) * w.span;
+        const double rest = top.rest + scores.u[top.t * w.span + top.state];
+        states.each_before(top.state, [&](int64_t r) {
+            const double after = rest + jumps[r * w.width + states.label(top.state)];
+            add({before[r] + after, after, r, top.t - 1, index});
+        });
+    }
+    check();
+    return found;
+}
+
+double score_labels(const ChainScores& scores, const ChainWeights& w, const int32_t* labels) {
+    const States states{w, scores};
+    double score = 0.0;
+    for (int64_t t = 0; t < scores.length; ++t) {
+        score += scores.u[t * w.span + states.state(labels, t)];
+        if (t > 0) score += states.jumps(t)[states.state(labels, t - 1) * w.width + labels[t]];
+    }
+    return score;
+}
+
+}  // namespace crfkit

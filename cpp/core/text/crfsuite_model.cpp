@@ -1,0 +1,389 @@
+#include "crfsuite_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "lookup3.hpp"
+
+namespace crfkit {
+
+namespace {
+
+constexpr uint32_t kVersion = 100, kByteOrder = 0x62445371;
+constexpr size_t kHeader = 48, kFeature = 20, kDatabaseHeader = 24, kTables = 256;
+enum Type : uint32_t { kState = 0, kTransition = 1 };
+
+[[noreturn]] void refuse(const std::string& what) { throw BadModel(what); }
+
+// Bytes of the file, read only where they are.
+class Bytes {
+public:
+    explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
+    size_t size() const { return bytes_.size(); }
+    uint32_t number(size_t at) const {
+        uint32_t x = 0;
+        std::memcpy(&x, bytes_.data() + at, sizeof x);
+        return x;
+    }
+    double real(size_t at) const {
+        double x = 0.0;
+        std::memcpy(&x, bytes_.data() + at, sizeof x);
+        return x;
+    }
+    std::string_view text(size_t at, size_t size) const { return bytes_.substr(at, size); }
+    // The chunk with this name at `offset`: its name, its size, more.
+    Bytes chunk(size_t offset, const char* name, size_t least) const {
+        const std::string quoted = "its chunk " + std::string(name);
+        if (offset < kHeader || offset > size() || size() - offset < least)
+            refuse(quoted + " lies outside the file: the file is truncated or damaged");
+        if (text(offset, 4) != name) refuse("there is no chunk " + std::string(name) + " where its header points");
+        const size_t length = number(offset + 4);
+        if (length < least || length > size() - offset)
+            refuse(quoted + " ends outside the file: the file is truncated or damaged");
+        return Bytes(text(offset, length));
+    }
+    // n records of `width` bytes at `at` must be inside.
+    void check(size_t at, size_t n, size_t width, const char* what) const {
+        if (at > size() || n > (size() - at) / width)
+            refuse("it has " + std::to_string(n) + " " + what + ", which do not fit the file");
+    }
+
+private:
+    std::string_view bytes_;
+};
+
+// The strings of a database, by id.
+class Database {
+public:
+    Database(const Bytes& file, size_t offset, const char* what) : bytes_(file.chunk(offset, "CQDB", 2072)) {
+        if (bytes_.number(12) != kByteOrder) refuse("its numbers are not little-endian");
+        size_ = bytes_.number(16);
+        records_ = bytes_.number(20);
+        bytes_.check(records_, size_, 4, what);
+        check_tables();
+    }
+    size_t size() const { return size_; }
+    std::string_view at(size_t id) const {
+        const size_t record = bytes_.number(records_ + 4 * id);
+        if (record < kDatabaseHeader + 8 * kTables || record > bytes_.size() || bytes_.size() - record < 8)
+            refuse("the record of string " + std::to_string(id) + " lies outside its database");
+        const size_t length = bytes_.number(record + 4);  // with the zero at the end
+        if (bytes_.number(record) != id || length < 1 || length > bytes_.size() - record - 8)
+            refuse("the record of string " + std::to_string(id) + " is damaged");
+        const std::string_view text = bytes_.text(record + 8, length);
+        if (std::memchr(text.data(), 0, length) != text.data() + length - 1)
+            refuse("string " + std::to_string(id) + " does not end where its record does");
+        return text.substr(0, length - 1);
+    }
+
+private:
+    // The hash tables are not needed here, but they must be such that CRFsuite could use them.
+    void check_tables() const {
+        size_t filled = 0;
+        for (size_t k = 0; k < kTables; ++k) {
+            const size_t table = bytes_.number(kDatabaseHeader + 8 * k), n = bytes_.number(kDatabaseHeader + 8 * k + 4);
+            bytes_.check(table, n, 8, "hash buckets");
+            for (size_t b = 0; b < n; ++b) {
+                const size_t record = bytes_.number(table + 8 * b + 4);
+                if (record == 0) continue;
+                ++filled;
+                if (record >= bytes_.size() || bytes_.number(table + 8 * b) % kTables != k)
+                    refuse("hash table " + std::to_string(k) + " is damaged");
+            }
+        }
+        if (filled != size_)
+            refuse("its hash tables hold " + std::to_string(filled) + " strings, but there are " +
+                   std::to_string(size_));
+    }
+
+    Bytes bytes_;
+    size_t size_ = 0, records_ = 0;
+};
+
+struct Feature {
+    uint32_t type, source, target;
+    double weight;
+};
+
+class Features {
+public:
+    Features(const Bytes& file, size_t offset) : bytes_(file.chunk(offset, "FEAT", 12)), size_(bytes_.number(8)) {
+        bytes_.check(12, size_, kFeature, "features");
+    }
+    size_t size() const { return size_; }
+    Feature operator[](size_t f) const {
+        const size_t at = 12 + kFeature * f;
+        return {bytes_.number(at), bytes_.number(at + 4), bytes_.number(at + 8), bytes_.real(at + 12)};
+    }
+
+private:
+    Bytes bytes_;
+    size_t size_;
+};
+
+// Every feature of this type is listed once, under its source.
+void check_references(const Bytes& file, size_t offset, const char* name, const Features& features, uint32_t type,
+                      size_t n_sources, size_t n_features) {
+    const Bytes chunk = file.chunk(offset, name, 12);
+    const size_t n = chunk.number(8);
+    if (n < n_sources) refuse("its chunk " + std::string(name) + " has too few entries");
+    chunk.check(12, n, 4, "references");
+    size_t total = 0;
+    for (size_t source = 0; source < n_sources; ++source) {
+        const size_t at = chunk.number(12 + 4 * source);  // in the file
+        if (at == 0) continue;
+        if (at > file.size() || file.size() - at < 4) refuse("a list of features lies outside the file");
+        const size_t count = file.number(at);
+        file.check(at + 4, count, 4, "features in a list");
+        for (size_t k = 0; k < count; ++k) {
+            const size_t f = file.number(at + 4 + 4 * k);
+            if (f >= features.size() || features[f].type != type || features[f].source != source)
+                refuse("a list of features names one that is not of its " + std::string(type ? "label" : "attribute"));
+        }
+        total += count;
+        if (total > n_features) break;
+    }
+    if (total != n_features)
+        refuse("its lists name " + std::to_string(total) + " features, but there are " + std::to_string(n_features));
+}
+
+// Sorts feature ids by source and target if necessary; the same pair must not come twice.
+void put_in_order(std::vector<uint32_t>& ids, const Features& features) {
+    const auto key = [&](uint32_t f) {
+        const Feature feature = features[f];
+        return static_cast<uint64_t>(feature.source) << 32 | feature.target;
+    };
+    const auto before = [&](uint32_t f, uint32_t g) { return key(f) < key(g); };
+    if (!std::is_sorted(ids.begin(), ids.end(), before)) std::sort(ids.begin(), ids.end(), before);
+    for (size_t k = 1; k < ids.size(); ++k)
+        if (!before(ids[k - 1], ids[k])) refuse("a feature occurs twice");
+}
+
+}  // namespace
+
+CrfsuiteModel read_crfsuite(std::string_view bytes) {
+    const Bytes whole(bytes);
+    if (bytes.size() < kHeader || bytes.substr(0, 4) != "lCRF") refuse("it does not begin as a CRFsuite model does");
+    if (bytes.substr(8, 4) != "FOMC")
+        refuse("it is a CRFsuite model of type '" + std::string(bytes.substr(8, 4)) +
+               "'; only first-order models ('FOMC') are known");
+    if (whole.number(12) != kVersion)
+        refuse("it is a CRFsuite model of version " + std::to_string(whole.number(12)) + "; only version 100 is known");
+    if (whole.number(4) != bytes.size())
+        refuse("its header says that it has " + std::to_string(whole.number(4)) + " bytes, but there are " +
+               std::to_string(bytes.size()));
+    const Features features(whole, whole.number(28));
+    const Database labels(whole, whole.number(32), "labels"), attributes(whole, whole.number(36), "attributes");
+    if (labels.size() == 0) refuse("it has no labels");
+    if (labels.size() > 65535) refuse("it has more than 65535 labels");
+    for (const auto& [named, n] : {std::pair{whole.number(16), features.size()},
+                                   {whole.number(20), labels.size()},
+                                   {whole.number(24), attributes.size()}})
+        if (named != 0 && named != n) refuse("the counts of its header contradict its chunks");
+
+    CrfsuiteModel model;
+    for (size_t j = 0; j < labels.size(); ++j) model.labels.emplace_back(labels.at(j));
+    model.attributes.offsets.reserve(attributes.size() + 1);
+    for (size_t a = 0; a < attributes.size(); ++a) {
+        const std::string_view text = attributes.at(a);
+        model.attributes.bytes.insert(model.attributes.bytes.end(), text.begin(), text.end());
+        model.attributes.offsets.push_back(model.attributes.bytes.size());
+    }
+    try {
+        model.attributes.slots =
+            build_slots(model.attributes.offsets.data(), reinterpret_cast<const char*>(model.attributes.bytes.data()),
+                        attributes.size());
+    } catch (const std::invalid_argument&) {
+        refuse("an attribute occurs twice");
+    }
+
+    std::vector<uint32_t> states, transitions;
+    states.reserve(features.size());
+    for (size_t f = 0; f < features.size(); ++f) {
+        const Feature feature = features[f];
+        const size_t sources = feature.type == kState ? attributes.size() : labels.size();
+        if (feature.type > kTransition || feature.source >= sources || feature.target >= labels.size())
+            refuse("feature " + std::to_string(f) + " is of no attribute or of no label");
+        if (!std::isfinite(feature.weight)) refuse("the weight of feature " + std::to_string(f) + " is not finite");
+        (feature.type == kState ? states : transitions).push_back(static_cast<uint32_t>(f));
+    }
+    check_references(whole, whole.number(40), "LFRF", features, kTransition, labels.size(), transitions.size());
+    check_references(whole, whole.number(44), "AFRF", features, kState, attributes.size(), states.size());
+    put_in_order(states, features);
+    put_in_order(transitions, features);
+    model.state_offsets.assign(attributes.size() + 1, 0);
+    model.state_labels.reserve(states.size());
+    model.weights.reserve(features.size());
+    for (const uint32_t f : states) {
+        const Feature feature = features[f];
+        ++model.state_offsets[feature.source + 1];
+        model.state_labels.push_back(static_cast<int32_t>(feature.target));
+        model.weights.push_back(feature.weight);
+    }
+    std::partial_sum(model.state_offsets.begin(), model.state_offsets.end(), model.state_offsets.begin());
+    for (const uint32_t f : transitions) {
+        const Feature feature = features[f];
+        const uint64_t code = static_cast<uint64_t>(feature.source) * labels.size() + feature.target;
+        if (code > INT32_MAX) refuse("it has too many labels");
+        model.transition_codes.push_back(static_cast<int32_t>(code));
+        model.weights.push_back(feature.weight);
+    }
+    return model;
+}
+
+namespace {
+
+// A file under construction. Numbers that are known later are set where they belong.
+class Writer {
+public:
+    size_t size() const { return out_.size(); }
+    void text(std::string_view text) { out_ += text; }
+    void number(size_t x) {
+        out_.resize(out_.size() + 4);
+        set(out_.size() - 4, x);
+    }
+    void set(size_t at, size_t x) {
+        if (x > UINT32_MAX) refuse("the model is too large for CRFsuite's format, which ends at 4 GB");
+        const auto word = static_cast<uint32_t>(x);
+        std::memcpy(out_.data() + at, &word, sizeof word);
+    }
+    void real(double x) { out_.append(reinterpret_cast<const char*>(&x), sizeof x); }
+    void zeros(size_t n) { out_.resize(out_.size() + n); }
+    std::string take() { return std::move(out_); }
+
+private:
+    std::string out_;
+};
+
+// A chunk begins with its name and its size, which is set when it ends.
+size_t begin_chunk(Writer& out, const char* name) {
+    const size_t begin = out.size();
+    out.text(name);
+    out.number(0);
+    return begin;
+}
+
+void end_chunk(Writer& out, size_t begin) { out.set(begin + 4, out.size() - begin); }
+
+// A database of n strings: their records, the hash tables (twice as many buckets as strings in each), the record of
+// each id. Offsets count from the beginning of the chunk.
+template <class StringAt>
+void write_database(Writer& out, size_t n, const StringAt& string_at) {
+    const size_t begin = begin_chunk(out, "CQDB");
+    out.number(0);
+    out.number(kByteOrder);
+    out.number(n);
+    out.zeros(4 + 8 * kTables);
+    struct Record {
+        uint32_t hash;
+        size_t at;
+    };
+    std::vector<std::vector<Record>> tables(kTables);
+    std::vector<size_t> records;
+    std::string key;
+    for (size_t id = 0; id < n; ++id) {
+        key.assign(string_at(id)).push_back('\0');
+        const uint32_t hash = lookup3(key);
+        records.push_back(out.size() - begin);
+        tables[hash % kTables].push_back({hash, records.back()});
+        out.number(id);
+        out.number(key.size());
+        out.text(key);
+    }
+    std::vector<Record> buckets;
+    for (size_t k = 0; k < kTables; ++k) {
+        const size_t size = 2 * tables[k].size();
+        out.set(begin + kDatabaseHeader + 8 * k, size == 0 ? 0 : out.size() - begin);
+        out.set(begin + kDatabaseHeader + 8 * k + 4, size);
+        buckets.assign(size, {0, 0});
+        for (const Record& record : tables[k]) {
+            size_t b = (record.hash >> 8) % size;
+            while (buckets[b].at != 0) b = (b + 1) % size;
+            buckets[b] = record;
+        }
+        for (const Record& bucket : buckets) {
+            out.number(bucket.hash);
+            out.number(bucket.at);
+        }
+    }
+    out.set(begin + 20, out.size() - begin);
+    for (const size_t record : records) out.number(record);
+    end_chunk(out, begin);
+}
+
+// For each source, where its list of features is, then the lists; features are numbered from `first` on, and those of
+// source s are counts[s] successive ones. `unused` entries follow that have no list.
+void write_references(Writer& out, const char* name, const std::vector<size_t>& counts, size_t first, size_t unused) {
+    const size_t begin = begin_chunk(out, name);
+    out.number(counts.size() + unused);
+    out.zeros(4 * (counts.size() + unused));
+    for (size_t s = 0; s < counts.size(); ++s) {
+        out.set(begin + 12 + 4 * s, out.size());
+        out.number(counts[s]);
+        for (size_t k = 0; k < counts[s]; ++k) out.number(first++);
+    }
+    end_chunk(out, begin);
+}
+
+}  // namespace
+
+std::string write_crfsuite(const CrfsuiteParts& model) {
+    const size_t n_labels = model.labels.size();
+    std::vector<size_t> kept, counts, label_counts(n_labels, 0);  // attributes with weights, and how many
+    Writer out;
+    out.text("lCRF");
+    out.number(0);
+    out.text("FOMC");
+    out.number(kVersion);
+    out.zeros(kHeader - out.size());
+    out.set(28, out.size());
+    const size_t features = begin_chunk(out, "FEAT");
+    out.number(0);
+    const auto write_feature = [&](Type type, size_t source, size_t target, double weight) {
+        out.number(type);
+        out.number(source);
+        out.number(target);
+        out.real(weight);
+    };
+    size_t n_state = 0, n_transition = 0;
+    for (size_t a = 0; a < model.attributes.size; ++a) {
+        size_t count = 0;
+        for (int64_t k = model.state_offsets[a]; k < model.state_offsets[a + 1]; ++k) {
+            if (model.weights[k] == 0.0) continue;
+            write_feature(kState, kept.size(), static_cast<size_t>(model.state_labels[k]), model.weights[k]);
+            ++count;
+        }
+        if (count == 0) continue;
+        kept.push_back(a);
+        counts.push_back(count);
+        n_state += count;
+    }
+    const double* transitions = model.weights + model.state_offsets[model.attributes.size];
+    for (int64_t k = 0; k < model.n_transition; ++k) {
+        if (transitions[k] == 0.0) continue;
+        const auto code = static_cast<size_t>(model.transition_codes[k]);
+        write_feature(kTransition, code / n_labels, code % n_labels, transitions[k]);
+        ++label_counts[code / n_labels];
+        ++n_transition;
+    }
+    out.set(features + 8, n_state + n_transition);
+    end_chunk(out, features);
+    out.set(20, n_labels);
+    out.set(24, kept.size());
+    out.set(32, out.size());
+    write_database(out, n_labels, [&](size_t j) { return std::string_view(model.labels[j]); });
+    out.set(36, out.size());
+    write_database(out, kept.size(), [&](size_t a) { return model.attributes.at(kept[a]); });
+    out.zeros((4 - out.size() % 4) % 4);
+    out.set(40, out.size());
+    write_references(out, "LFRF", label_counts, n_state, 2);  // of the labels, and none of begin and end
+    out.set(44, out.size());
+    write_references(out, "AFRF", counts, 0, 0);
+    out.set(4, out.size());
+    return out.take();
+}
+
+}  // namespace crfkit

@@ -1,0 +1,60 @@
+"""Open the model file of any tool; its contents tell which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from crfkit.convert import kinds
+from crfkit.convert.sources import read_bytes
+from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.models.chain import ChainModel
+
+READERS = {
+    kinds.CRFSUITE: "crfkit.convert.crfsuite",
+    kinds.CRFPP: "crfkit.convert.crfpp",
+    kinds.CRFPP_TEXT: "crfkit.convert.crfpp",
+    kinds.WAPITI: "crfkit.convert.wapiti",
+}
+
+
+def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
+    """Return the chain in a model file of crfkit, CRFsuite, CRF++ or Wapiti.
+
+    `encoding` is that of the texts in the other tools' files, which do not say it; crfkit's are always UTF-8. A pickled
+    ``sklearn_crfsuite.CRF`` is read without unpickling: only the CRFsuite model inside it is used.
+    """
+    if n_threads is not None and n_threads < 1:
+        raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
+    data = read_bytes(path)
+    kind = kinds.recognise(bytes(data[:64]))
+    if kind == kinds.CRFKIT:
+        return ChainModel.load(path, n_threads)
+    try:
+        if kind is not None:
+            read: Callable[..., ChainModel] = import_module(READERS[kind]).read
+            return read(path, n_threads, encoding)
+        from crfkit.convert.pickled import find_model
+
+        inside = find_model(data)
+        if inside is not None:
+            return import_module(READERS[kinds.CRFSUITE]).read(inside, n_threads, encoding)  # type: ignore[no-any-return]
+    except CrfkitError as error:
+        text = str(error)
+        raise ModelFileError(text if str(path) in text else f"{path}: {text}") from None
+    raise ModelFileError(
+        f"{path}: not a model that crfkit knows; it reads models of crfkit, CRFsuite, CRF++ and Wapiti"
+    )
+
+
+def check_encoding(encoding: str) -> None:
+    """Raise ParameterError if Python does not know this encoding."""
+    import codecs
+
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ParameterError(
+            f"unknown encoding {encoding!r}; common ones are utf-8, latin-1, euc-jp, utf-16, gb18030"
+        ) from None
