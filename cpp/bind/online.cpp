@@ -57,14 +57,16 @@ void bind_online(nb::module_& m) {
             "w"_a)
         .def(
             "sgd",
-            [](Online& self, const Order& order, const Array<double>& steps, double l2, double l1, bool averaged) {
+            [](Online& self, const Order& order, const Array<double>& steps, double l2, double l1, bool averaged,
+               bool shrink_first) {
                 if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
                 return interruptible([&] {
                     return self.chain.sgd(order.data(), steps.data(), static_cast<int64_t>(order.size()), l2, l1,
-                                          averaged, poll_signals);
+                                          averaged, shrink_first, poll_signals);
                 });
             },
-            "order"_a, "steps"_a, "l2"_a, "l1"_a, "averaged"_a, "Summed loss before each update.")
+            "order"_a, "steps"_a, "l2"_a, "l1"_a, "averaged"_a, "shrink_first"_a = false,
+            "Summed loss before each update.")
         .def(
             "perceptron",
             [](Online& self, const Order& order) {
@@ -85,6 +87,9 @@ void bind_online(nb::module_& m) {
                 return std::make_tuple(self.chain.mistakes().sequences, self.chain.mistakes().positions);
             },
             "(sequences, positions) that the last epoch labelled wrongly, before its updates.")
+        .def_prop_ro(
+            "mistake_share", [](const Online& self) { return self.chain.mistakes().share; },
+            "The share of wrong positions of each sequence of the last epoch, times its weight, summed.")
         .def(
             "save",
             [](const Online& self) {
@@ -110,14 +115,14 @@ void bind_online(nb::module_& m) {
             "steps"_a, "Goes on from what save returned.")
         .def(
             "passive_aggressive",
-            [](Online& self, const Order& order, int kind, double c) {
+            [](Online& self, const Order& order, int kind, double c, bool count_errors) {
                 if (kind < 0 || kind > 2) throw nb::value_error("kind must be 0, 1 or 2");
                 return interruptible([&] {
                     return self.chain.passive_aggressive(order.data(), static_cast<int64_t>(order.size()),
-                                                         static_cast<Aggression>(kind), c, poll_signals);
+                                                         static_cast<Aggression>(kind), c, count_errors, poll_signals);
                 });
             },
-            "order"_a, "kind"_a, "c"_a, "Summed loss before each update.")
+            "order"_a, "kind"_a, "c"_a, "count_errors"_a = true, "Summed loss before each update.")
         .def(
             "arow",
             [](Online& self, const Order& order, double variance, double gamma) {

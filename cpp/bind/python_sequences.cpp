@@ -32,6 +32,9 @@ nb::object as_sequence(nb::handle iterable, const char* what) {
     return as_sequence(iterable, what, [] { return std::string(); });
 }
 
+// Strings, and bytes that are UTF-8, name attributes.
+bool is_text(nb::handle value) { return PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()); }
+
 size_t size_of(const nb::object& fast) { return static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.ptr())); }
 nb::handle item_of(const nb::object& fast, size_t i) {
     return PySequence_Fast_GET_ITEM(fast.ptr(), static_cast<Py_ssize_t>(i));
@@ -42,11 +45,11 @@ void add_dict(Encoder& encoder, nb::handle dict, std::optional<std::string_view>
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t cursor = 0;
     while (PyDict_Next(dict.ptr(), &cursor, &key, &value)) {
-        if (!PyUnicode_Check(key))
+        if (!is_text(key))
             throw BadInput(encoder.where() + "the key " + nb::cast<std::string>(nb::repr(nb::handle(key))) +
                            " is not a string");
         std::string name = Encoder::nested(outer, utf8(key, encoder));
-        if (PyUnicode_Check(value)) {
+        if (is_text(value)) {
             encoder.add_text(std::move(name), utf8(value, encoder));
         } else if (PyDict_Check(value)) {
             const RecursionGuard guard;
@@ -55,7 +58,7 @@ void add_dict(Encoder& encoder, nb::handle dict, std::optional<std::string_view>
             const nb::object members = as_sequence(value, "");
             for (size_t k = 0; k < size_of(members); ++k) {
                 const nb::handle member = item_of(members, k);
-                if (!PyUnicode_Check(member.ptr()))
+                if (!is_text(member))
                     throw BadInput(encoder.where() + "'" + name + "' holds a " + kind_of(member) +
                                    "; a list in a feature dict must hold strings");
                 encoder.add_text(std::string(name), utf8(member, encoder));
@@ -76,6 +79,13 @@ void add_dict(Encoder& encoder, nb::handle dict, std::optional<std::string_view>
 
 std::string_view utf8(nb::handle text, const Encoder& encoder) {
     Py_ssize_t size = 0;
+    if (PyBytes_Check(text.ptr())) {
+        const std::string_view bytes{PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
+        if (nb::steal(PyUnicode_DecodeUTF8(bytes.data(), PyBytes_GET_SIZE(text.ptr()), nullptr)).is_valid())
+            return bytes;
+        PyErr_Clear();
+        throw BadInput(encoder.where() + "bytes that are not UTF-8, " + nb::cast<std::string>(nb::repr(text)));
+    }
     const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
     if (!data) {
         PyErr_Clear();
@@ -120,7 +130,7 @@ void add_items(Encoder& encoder, nb::handle sequence) {
             names = as_sequence(item, "an item must be a list of attribute strings or a dict", where);
             for (size_t k = 0; k < size_of(names); ++k) {
                 const nb::handle name = item_of(names, k);
-                if (!PyUnicode_Check(name.ptr()))
+                if (!is_text(name))
                     throw BadInput(where() + "an attribute in a list must be a string, not " + kind_of(name) +
                                    "; use a dict for values");
                 encoder.add(utf8(name, encoder), 1.0);

@@ -8,7 +8,7 @@
 
 namespace crfkit {
 
-// The UTF-8 text of a Python string. Throws BadInput, with the encoder's position, if it has a lone surrogate.
+// The UTF-8 text of a Python string, or of bytes. Throws BadInput, with the encoder's position, if it is not valid.
 std::string_view utf8(nb::handle text, const Encoder& encoder);
 
 // Adds one sequence of rows: tuples or lists of column strings, or plain strings (one column).

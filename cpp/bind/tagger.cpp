@@ -1,4 +1,5 @@
 // One sequence of Python objects at a time: encoded, decoded and returned in one call.
+#include "../core/chain/crfsuite_chain.hpp"
 #include "../core/chain/one_sequence.hpp"
 #include "chain.hpp"
 #include "encoder.hpp"
@@ -8,24 +9,67 @@ namespace crfkit {
 
 namespace {
 
-struct Tagger {
+// What tags: a field with its weights and an encoder of its attributes. The views are asked for after each encoding.
+struct TaggerParts {
+    virtual ~TaggerParts() = default;
+    virtual Encoder& encoder() = 0;
+    virtual const ChainKernels& kernels() const = 0;
+    virtual FieldView field() const = 0;
+    virtual ChainWeights weights() const = 0;
+};
+
+struct ModelParts : TaggerParts {
     nb::object encoder_object, decoder_object;
+    Decoder& decoder;
+    FieldView view;
+
+    ModelParts(nb::object encoder_, nb::object decoder_)
+        : encoder_object(std::move(encoder_)),
+          decoder_object(std::move(decoder_)),
+          decoder(nb::cast<Decoder&>(decoder_object)),
+          view(decoder.field.view()) {
+        view.n_wide = count_wide(view);
+    }
+    Encoder& encoder() override { return nb::cast<BoundEncoder&>(encoder_object).encoder; }
+    const ChainKernels& kernels() const override { return decoder.kernels; }
+    FieldView field() const override { return view; }
+    ChainWeights weights() const override { return decoder.prepared.view(); }
+};
+
+struct FileParts : TaggerParts {
+    nb::bytes file;
+    const ChainKernels& kernels_;
+    CrfsuiteChain chain;
+    Encoder encoder_;
+
+    explicit FileParts(nb::bytes file_)
+        : file(std::move(file_)),
+          kernels_(kernels_named("auto")),
+          chain({file.c_str(), file.size()}, kernels_),
+          encoder_(chain) {}
+    Encoder& encoder() override { return encoder_; }
+    const ChainKernels& kernels() const override { return kernels_; }
+    FieldView field() const override { return chain.field(); }
+    ChainWeights weights() const override { return chain.weights(); }
+};
+
+struct Tagger {
+    std::unique_ptr<TaggerParts> parts;
     Encoder& encoder;
-    const Decoder& decoder;
     nb::list labels;
     bool rows;
+    int64_t n_labels;
     OneSequence chain;
     std::vector<int32_t> best;
 
-    Tagger(nb::object encoder_, nb::object decoder_, nb::list labels_, bool rows_)
-        : encoder_object(std::move(encoder_)),
-          decoder_object(std::move(decoder_)),
-          encoder(nb::cast<BoundEncoder&>(encoder_object).encoder),
-          decoder(nb::cast<const Decoder&>(decoder_object)),
+    Tagger(std::unique_ptr<TaggerParts> parts_, nb::list labels_, bool rows_)
+        : parts(std::move(parts_)),
+          encoder(parts->encoder()),
           labels(std::move(labels_)),
           rows(rows_),
-          chain(decoder.field.view(), decoder.prepared.view(), decoder.kernels) {
-        if (static_cast<int64_t>(nb::len(labels)) != decoder.field.n_labels)
+          n_labels(parts->field().n_labels),
+          chain(parts->kernels()) {
+        if (static_cast<int64_t>(nb::len(labels)) != n_labels)
             throw nb::value_error("a tagger needs a name for each label");
         clear();
     }
@@ -50,7 +94,7 @@ struct Tagger {
             view.pair_offsets = data.pair_offsets.data();
             view.pair_attributes = data.pair_attributes.data();
         }
-        chain.set(view);
+        chain.set(view, parts->field(), parts->weights());
     }
 
     void set(nb::handle sequence) {
@@ -81,18 +125,18 @@ struct Tagger {
         if (static_cast<int64_t>(given.size()) != chain.length())
             throw nb::value_error("there must be a label for every position");
         for (const int32_t j : given)
-            if (j < 0 || j >= decoder.field.n_labels) throw nb::index_error("label id out of range");
+            if (j < 0 || j >= n_labels) throw nb::index_error("label id out of range");
         return chain.score(given.data());
     }
 
     double marginal(int64_t label, int64_t t) {
-        if (label < 0 || label >= decoder.field.n_labels || t < 0 || t >= chain.length())
+        if (label < 0 || label >= n_labels || t < 0 || t >= chain.length())
             throw nb::index_error("label or position out of range");
-        return chain.marginals()[t * decoder.field.n_labels + label];
+        return chain.marginals()[t * n_labels + label];
     }
 
     auto marginals() {
-        const auto rows_ = static_cast<size_t>(chain.length()), columns = static_cast<size_t>(decoder.field.n_labels);
+        const auto rows_ = static_cast<size_t>(chain.length()), columns = static_cast<size_t>(n_labels);
         nb::capsule owner;
         double* copy = allocate<double>(rows_ * columns, owner);
         std::copy_n(chain.marginals(), rows_ * columns, copy);
@@ -104,15 +148,36 @@ struct Tagger {
 
 void bind_tagger(nb::module_& m) {
     nb::class_<Tagger>(m, "Tagger", "Tags one sequence at a time; the sequence of the last call is kept.")
-        .def(nb::init<nb::object, nb::object, nb::list, bool>(), "encoder"_a, "decoder"_a, "labels"_a, "rows"_a,
-             nb::sig("def __init__(self, encoder: Encoder, decoder: Decoder, labels: list[typing.Any], rows: bool) -> None"))
+        .def(
+            "__init__",
+            [](Tagger* self, nb::object encoder, nb::object decoder, nb::list labels, bool rows) {
+                new (self) Tagger(std::make_unique<ModelParts>(std::move(encoder), std::move(decoder)),
+                                  std::move(labels), rows);
+            },
+            "encoder"_a, "decoder"_a, "labels"_a, "rows"_a,
+            nb::sig(
+                "def __init__(self, encoder: Encoder, decoder: Decoder, labels: list[typing.Any], rows: bool) -> None"))
+        .def_static(
+            "open_crfsuite",
+            [](nb::bytes file) {
+                auto parts = std::make_unique<FileParts>(std::move(file));
+                nb::list labels;
+                for (const std::string& label : parts->chain.labels())
+                    labels.append(nb::steal(
+                        PyUnicode_DecodeUTF8(label.data(), static_cast<Py_ssize_t>(label.size()), "replace")));
+                return new Tagger(std::move(parts), std::move(labels), false);
+            },
+            "file"_a, "The tagger of a CRFsuite file, whose attributes are read when they occur. Raises BadModel.")
+        .def_prop_ro(
+            "labels", [](const Tagger& self) { return self.labels; }, nb::sig("def labels(self) -> list[typing.Any]"))
         .def(
             "tag",
             [](Tagger& self, nb::handle sequence) {
                 self.set(sequence);
                 return self.viterbi();
             },
-            "sequence"_a, "The best labels of a sequence.", nb::sig("def tag(self, sequence: object) -> list[typing.Any]"))
+            "sequence"_a, "The best labels of a sequence.",
+            nb::sig("def tag(self, sequence: object) -> list[typing.Any]"))
         .def(
             "set", [](Tagger& self, nb::handle sequence) { self.set(sequence); }, "sequence"_a,
             "Encodes a sequence and keeps it.", nb::sig("def set(self, sequence: object) -> None"))

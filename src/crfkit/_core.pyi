@@ -144,6 +144,15 @@ class Tagger:
 
     def __init__(self, encoder: Encoder, decoder: Decoder, labels: list[Any], rows: bool) -> None: ...
 
+    @staticmethod
+    def open_crfsuite(file: bytes) -> Tagger:
+        """
+        The tagger of a CRFsuite file, whose attributes are read when they occur. Raises BadModel.
+        """
+
+    @property
+    def labels(self) -> list[Any]: ...
+
     def tag(self, sequence: object) -> list[Any]:
         """The best labels of a sequence."""
 
@@ -195,7 +204,7 @@ class Online:
 
     def average(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
-    def sgd(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], l2: float, l1: float, averaged: bool) -> float:
+    def sgd(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], l2: float, l1: float, averaged: bool, shrink_first: bool = False) -> float:
         """Summed loss before each update."""
 
     def perceptron(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
@@ -209,13 +218,19 @@ class Online:
         (sequences, positions) that the last epoch labelled wrongly, before its updates.
         """
 
+    @property
+    def mistake_share(self) -> float:
+        """
+        The share of wrong positions of each sequence of the last epoch, times its weight, summed.
+        """
+
     def save(self) -> tuple[Any, ...]:
         """All that later epochs depend on."""
 
     def restore(self, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reached: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], covariances: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multipliers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, scale_sum: float, penalty: float, steps: int) -> None:
         """Goes on from what save returned."""
 
-    def passive_aggressive(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], kind: int, c: float) -> float:
+    def passive_aggressive(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], kind: int, c: float, count_errors: bool = True) -> float:
         """Summed loss before each update."""
 
     def arow(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], variance: float, gamma: float) -> float:

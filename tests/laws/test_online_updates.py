@@ -70,12 +70,15 @@ class Twin:
         log_z = logsumexp(raised)
         return log_z - raised[gold], np.exp(raised - log_z) @ features - features[gold]
 
-    def sgd(self, order, steps, l2: float = 0.0, l1: float = 0.0, averaged: bool = False) -> float:
+    def sgd(self, order, steps, l2=0.0, l1=0.0, averaged=False, shrink_first=False) -> float:
         total = 0.0
         for n, eta in zip(order, steps, strict=True):
+            shrink = 1 - eta * l2 / self.n
+            if shrink_first:
+                self.w, shrink = shrink * self.w, 1.0
             value, gradient = self._loss(n)
             total += self.weight[n] * value
-            self.w = (1 - eta * l2 / self.n) * self.w - eta * self.weight[n] * gradient
+            self.w = shrink * self.w - eta * self.weight[n] * gradient
             if l1 > 0:
                 self.u += eta * l1 / self.n
                 self._shrink(self.touched[n])
@@ -115,12 +118,12 @@ class Twin:
             self._done()
         return sequences, positions
 
-    def passive_aggressive(self, order, kind: int, c: float) -> float:
+    def passive_aggressive(self, order, kind: int, c: float, count_errors: bool = True) -> float:
         total = 0.0
         for n in order:
             if mistake := self._mistake(n):
                 wrong, behind, difference = mistake
-                loss, n2 = behind + np.sqrt(wrong), difference @ difference
+                loss, n2 = behind + (np.sqrt(wrong) if count_errors else 1.0), difference @ difference
                 tau = [loss / n2, min(c, loss / n2), loss / (n2 + 1 / (2 * c))][kind]
                 self.w = self.w + self.weight[n] * tau * difference
                 total += self.weight[n] * loss
@@ -223,15 +226,17 @@ def test_gradient_steps_with_the_cumulative_penalty(kernels, kind, l1, problem, 
 
 
 @every_kernel
+@pytest.mark.parametrize("shrink_first", [False, True])
 @pytest.mark.parametrize("averaged", [False, True])
-def test_weights_that_shrink_fast(kernels, averaged):
+def test_weights_that_shrink_fast(kernels, averaged, shrink_first):
     """To 1/5 at each step, by L2: whatever factor is kept apart soon has to be multiplied into the weights."""
     for seed in range(3):
         problem = make_problem(seed, 3, (4, 2, 5, 1), order=1 + seed % 2, values=True)
 
         def run(updates, problem=problem, seed=seed):
             for order in epochs(problem, seed, 6):
-                yield updates.sgd(order, np.full(len(order), 0.1), l2=0.8 * 4 / 0.1, averaged=averaged)
+                steps = np.full(len(order), 0.1)
+                yield updates.sgd(order, steps, l2=0.8 * 4 / 0.1, averaged=averaged, shrink_first=shrink_first)
 
         compare(problem, kernels, run, averaged=averaged)
 
@@ -312,11 +317,16 @@ def test_perceptron(kernels, problem, seed):
 @every_kernel
 @pytest.mark.parametrize("kind", [0, 1, 2])
 @settings(max_examples=20)
-@given(problem=any_problem, seed=st.integers(0, 1000), c=st.sampled_from([0.05, 1.0, 20.0]))
-def test_passive_aggressive(kernels, kind, problem, seed, c):
+@given(
+    problem=any_problem,
+    seed=st.integers(0, 1000),
+    c=st.sampled_from([0.05, 1.0, 20.0]),
+    count_errors=st.booleans(),
+)
+def test_passive_aggressive(kernels, kind, problem, seed, c, count_errors):
     def run(updates):
         for order in epochs(problem, seed):
-            yield updates.passive_aggressive(order, kind, c)
+            yield updates.passive_aggressive(order, kind, c, count_errors)
 
     compare(problem, kernels, run)
 

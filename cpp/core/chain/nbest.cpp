@@ -1,5 +1,6 @@
 #include "nbest.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <queue>
 #include <utility>
@@ -80,6 +81,8 @@ std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWei
         });
     }
     check();
+    // Rounding may have let two of equal score change places.
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
     return found;
 }
 

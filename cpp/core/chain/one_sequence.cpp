@@ -2,7 +2,9 @@
 
 namespace crfkit {
 
-void OneSequence::set(const SequenceView& data) {
+void OneSequence::set(const SequenceView& data, const FieldView& field, const ChainWeights& w) {
+    field_ = field;
+    w_ = w;
     log_z_.reset();
     planned_.emplace(data, field_, false, false);
     length_ = data.n_positions;

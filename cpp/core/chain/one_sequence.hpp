@@ -13,11 +13,10 @@ namespace crfkit {
 
 class OneSequence {
 public:
-    OneSequence(const FieldView& field, const ChainWeights& w, const ChainKernels& kernels)
-        : field_(field), w_(w), kernels_(kernels) {}
+    explicit OneSequence(const ChainKernels& kernels) : kernels_(kernels) {}
 
-    // `data` holds one sequence and stays where it is until the next call.
-    void set(const SequenceView& data);
+    // `data` holds one sequence. What the views refer to stays where it is until the next call.
+    void set(const SequenceView& data, const FieldView& field, const ChainWeights& w);
     int64_t length() const { return length_; }
     // Fills labels [T]; returns their score.
     double viterbi(int32_t* labels);
@@ -29,9 +28,9 @@ private:
     ChainRange range();
     void infer();
 
-    FieldView field_;
-    const ChainWeights& w_;
     const ChainKernels& kernels_;
+    FieldView field_;
+    ChainWeights w_{};
     std::optional<PlannedData> planned_;
     int64_t length_ = 0;
     Buffer scratch_, node_;

@@ -219,7 +219,7 @@ void ChainOnline::apply_gradient(int64_t n, bool averaged, double l1) {
 }
 
 double ChainOnline::sgd(const int64_t* order, const double* steps, int64_t n, double l2, double l1, bool averaged,
-                        const Poll& poll) {
+                        bool shrink_first, const Poll& poll) {
     const double total = static_cast<double>(plan_.n_sequences);
     const bool apart = averaged || l1 > 0.0;  // the change must be known on its own
     if (apart && !delta_.size()) {
@@ -251,8 +251,13 @@ double ChainOnline::sgd(const int64_t* order, const double* steps, int64_t n, do
     over(order, n, poll, [&](int64_t k, int64_t id) {
         const double eta = steps[k], weight = sequence_weights_[at(id)], shrink = 1.0 - eta * l2 / total;
         if (!(shrink > 0.0)) throw std::invalid_argument("the step size is too large for the L2 penalty");
+        if (shrink_first) {
+            scale_ *= shrink;
+            if (scale_ < kLeastScale) fold_scale();
+            refresh();
+        }
         // A step of length zero measures the loss: it moves weights by less than rounding.
-        const double factor = -std::max(eta, 1e-280) * weight / (scale_ * shrink);
+        const double factor = -std::max(eta, 1e-280) * weight / (shrink_first ? scale_ : scale_ * shrink);
         if (weight != 0.0 && plan_.starts[id + 1] > plan_.starts[id]) {
             for (Buffer* table : {&outer_, &jump_delta_, &transition_delta_}) table->zero();
             factors_[at(id)] = factor;
@@ -268,11 +273,12 @@ double ChainOnline::sgd(const int64_t* order, const double* steps, int64_t n, do
                 jumps_.each_transition(
                     [&](int64_t place, int64_t i) { target[transition_at_ + i] += transition_delta_.data()[place]; });
         }
-        scale_ *= shrink;
+        if (!shrink_first) scale_ *= shrink;
         penalty_ += eta * l1 / (total * scale_);
         if (apart) apply_gradient(id, averaged, l1);
         scale_sum_ += scale_;
         ++steps_;
+        if (shrink_first) return;  // the next step or the end of the epoch refreshes
         if (scale_ < kLeastScale) fold_scale();
         refresh();
     });

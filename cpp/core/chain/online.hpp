@@ -20,6 +20,7 @@ namespace crfkit {
 
 struct Mistakes {
     int64_t sequences = 0, positions = 0;
+    double share = 0.0;  // sum over sequences of weight * wrong positions / positions
 };
 
 enum class Aggression { hard, linear, quadratic };  // PA, PA-I, PA-II
@@ -50,11 +51,14 @@ public:
     // Counts what is wrong under the current weights.
     void measure(const int64_t* order, int64_t n, const Poll& poll);
 
-    // Epochs over the sequences order[0 … n). Each updates the average; sgd does where averaged is set.
+    // Epochs over the sequences order[0 … n). Each updates the average; sgd does where averaged is set. With
+    // shrink_first, L2 shrinks the weights before the gradient is taken, not after.
     double sgd(const int64_t* order, const double* steps, int64_t n, double l2, double l1, bool averaged,
-               const Poll& poll);
+               bool shrink_first, const Poll& poll);
     void perceptron(const int64_t* order, int64_t n, const Poll& poll);
-    double passive_aggressive(const int64_t* order, int64_t n, Aggression kind, double c, const Poll& poll);
+    // The margin to reach is the root of the number of wrong positions or, without count_errors, 1.
+    double passive_aggressive(const int64_t* order, int64_t n, Aggression kind, double c, bool count_errors,
+                              const Poll& poll);
     double arow(const int64_t* order, int64_t n, double variance, double gamma, const Poll& poll);
     double mira(const int64_t* order, int64_t n, double c, const Poll& poll);
 

@@ -74,6 +74,8 @@ const ChainOnline::Difference& ChainOnline::compare(int64_t n) {
     mistakes_.sequences += difference_.wrong > 0;
     mistakes_.positions += difference_.wrong;
     if (difference_.wrong == 0) return difference_;
+    mistakes_.share += sequence_weights_[at(n)] * static_cast<double>(difference_.wrong) /
+                       static_cast<double>(plan_.starts[n + 1] - plan_.starts[n]);
     add_features(n, plan_.labels, 1.0);
     add_features(n, best_.data(), -1.0);
     for (auto& [i, value] : difference_.features) {
@@ -117,13 +119,14 @@ void ChainOnline::perceptron(const int64_t* order, int64_t n, const Poll& poll) 
     });
 }
 
-double ChainOnline::passive_aggressive(const int64_t* order, int64_t n, Aggression kind, double c, const Poll& poll) {
+double ChainOnline::passive_aggressive(const int64_t* order, int64_t n, Aggression kind, double c, bool count_errors,
+                                       const Poll& poll) {
     double total = 0.0;
     over(order, n, poll, [&](int64_t, int64_t id) {
         const Difference& d = compare(id);
         const double square = squared_norm(d.features);
         if (d.wrong > 0 && square > 0.0) {
-            const double loss = std::sqrt(static_cast<double>(d.wrong)) - d.margin;
+            const double loss = (count_errors ? std::sqrt(static_cast<double>(d.wrong)) : 1.0) - d.margin;
             double tau = loss / (kind == Aggression::quadratic ? square + 0.5 / c : square);
             if (kind == Aggression::linear) tau = std::min(c, tau);
             total += sequence_weights_[at(id)] * loss;

@@ -54,6 +54,7 @@ void check_data(const SequenceView& data, const FieldView& field, bool need_labe
 
 int64_t count_wide(const FieldView& field) {
     if (!field.state_offsets) return field.n_attributes;
+    if (field.n_wide >= 0) return field.n_wide;
     const int64_t vectors = padded(field.n_labels) / kPad;
     int64_t n = 0;
     while (n < field.n_attributes && field.state_offsets[n + 1] - field.state_offsets[n] > vectors) ++n;
@@ -87,7 +88,7 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
     Groups groups;
     groups.offsets.assign(static_cast<size_t>(data.n_positions) + 1, 0);
     if (field.state_offsets && group && !data.values) groups = find_groups(data, count_wide(field));
-    write_out(data, field, groups);
+    write_out(data, field, groups, need_labels);
 }
 
 void PlannedData::write_classes(const FieldView& field, int32_t attribute, const double* value) {
@@ -113,11 +114,11 @@ void PlannedData::write_entries(const FieldView& field, int32_t attribute, const
     }
 }
 
-void PlannedData::write_out(const SequenceView& data, const FieldView& field, const Groups& groups) {
+void PlannedData::write_out(const SequenceView& data, const FieldView& field, const Groups& groups, bool name_rows) {
     table_ = groups.table;
     const auto first_wide = static_cast<int32_t>(table_.size());
     const int64_t n_wide = count_wide(field);
-    if (field.state_offsets)
+    if (field.state_offsets && name_rows)
         for (int32_t a = 0; a < n_wide; ++a) table_.add(&a, 1);
 
     row_offsets_.push_back(0);

@@ -32,10 +32,11 @@ public:
     const ChainPlan& view() const { return view_; }
     // The same with the squares of the values.
     ChainPlan squared();
+    // What the rows are, for training: only with need_labels.
     const RowTable& rows() const { return table_; }
 
 private:
-    void write_out(const SequenceView& data, const FieldView& field, const Groups& groups);
+    void write_out(const SequenceView& data, const FieldView& field, const Groups& groups, bool name_rows);
     void write_entries(const FieldView& field, int32_t attribute, const double* value);
     void write_classes(const FieldView& field, int32_t attribute, const double* value);
 

@@ -23,6 +23,7 @@ struct SequenceView {
 struct FieldView {
     int64_t n_labels = 0, n_attributes = 0, n_pair_attributes = 0;
     int64_t order = 1;
+    int64_t n_wide = -1;                     // what count_wide returns, if it is known
     const int64_t* state_offsets = nullptr;  // [n_attributes + 1], or null: attribute a has all labels, at a * L
     const int32_t* state_labels = nullptr;
     int64_t n_state = 0;

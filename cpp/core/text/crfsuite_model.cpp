@@ -6,146 +6,24 @@
 #include <numeric>
 #include <utility>
 
-#include "lookup3.hpp"
+#include "crfsuite_file.hpp"
 
 namespace crfkit {
 
 namespace {
 
-constexpr uint32_t kVersion = 100, kByteOrder = 0x62445371;
-constexpr size_t kHeader = 48, kFeature = 20, kDatabaseHeader = 24, kTables = 256;
-enum Type : uint32_t { kState = 0, kTransition = 1 };
+using namespace crfsuite;
 
-[[noreturn]] void refuse(const std::string& what) { throw BadModel(what); }
-
-// Bytes of the file, read only where they are.
-class Bytes {
-public:
-    explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
-    size_t size() const { return bytes_.size(); }
-    uint32_t number(size_t at) const {
-        uint32_t x = 0;
-        std::memcpy(&x, bytes_.data() + at, sizeof x);
-        return x;
-    }
-    double real(size_t at) const {
-        double x = 0.0;
-        std::memcpy(&x, bytes_.data() + at, sizeof x);
-        return x;
-    }
-    std::string_view text(size_t at, size_t size) const { return bytes_.substr(at, size); }
-    // The chunk with this name at `offset`: its name, its size, more.
-    Bytes chunk(size_t offset, const char* name, size_t least) const {
-        const std::string quoted = "its chunk " + std::string(name);
-        if (offset < kHeader || offset > size() || size() - offset < least)
-            refuse(quoted + " lies outside the file: the file is truncated or damaged");
-        if (text(offset, 4) != name) refuse("there is no chunk " + std::string(name) + " where its header points");
-        const size_t length = number(offset + 4);
-        if (length < least || length > size() - offset)
-            refuse(quoted + " ends outside the file: the file is truncated or damaged");
-        return Bytes(text(offset, length));
-    }
-    // n records of `width` bytes at `at` must be inside.
-    void check(size_t at, size_t n, size_t width, const char* what) const {
-        if (at > size() || n > (size() - at) / width)
-            refuse("it has " + std::to_string(n) + " " + what + ", which do not fit the file");
-    }
-
-private:
-    std::string_view bytes_;
-};
-
-// The strings of a database, by id.
-class Database {
-public:
-    Database(const Bytes& file, size_t offset, const char* what) : bytes_(file.chunk(offset, "CQDB", 2072)) {
-        if (bytes_.number(12) != kByteOrder) refuse("its numbers are not little-endian");
-        size_ = bytes_.number(16);
-        records_ = bytes_.number(20);
-        bytes_.check(records_, size_, 4, what);
-        check_tables();
-    }
-    size_t size() const { return size_; }
-    std::string_view at(size_t id) const {
-        const size_t record = bytes_.number(records_ + 4 * id);
-        if (record < kDatabaseHeader + 8 * kTables || record > bytes_.size() || bytes_.size() - record < 8)
-            refuse("the record of string " + std::to_string(id) + " lies outside its database");
-        const size_t length = bytes_.number(record + 4);  // with the zero at the end
-        if (bytes_.number(record) != id || length < 1 || length > bytes_.size() - record - 8)
-            refuse("the record of string " + std::to_string(id) + " is damaged");
-        const std::string_view text = bytes_.text(record + 8, length);
-        if (std::memchr(text.data(), 0, length) != text.data() + length - 1)
-            refuse("string " + std::to_string(id) + " does not end where its record does");
-        return text.substr(0, length - 1);
-    }
-
-private:
-    // The hash tables are not needed here, but they must be such that CRFsuite could use them.
-    void check_tables() const {
-        size_t filled = 0;
-        for (size_t k = 0; k < kTables; ++k) {
-            const size_t table = bytes_.number(kDatabaseHeader + 8 * k), n = bytes_.number(kDatabaseHeader + 8 * k + 4);
-            bytes_.check(table, n, 8, "hash buckets");
-            for (size_t b = 0; b < n; ++b) {
-                const size_t record = bytes_.number(table + 8 * b + 4);
-                if (record == 0) continue;
-                ++filled;
-                if (record >= bytes_.size() || bytes_.number(table + 8 * b) % kTables != k)
-                    refuse("hash table " + std::to_string(k) + " is damaged");
-            }
-        }
-        if (filled != size_)
-            refuse("its hash tables hold " + std::to_string(filled) + " strings, but there are " +
-                   std::to_string(size_));
-    }
-
-    Bytes bytes_;
-    size_t size_ = 0, records_ = 0;
-};
-
-struct Feature {
-    uint32_t type, source, target;
-    double weight;
-};
-
-class Features {
-public:
-    Features(const Bytes& file, size_t offset) : bytes_(file.chunk(offset, "FEAT", 12)), size_(bytes_.number(8)) {
-        bytes_.check(12, size_, kFeature, "features");
-    }
-    size_t size() const { return size_; }
-    Feature operator[](size_t f) const {
-        const size_t at = 12 + kFeature * f;
-        return {bytes_.number(at), bytes_.number(at + 4), bytes_.number(at + 8), bytes_.real(at + 12)};
-    }
-
-private:
-    Bytes bytes_;
-    size_t size_;
-};
-
-// Every feature of this type is listed once, under its source.
-void check_references(const Bytes& file, size_t offset, const char* name, const Features& features, uint32_t type,
-                      size_t n_sources, size_t n_features) {
-    const Bytes chunk = file.chunk(offset, name, 12);
-    const size_t n = chunk.number(8);
-    if (n < n_sources) refuse("its chunk " + std::string(name) + " has too few entries");
-    chunk.check(12, n, 4, "references");
+// The features of a type are those that the lists of their sources name, each once.
+void check_lists(const File& file, Type type, size_t n_sources, size_t n_features) {
+    std::vector<bool> seen(file.features.size());
     size_t total = 0;
-    for (size_t source = 0; source < n_sources; ++source) {
-        const size_t at = chunk.number(12 + 4 * source);  // in the file
-        if (at == 0) continue;
-        if (at > file.size() || file.size() - at < 4) refuse("a list of features lies outside the file");
-        const size_t count = file.number(at);
-        file.check(at + 4, count, 4, "features in a list");
-        for (size_t k = 0; k < count; ++k) {
-            const size_t f = file.number(at + 4 + 4 * k);
-            if (f >= features.size() || features[f].type != type || features[f].source != source)
-                refuse("a list of features names one that is not of its " + std::string(type ? "label" : "attribute"));
-        }
-        total += count;
-        if (total > n_features) break;
-    }
+    for (size_t source = 0; source < n_sources; ++source)
+        file.each_feature(type, source, [&](size_t id, const Feature&) {
+            if (seen[id]) refuse("a feature is listed twice");
+            seen[id] = true;
+            ++total;
+        });
     if (total != n_features)
         refuse("its lists name " + std::to_string(total) + " features, but there are " + std::to_string(n_features));
 }
@@ -165,28 +43,16 @@ void put_in_order(std::vector<uint32_t>& ids, const Features& features) {
 }  // namespace
 
 CrfsuiteModel read_crfsuite(std::string_view bytes) {
-    const Bytes whole(bytes);
-    if (bytes.size() < kHeader || bytes.substr(0, 4) != "lCRF") refuse("it does not begin as a CRFsuite model does");
-    if (bytes.substr(8, 4) != "FOMC")
-        refuse("it is a CRFsuite model of type '" + std::string(bytes.substr(8, 4)) +
-               "'; only first-order models ('FOMC') are known");
-    if (whole.number(12) != kVersion)
-        refuse("it is a CRFsuite model of version " + std::to_string(whole.number(12)) + "; only version 100 is known");
-    if (whole.number(4) != bytes.size())
-        refuse("its header says that it has " + std::to_string(whole.number(4)) + " bytes, but there are " +
-               std::to_string(bytes.size()));
-    const Features features(whole, whole.number(28));
-    const Database labels(whole, whole.number(32), "labels"), attributes(whole, whole.number(36), "attributes");
-    if (labels.size() == 0) refuse("it has no labels");
-    if (labels.size() > 65535) refuse("it has more than 65535 labels");
-    for (const auto& [named, n] : {std::pair{whole.number(16), features.size()},
-                                   {whole.number(20), labels.size()},
-                                   {whole.number(24), attributes.size()}})
-        if (named != 0 && named != n) refuse("the counts of its header contradict its chunks");
+    const File file(bytes);
+    const Features& features = file.features;
+    const Database &labels = file.labels, &attributes = file.attributes;
+    labels.check_tables();
+    attributes.check_tables();
 
     CrfsuiteModel model;
     for (size_t j = 0; j < labels.size(); ++j) model.labels.emplace_back(labels.at(j));
     model.attributes.offsets.reserve(attributes.size() + 1);
+    model.attributes.bytes.reserve(attributes.bytes());
     for (size_t a = 0; a < attributes.size(); ++a) {
         const std::string_view text = attributes.at(a);
         model.attributes.bytes.insert(model.attributes.bytes.end(), text.begin(), text.end());
@@ -210,8 +76,8 @@ CrfsuiteModel read_crfsuite(std::string_view bytes) {
         if (!std::isfinite(feature.weight)) refuse("the weight of feature " + std::to_string(f) + " is not finite");
         (feature.type == kState ? states : transitions).push_back(static_cast<uint32_t>(f));
     }
-    check_references(whole, whole.number(40), "LFRF", features, kTransition, labels.size(), transitions.size());
-    check_references(whole, whole.number(44), "AFRF", features, kState, attributes.size(), states.size());
+    check_lists(file, kTransition, labels.size(), transitions.size());
+    check_lists(file, kState, attributes.size(), states.size());
     put_in_order(states, features);
     put_in_order(transitions, features);
     model.state_offsets.assign(attributes.size() + 1, 0);
@@ -283,15 +149,15 @@ void write_database(Writer& out, size_t n, const StringAt& string_at) {
     };
     std::vector<std::vector<Record>> tables(kTables);
     std::vector<size_t> records;
-    std::string key;
     for (size_t id = 0; id < n; ++id) {
-        key.assign(string_at(id)).push_back('\0');
-        const uint32_t hash = lookup3(key);
+        const std::string_view text = string_at(id);
+        const uint32_t hash = lookup3_with_zero(text);
         records.push_back(out.size() - begin);
         tables[hash % kTables].push_back({hash, records.back()});
         out.number(id);
-        out.number(key.size());
-        out.text(key);
+        out.number(text.size() + 1);
+        out.text(text);
+        out.zeros(1);
     }
     std::vector<Record> buckets;
     for (size_t k = 0; k < kTables; ++k) {

@@ -1,9 +1,9 @@
 // Model files of CRFsuite: "lCRF", type "FOMC", version 100, all numbers little-endian.
 //
-//   header       magic, file size, type, version, numbers of features, labels and attributes (0 in most files: the
-//                counts are those of the chunks), offsets of the five chunks below
-//   FEAT         (type, source, target, weight) of each feature: type 0 is (attribute, label), 1 is (label, label)
-//   CQDB, twice  the labels, then the attributes: 256 hash tables over (id, size, string) records, and the record of
+//   header       magic, file size, type, version, numbers of features (0 in most files), labels and attributes, offsets
+//   of the five chunks below FEAT         (type, source, target, weight) of each feature: type 0 is (attribute, label),
+//   1 is (label, label) CQDB, twice  the labels, then the attributes: 256 hash tables over (id, size, string) records,
+//   and the record of
 //                each id
 //   LFRF, AFRF   the features of each label as a source, and of each attribute
 //
@@ -11,19 +11,14 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "crfsuite_file.hpp"
 #include "interner.hpp"
 
 namespace crfkit {
-
-// A file that is not such a model; the message is a sentence.
-struct BadModel : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 struct CrfsuiteModel {
     std::vector<std::string> labels;

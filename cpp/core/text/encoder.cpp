@@ -73,6 +73,11 @@ void Encoder::end_rows() {
 void Encoder::begin_items() {
     forget_item();
     position_ = 0;
+    // an item that was refused has left the ones before it behind
+    data_.offsets.resize(static_cast<size_t>(data_.starts.back()) + 1);
+    const auto kept = static_cast<size_t>(data_.offsets.back());
+    data_.attributes.resize(kept);
+    if (!data_.values.empty()) data_.values.resize(kept);
 }
 
 void Encoder::forget_item() {

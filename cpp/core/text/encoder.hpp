@@ -34,6 +34,9 @@ public:
     Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
             std::optional<StringIndex> pair_attributes, EncoderOptions options);
 
+    // Items only, with attributes that are looked up in a model; the caller keeps it.
+    explicit Encoder(Lookup& attributes) : attributes_(attributes), parser_(1) {}
+
     // Takes the next bytes of a column file; with `end`, the file's last.
     void feed(std::string_view bytes, bool end);
 

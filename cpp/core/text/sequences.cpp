@@ -34,6 +34,10 @@ void Encoded::sort_positions() {
 }
 
 void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out) {
+    if (lookup_) {
+        for (const auto name : names) out.push_back(lookup_->find(name));
+        return;
+    }
     const StringIndex index = growing_ ? interner_.view() : frozen_;
     hashes_.clear();
     for (const auto name : names) {

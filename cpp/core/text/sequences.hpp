@@ -24,11 +24,18 @@ struct Encoded {
     void sort_positions();
 };
 
+// Attributes of a model that is read as it is needed.
+struct Lookup {
+    virtual ~Lookup() = default;
+    virtual int32_t find(std::string_view name) = 0;  // its id, or -1
+};
+
 // Attribute names and their ids: growing while training, fixed (unknown names are dropped) afterwards.
 class Vocabulary {
 public:
     Vocabulary() = default;
     explicit Vocabulary(StringIndex frozen) : frozen_(frozen), growing_(false) {}
+    explicit Vocabulary(Lookup& lookup) : lookup_(&lookup), growing_(false) {}
     // The ids of several names, appended to `out` (-1: unknown). The places that the look-ups will read are asked
     // for first, all at once: one by one they would wait for memory three times each.
     void ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out);
@@ -37,6 +44,7 @@ public:
 private:
     Interner interner_;
     StringIndex frozen_;
+    Lookup* lookup_ = nullptr;
     bool growing_ = true;
     std::vector<uint64_t> hashes_;
 };

@@ -84,6 +84,10 @@ def registry(key: str) -> Iterable[str] | None:
         from crfkit.models.graph import DECODERS
 
         return DECODERS
+    if key == "model kinds":
+        from crfkit.convert.saving import KINDS
+
+        return KINDS
     if key in ("schemes", "constraints"):
         from crfkit.fields.constraints import SCHEMES
         from crfkit.schemes import TAG_SCHEMES

@@ -45,11 +45,11 @@ def inspect(
     from crfkit import modelfile
     from crfkit.cli import inspect_graph, inspect_segmenter
     from crfkit.cli.inspect_chain import summary
-    from crfkit.models.chain import ChainModel
+    from crfkit.convert import load, model_kind
     from crfkit.models.graph import GraphModel
     from crfkit.models.segmenter import SegmenterModel
 
-    kind = modelfile.read(model).kind
+    kind = modelfile.read(model).kind if model_kind(model) == "crfkit" else "chain"
     if kind in ("graph", "segmenter", "refiner") and (label or attribute):
         name = "--label" if label else "--attribute"
         raise ParameterError(
@@ -73,7 +73,7 @@ def inspect(
         else:
             typer.echo(inspect_segmenter.report(segmenter, top))
     else:
-        found = summary(ChainModel.load(model), top, label or [], attribute or [])
+        found = summary(load(model), top, label or [], attribute or [])
         typer.echo(_json(found) if as_json else _report(found))
 
 
@@ -100,12 +100,15 @@ def _report(found: dict[str, Any]) -> str:
         + ", ".join(f"{n} {name}" for name, n in weights.items()),
         f"{attributes}, inputs: {found['inputs']}",
     ]
-    if training := found["training"]:
+    training = found["training"]
+    if "origin" in training:
+        lines.append(f"converted from a model of {training['origin']}")
+    if "objective" in training:
         lines.append(
             f"trained: {training.get('objective')} = {training.get('value')} ({training.get('status')}, "
             f"{counted(training.get('iterations', 0), 'iteration')})"
         )
-        lines += describe_choices(training)
+    lines += describe_choices(training)
     for name, ends in found["strongest"].items():
         for title, rows in ends.items():
             lines.append(f"\n{title} {name} weights")

@@ -48,6 +48,11 @@ def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8"
     )
 
 
+def model_kind(path: str | Path) -> str | None:
+    """Return which tool a model file is of ("crfkit", "CRFsuite", "CRF++", "CRF++ text", "Wapiti"); None if unknown."""
+    return kinds.recognise(bytes(read_bytes(path)[:64]))
+
+
 def check_encoding(encoding: str) -> None:
     """Raise ParameterError if Python does not know this encoding."""
     import codecs

@@ -22,13 +22,15 @@ def find_model(data: NDArray[np.uint8]) -> bytes | None:
     if len(data) > _LIMIT or len(data) < 2 or not _looks_pickled(data):
         return None
     raw = data.tobytes()
+    if raw[0] != 0x80 or raw[1] < 3:  # a protocol that has no bytes
+        return _in_texts(raw)
     at = raw.find(MAGIC)
     while at >= 0:
         found = _model_at(raw, at)
         if found is not None:
             return found
         at = raw.find(MAGIC, at + 1)
-    return _in_texts(raw)
+    return None
 
 
 def _looks_pickled(data: NDArray[np.uint8]) -> bool:

@@ -285,13 +285,14 @@ def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
 def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
     """Return encoded arrays with ids ascending within each position, renumbered by rank if one is given."""
     starts, offsets, ids, values, pair_offsets, pair_ids, labels = arrays
-    ids, values = _renumber(offsets, ids, values, rank)
+    ids, values = renumber(offsets, ids, values, rank)
     if pair_offsets is not None:
-        pair_ids, _ = _renumber(pair_offsets, pair_ids, None, None)
+        pair_ids, _ = renumber(pair_offsets, pair_ids, None, None)
     return SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
 
 
-def _renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[Ids, Any]:
+def renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[Ids, Any]:
+    """Renumber ids in place, dropping those of rank −1, and sort them within each position; return ids and values."""
     if rank is None:
         rank = np.arange(ids.max(initial=-1) + 1, dtype=np.int32)
     n = _core.renumber(offsets, ids, values, rank)
@@ -322,20 +323,20 @@ def _finish(
         raise DataError(f"{len(classes)} different labels; at most 65535 are supported")
     n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])
     distinct = _core.count_labels(offsets, ids, labels, n, len(classes))
-    order, rank = _ranking(ids, n, min_frequency, distinct > -(-len(classes) // 8))
+    order, rank = rank_attributes(ids, n, min_frequency, distinct > -(-len(classes) // 8))
     attributes = names.table(order) if isinstance(names, _core.Encoder) else names[0].take(order)
-    ids, values = _renumber(offsets, ids, values, rank)
+    ids, values = renumber(offsets, ids, values, rank)
     pair_attributes = _core.StringTable.from_strings([])
     if pair_offsets is not None and isinstance(names, _core.Encoder):
         n = names.sizes[1]
-        order, rank = _ranking(pair_ids, n, min_frequency, np.zeros(n, dtype=bool))
+        order, rank = rank_attributes(pair_ids, n, min_frequency, np.zeros(n, dtype=bool))
         pair_attributes = names.table(order, pairs=True)
-        pair_ids, _ = _renumber(pair_offsets, pair_ids, None, rank)
+        pair_ids, _ = renumber(pair_offsets, pair_ids, None, rank)
     data = SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
     return TaggedCorpus(Vocabulary(kind, template, attributes, pair_attributes, n_features), data, classes)
 
 
-def _ranking(ids: Ids, n: int, min_frequency: int, wide: NDArray[np.bool_]) -> tuple[Ints, Ids]:
+def rank_attributes(ids: Ids, n: int, min_frequency: int, wide: NDArray[np.bool_]) -> tuple[Ints, Ids]:
     """Return the kept ids in their new order, and the new id of each old id or −1.
 
     Wide attributes (seen with many labels) come first, since the kernels keep those as rows. The others are ordered by

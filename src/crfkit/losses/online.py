@@ -63,6 +63,11 @@ class OnlineChain:
         """(sequences, positions) that the last epoch labelled wrongly before its updates; `sgd` counts none."""
         return self._native.mistakes
 
+    @property
+    def mistake_share(self) -> float:
+        """The share of wrong positions of each sequence of the last epoch, times its weight, summed."""
+        return self._native.mistake_share
+
     def measure(self) -> tuple[int, int]:
         """(sequences, positions) that the current weights label wrongly."""
         self._native.measure(np.arange(self.n_sequences))
@@ -90,14 +95,23 @@ class OnlineChain:
         except ValueError as error:
             raise ParameterError(str(error)) from None
 
-    def sgd(self, order: ArrayLike, steps: ArrayLike, l2: float = 0.0, l1: float = 0.0, averaged: bool = True) -> float:
+    def sgd(
+        self,
+        order: ArrayLike,
+        steps: ArrayLike,
+        l2: float = 0.0,
+        l1: float = 0.0,
+        averaged: bool = True,
+        shrink_first: bool = False,
+    ) -> float:
         """``w ← (1 − η·l2/N)·w − η·∇ℓ_n(w)`` with η = steps[k]; L1 by the cumulative penalty of Tsuruoka et al. (2009).
 
         Returns the sum of the losses, each before its update. Without `averaged` there is no `average`, and an epoch
-        takes less time.
+        takes less time. With `shrink_first`, loss and gradient are those at the shrunk weights, as in CRFsuite.
         """
+        sizes = np.ascontiguousarray(steps, dtype=np.float64)
         try:
-            return self._native.sgd(_ids(order), np.ascontiguousarray(steps, dtype=np.float64), l2, l1, averaged)
+            return self._native.sgd(_ids(order), sizes, l2, l1, averaged, shrink_first)
         except ValueError as error:
             raise ParameterError(str(error)) from None
 
@@ -106,12 +120,13 @@ class OnlineChain:
         self._native.perceptron(_ids(order))
         return self._native.mistakes
 
-    def passive_aggressive(self, order: ArrayLike, kind: int, c: float) -> float:
+    def passive_aggressive(self, order: ArrayLike, kind: int, c: float, count_errors: bool = True) -> float:
         """``w += τ·Δ`` (Crammer et al. 2006): kind 0, 1, 2 is PA, PA-I, PA-II.
 
-        The loss is ``score(y*) − score(y) + √(wrong positions)`` where y* ≠ y; returns the sum.
+        The loss is ``score(y*) − score(y) + √(wrong positions)`` where y* ≠ y, with 1 in place of the root unless
+        `count_errors`; returns the sum.
         """
-        return self._native.passive_aggressive(_ids(order), kind, c)
+        return self._native.passive_aggressive(_ids(order), kind, c, count_errors)
 
     def arow(self, order: ArrayLike, variance: float, gamma: float) -> float:
         """Adaptive regularisation of weights (Crammer et al. 2009), diagonal covariances; returns the summed loss."""

@@ -1,0 +1,68 @@
+"""`crfkit convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crfkit.cli.help import INPUT, OUTPUT, option
+
+
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IN",
+            help="Model of crfkit, CRFsuite, CRF++ (text or binary) or Wapiti, or a pickled sklearn_crfsuite.CRF, "
+            "which is not unpickled. Its contents tell which.",
+        ),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
+    to: Annotated[
+        str | None,
+        option(
+            OUTPUT,
+            "--to",
+            metavar="KIND",
+            help="Kind of the new file: {model kinds}. Default: crfsuite if OUT ends in .crfsuite, crf++ if it ends in "
+            ".txt, wapiti if it ends in .wapiti, else crfkit.",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str,
+        option(
+            INPUT,
+            "--encoding",
+            metavar="NAME",
+            help="Encoding of the texts in a model of another tool, e.g. euc-jp.",
+        ),
+    ] = "utf-8",
+) -> None:
+    """Convert a model file of one tool into that of another.
+
+    The new model takes the inputs of the old one: attributes, or columns with its template. What a format cannot hold
+    (order 2, constraints, bigram templates in CRFsuite) is an error, not a loss.
+
+    crfkit convert ner.crfsuite ner.crf
+    """
+    from crfkit.cli.options import check_distinct
+    from crfkit.convert import load, save
+    from crfkit.convert.loading import check_encoding
+    from crfkit.convert.saving import kind_of_name
+    from crfkit.modelfile import check_writable
+    from crfkit.wording import counted
+
+    kind = kind_of_name(target) if to is None else to
+    check_encoding(encoding)
+    check_distinct({"IN": source, "OUT": target})
+    check_writable(target)
+    model = load(source, encoding=encoding)
+    save(model, target, kind)
+    v = model.vocabulary
+    typer.echo(
+        f"{counted(len(model.classes), 'label')}, {counted(len(v.attributes) + len(v.pair_attributes), 'attribute')}, "
+        f"{counted(len(model.w), 'weight')}"
+    )
+    typer.echo(f"wrote {target} (for {kind})")

@@ -1,0 +1,16 @@
+"""Helpers of the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+
+def flatten(y: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return the items of all lists in one list.
+
+    >>> flatten([[1, 2], [3, 4]])
+    [1, 2, 3, 4]
+    """
+    return list(chain.from_iterable(y))
