@@ -138,8 +138,8 @@ def test_what_crfpp_has_not_is_refused(tmp_path):
     items = ChainCRF(n_threads=1).fit([[{"w": "a"}, {"w": "b"}]], [["N", "V"]]).model_
     with pytest.raises(ParameterError, match="'items'"):
         crfpp.write(items, path)
-    far = ChainCRF(template="U%x[-5,0]\nB", n_threads=1).fit([[("a",), ("b",)]], [["N", "V"]]).model_
-    with pytest.raises(ParameterError, match="looks -5 rows away"):
+    far = ChainCRF(template="U%x[-9,0]\nB", n_threads=1).fit([[("a",), ("b",)]], [["N", "V"]]).model_
+    with pytest.raises(ParameterError, match="looks -9 rows away"):
         crfpp.write(far, path)
     numbers = ChainCRF(template="U%x[0,0]\nB", n_threads=1).fit([[("a",), ("b",)]], [[1, 2]]).model_
     with pytest.raises(ParameterError, match="label 1 is not a word"):

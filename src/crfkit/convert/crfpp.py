@@ -26,7 +26,7 @@ from crfkit.models.chain import ChainModel
 from crfkit.readers.crfpp_model import VERSION, CRFPPModel, read_crfpp_model
 
 TRANSITION = "B"  # the feature of a bare B
-MAX_ROW = 4  # CRF++ accepts %x[-4,…] to %x[4,…]
+MAX_ROW = 8  # CRF++ accepts %x[-8,…] to %x[8,…]
 _MAX_WEIGHTS = 2**31 - 1
 
 

@@ -98,6 +98,8 @@ def _train(options: argparse.Namespace) -> int:
     from crfkit.training.chain import ChainTraining
 
     _check(options)
+    if options.R:
+        _note("-R is ignored; crf_learn 0.58 has no such option")
     template_file, train, target = options.files
     print(banner())
     modelfile.check_writable(target)

@@ -175,8 +175,7 @@ class CRF(BaseEstimator):
         """Return the probability of each label at each position: a list of dicts for every sequence."""
         labels = self._open.labels()
         return [
-            [dict(zip(labels, row, strict=True)) for row in node.tolist()]
-            for node in self._fitted.predict_marginals(X)
+            [dict(zip(labels, row, strict=True)) for row in node.tolist()] for node in self._fitted.predict_marginals(X)
         ]
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[Any, float]]:
