@@ -145,6 +145,9 @@ class Decoder:
 def available_kernels() -> list[str]:
     """Instruction sets that this machine runs, fastest first."""
 
+def name_labels(labels: list[Any], ids: NDArray[numpy.int32], starts: NDArray[numpy.int64]) -> list[list[Any]]:
+    """The names of label ids, a list for each sequence."""
+
 class Tagger:
     """Tags one sequence at a time; the sequence of the last call is kept."""
 

@@ -86,26 +86,18 @@ void Encoder::forget_item() {
     made_.clear();
 }
 
-std::string Encoder::nested(std::optional<std::string_view> outer, std::string_view key) {
-    std::string name;
-    if (outer) (name += *outer) += ':';
-    return name += key;
+void Encoder::add_text(std::string_view outer, std::string_view key, std::string_view text) {
+    add(made_.join({outer, key, ":", text}), 1.0);
 }
 
-void Encoder::add_text(std::string&& name, std::string_view text) {
-    name += ':';
-    name += text;
-    add(std::move(name), 1.0);
-}
-
-void Encoder::add_number(std::string&& name, double number) {
+void Encoder::add_number(std::string_view outer, std::string_view key, double number) {
     if (!std::isfinite(number))
-        throw BadInput(where() + "'" + name + "' is " +
+        throw BadInput(where() + "'" + std::string(outer) + std::string(key) + "' is " +
                        (std::isnan(number) ? "nan"
                         : number > 0       ? "inf"
                                            : "-inf") +
                        "; feature values must be finite");
-    add(std::move(name), number);
+    add(outer.empty() ? key : made_.join({outer, key}), number);
 }
 
 void Encoder::take_pairs() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/arena.hpp"
 #include "columns.hpp"
 #include "kept_lines.hpp"
 #include "sequences.hpp"
@@ -56,12 +56,12 @@ public:
         names_.push_back(name);
         name_values_.push_back(value);
     }
-    void add(std::string&& name, double value) { add(std::string_view(made_.emplace_back(std::move(name))), value); }
     // The entries of a feature dict, by sklearn-crfsuite's rules: {"w": "the"} is the attribute "w:the"; a number is
-    // the value of the attribute "w"; nested dicts give "outer:inner:…".
-    static std::string nested(std::optional<std::string_view> outer, std::string_view key);
-    void add_text(std::string&& name, std::string_view text);
-    void add_number(std::string&& name, double number);
+    // the value of the attribute "w"; nested dicts give "outer:inner:…", where `outer` is "outer:" or empty.
+    void add_text(std::string_view outer, std::string_view key, std::string_view text);
+    void add_number(std::string_view outer, std::string_view key, double number);
+    // "outer:key:", which lives until end_item.
+    std::string_view nested(std::string_view outer, std::string_view key) { return made_.join({outer, key, ":"}); }
     void end_item();
     void end_items() { data_.end_sequence(); }
 
@@ -103,7 +103,7 @@ private:
     // The item under way; `made_` owns the names that were put together here.
     std::vector<std::string_view> names_;
     std::vector<double> name_values_;
-    std::deque<std::string> made_;
+    Arena made_;
     std::vector<int32_t> ids_;
 };
 

@@ -118,6 +118,13 @@ def learn(
     )
 
 
+def learned_items(encoder: _core.Encoder, y: Iterable[Iterable[Any]], min_frequency: int) -> TaggedCorpus:
+    """Return the training set of an encoder that was given all items, with their labels."""
+    arrays = encoder.take()
+    labels = _labels(y, arrays[0])
+    return _finish(arrays, *labels, kind="items", template=None, min_frequency=min_frequency, names=encoder)
+
+
 def learn_file(
     sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int, any_bytes: bool = False
 ) -> TaggedCorpus:
@@ -222,6 +229,17 @@ def feed_columns(
     except _core.LineError as error:
         line, message = error.args
         raise DataError(message, file.name, file.line(line - before)) from None
+
+
+def encode_labelled(vocabulary: Vocabulary, source: ColumnSource) -> tuple[SequenceData, list[list[str]]]:
+    """Return the sequences of a labelled column file, encoded, and their labels."""
+    encoder = vocabulary.encoder(labelled=True)
+    for _ in feed_columns(encoder, source, labelled=True):
+        pass
+    *arrays, labels = encoder.take()
+    data = sorted_data((*arrays, None))
+    names = encoder.label_names
+    return data, [[names[j] for j in row] for row in data.split(labels)]
 
 
 def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:

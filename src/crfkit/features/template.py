@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ class Template:
             object.__setattr__(self, "syntax", detect_syntax(self.text))
         elif self.syntax not in SYNTAXES:
             raise unknown_name("template syntax", self.syntax, ("auto", *SYNTAXES))
+        if self.syntax == "crf++":
+            self._drop_repeated_transitions()
         try:
             self.text.encode("utf-8")
             self._summary()
@@ -64,15 +67,40 @@ class Template:
     def _summary(self) -> tuple[list[str], list[str], str | None, int]:
         return _core.template_summary(self.text, self.syntax)
 
+    def _drop_repeated_transitions(self) -> None:
+        """Keep the first of several bare B lines, and warn: CRF++ adds the same weight for each of them."""
+        lines = self.text.split("\n")
+        bare = [k for k, line in enumerate(lines) if line.rstrip(" \t\r") == "B"]
+        if len(bare) < 2:
+            return
+        for k in bare[1:]:
+            lines[k] = "#"  # later lines keep their numbers
+        object.__setattr__(self, "text", "\n".join(lines))
+        warn_caller(
+            f"{self.path or 'template'}:{bare[1] + 1}: a bare 'B' repeats line {bare[0] + 1}; it is used once, whereas "
+            "CRF++ would count every transition weight again. Remove one of them",
+            TemplateWarning,
+        )
+
     @classmethod
-    def read(cls, path: str | Path, syntax: str = "auto") -> Template:
+    def read(cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8") -> Template:
         """Read a template file."""
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            data = Path(path).read_bytes()
+            text = data.decode("utf-8-sig" if _is_utf8(encoding) else encoding)
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
         except OSError as error:
             raise TemplateError(f"cannot read the template: {error.strerror}", path) from error
         except UnicodeDecodeError as error:
-            raise TemplateError(f"the template is not UTF-8 (byte {error.start})", path) from None
+            bad = error.object[error.start]
+            raise TemplateError(
+                f"the template is not {'UTF-8' if _is_utf8(encoding) else encoding} at byte {error.start + 1} "
+                f"(0x{bad:02X}); name its encoding, as in --encoding euc-jp or, in Python, "
+                "Template.read(path, encoding='euc-jp')",
+                path,
+            ) from None
+        except LookupError:
+            raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, euc-jp, latin-1") from None
         return cls(text, str(path), syntax)
 
     @classmethod
@@ -173,3 +201,7 @@ def detect_syntax(text: str) -> str:
         return "wapiti"
     starts = {line[0] for line in lines}
     return "wapiti" if "*" in starts or (starts and starts <= set("ub")) else "crf++"
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")

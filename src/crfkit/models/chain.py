@@ -91,9 +91,8 @@ class ChainModel:
         return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
 
     def decode(self, data: SequenceData) -> list[list[Any]]:
-        names = self.class_list
         best, _ = self.inference.decode(data)
-        return [[names[j] for j in row] for row in data.split(best)]
+        return _core.name_labels(self.class_list, best, data.starts)
 
     def tag_columns(
         self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False

@@ -17,7 +17,6 @@ from crfkit.compat.pycrfsuite._files import open_bytes, open_model
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 
-
 NO_LABELS = "the model has no labels: it was trained without data"
 
 
