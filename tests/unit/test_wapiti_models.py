@@ -166,7 +166,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
         "has a blank": ChainCRF(template="u%x[0,0]\nb").fit(X, [["one label", "two"]]),
     }
     for reason, crf in refused.items():
-        with pytest.raises(ParameterError, match=reason):
+        with pytest.raises(ModelFileError, match=reason):
             wapiti.write(crf.model_, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
