@@ -22,7 +22,12 @@ from pathlib import Path
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "conll2000"
 OURS = [sys.executable, "-c", "from crfkit.compat.wapiti.command import entry; entry()"]
 TRAIN = ["train", "-a", "l-bfgs", "-t", "1", "-1", "0.1", "-2", "0.5", "-i", "80"]
-LABEL = {"label": [], "label -s -p": ["-s", "-p"], "label -s -n 5": ["-s", "-n", "5"]}
+LABEL = {
+    "label": ["test.txt"],
+    "label -s -p": ["-s", "-p", "test.txt"],
+    "label -s -n 5": ["-s", "-n", "5", "test.txt"],
+    "label of the training file": ["train.txt"],
+}
 
 
 def run(command: list[str]) -> tuple[float, float, str]:
@@ -70,9 +75,9 @@ def main() -> None:
                 reached = next((seconds for value, seconds in trace if value <= target), float("nan"))
                 note("train", who, seconds=wall, cpu=cpu, iterations=len(trace), objective=trace[-1][0])
                 note("train to Wapiti's objective", who, seconds=reached)
-                for name, flags in LABEL.items():
+                for name, (*flags, file) in LABEL.items():
                     threads = ["-t", "1"] if program is OURS else []
-                    wall, cpu, _ = run([*program, "label", *threads, *flags, "-m", model, str(test)])
+                    wall, cpu, _ = run([*program, "label", *threads, *flags, "-m", model, str(DATA / file)])
                     note(name, who, seconds=wall, cpu=cpu)
                 _, _, log = run([*program, "label", "-c", "-m", model, str(test)])
                 note("test", who, token_error=float(re.findall(r"Token error\s*:\s*([\d.]+)", log)[0]))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from crfkit.compat.wapiti.command import main
 from crfkit.compat.wapiti.data import read_batches
 from crfkit.convert import load, wapiti
+from crfkit.errors import ParameterError
 from crfkit.models.chain import ChainModel
 
 TRAIN = "The DT B\ncat NN I\nsat VB O\n\nA DT B\ndog NN I\nsat VB O\n\nThe DT B\ndog NN I\nran VB O\n\n"
@@ -129,6 +130,8 @@ def test_observations_without_patterns(files, capfdbinary):
     assert out == b"B\nI\nO\n\n"
     assert b"Token error   :  0.00%" in err
     assert load("model").predict([[["u:The"], ["u:cat", "*:NN", "b"]]]) == [["B", "I"]]
+    with pytest.raises(ParameterError, match="crfkit-wapiti label"):
+        list(load("model").tag_columns("raw"))
 
 
 def test_model_to_stdout_and_data_from_stdin(files):
