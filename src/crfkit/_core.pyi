@@ -43,6 +43,12 @@ class StringTable:
     @property
     def slots(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', writable=False)]: ...
 
+def parse_wapiti_weights(text: NDArray[numpy.uint8]) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64]]:
+    """(places, weights) of the lines at the end of a Wapiti model"""
+
+def format_wapiti_weights(index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bytes:
+    """The lines at the end of a Wapiti model."""
+
 def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
     """64-bit hash of the bytes."""
 
