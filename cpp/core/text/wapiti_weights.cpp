@@ -15,8 +15,10 @@ bool all_printable(std::string_view text) {
 }
 
 [[noreturn]] void fail(std::string_view line, const char* what) {
-    const std::string_view shown = line.substr(0, 60);
-    throw std::invalid_argument((all_printable(shown) ? "'" + std::string(shown) + "'" : "a line of weights") + what);
+    const std::string shown(line.substr(0, 60));
+    std::string message = "a line of weights";
+    if (all_printable(shown)) message.assign(1, '\'').append(shown).append("'");
+    throw std::invalid_argument(message + what);
 }
 
 double parse_number(std::string_view text, std::string_view line) {
