@@ -115,6 +115,7 @@ def test_without_a_bare_b_there_are_no_transitions():
     "line",
     [
         "U%y[0,0]",
+        "U%é",
         "U%",
         "U100%",
         "U%x",

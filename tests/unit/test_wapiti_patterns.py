@@ -147,6 +147,7 @@ def test_the_core_observes_what_the_oracle_does(lines, rows):
         " u:%x[0,0]",
         "%x[0,0]",
         "u:%y[0,0]",
+        "u:%é",
         "u:%",
         "u:100%%",
         "u:%x",

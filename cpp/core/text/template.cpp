@@ -30,8 +30,7 @@ TemplateLine parse_line(std::string_view line, int64_t number) {
             piece.literal += line[i++];
             continue;
         }
-        if (i + 1 >= line.size() || line[i + 1] != 'x')
-            throw fail("unknown macro '" + std::string(line.substr(i, 2)) + "'");
+        if (i + 1 >= line.size() || line[i + 1] != 'x') throw fail("unknown macro '" + macro_name(line, i) + "'");
         i += 2;
         const auto expect = [&](char c) {
             if (i >= line.size() || line[i] != c) throw fail("malformed macro");
@@ -72,6 +71,11 @@ TemplateSyntax template_syntax(std::string_view name) {
     if (name == "crf++") return TemplateSyntax::crfpp;
     if (name == "wapiti") return TemplateSyntax::wapiti;
     throw std::invalid_argument("unknown template syntax '" + std::string(name) + "'; expected 'crf++' or 'wapiti'");
+}
+
+std::string macro_name(std::string_view line, size_t at) {
+    const bool ascii = at + 1 < line.size() && static_cast<unsigned char>(line[at + 1]) < 0x80;
+    return std::string(line.substr(at, ascii ? 2 : 1));
 }
 
 std::string_view next_line(std::string_view& text) {

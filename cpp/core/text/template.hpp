@@ -71,6 +71,8 @@ std::vector<std::string> sources(const std::vector<TemplateLine>& lines);
 // Parts that the syntaxes share.
 Template parse_wapiti_patterns(std::string_view text);
 void expand_wapiti(const TemplateLine& line, const Columns& x, int64_t t, std::string& out);
+// The macro at this % as messages name it: % and a letter, but no part of a longer character.
+std::string macro_name(std::string_view line, size_t at);
 // Takes the next line off `text`, without its end.
 std::string_view next_line(std::string_view& text);
 // Notes which columns the line needs.

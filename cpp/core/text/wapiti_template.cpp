@@ -49,7 +49,7 @@ private:
         piece.command = fold_case(letter);
         piece.fold = piece.command != letter;
         if (piece.command != 'x' && piece.command != 't' && piece.command != 'm')
-            fail("unknown command '" + std::string(line_.substr(at_, 2)) + "'");
+            fail("unknown command '" + macro_name(line_, at_) + "'");
         at_ += 2;
         expect('[');
         if (at_ < line_.size() && line_[at_] == '@') {
