@@ -132,6 +132,10 @@ def test_observations_without_patterns(files, capfdbinary):
     assert load("model").predict([[["u:The"], ["u:cat", "*:NN", "b"]]]) == [["B", "I"]]
     with pytest.raises(ParameterError, match="crfkit-wapiti label"):
         list(load("model").tag_columns("raw"))
+    (files / "bad").write_bytes(b"u:The B\n\nu:a \xe9 B\n\n")
+    for line in ("train bad out", "label -m model -c bad"):
+        assert run(line) == 1
+        assert b"an observation starts with neither u" in capfdbinary.readouterr().err
 
 
 def test_model_to_stdout_and_data_from_stdin(files):

@@ -4,6 +4,17 @@
 
 namespace crfkit {
 
+namespace {
+
+// The name in a message, unless it is not UTF-8.
+std::string quoted_observation(std::string_view name) {
+    std::string text = "an observation";
+    if (find_invalid_utf8(name) == std::string_view::npos) text.assign("the observation '").append(name).append("'");
+    return text;
+}
+
+}  // namespace
+
 Encoder::Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
                  std::optional<StringIndex> pair_attributes, EncoderOptions options)
     : rules_(std::move(rules)),
@@ -109,8 +120,8 @@ void Encoder::take_pairs() {
     for (size_t i = 0; i < names_.size(); ++i) {
         const char kind = names_[i].empty() ? '\0' : names_[i][0];
         if (kind != 'u' && kind != 'b' && kind != '*')
-            throw BadInput(where() + "the observation '" + std::string(names_[i]) +
-                           "' starts with neither u (unigram), b (bigram) nor * (both)");
+            throw BadInput(where() + quoted_observation(names_[i]) +
+                           " starts with neither u (unigram), b (bigram) nor * (both)");
         if (name_values_[i] != 1.0) throw BadInput(where() + "an observation has no value");
         if (kind != 'u') pairs.push_back(names_[i]);
         if (kind != 'b') names_[kept++] = names_[i];
