@@ -71,6 +71,14 @@ void bind_strings(nb::module_& m) {
             "find", [](const StringTable& t, std::string_view text) { return t.view().find(text); }, "text"_a,
             "The id of text, or -1.")
         .def(
+            "find_all",
+            [](const StringTable& t, const StringTable& other) {
+                std::vector<int64_t> ids;
+                for (uint64_t id = 0; id < other.view().size; ++id) ids.push_back(t.view().find(other.view().at(id)));
+                return to_numpy(std::move(ids));
+            },
+            "other"_a, "The ids here of the strings of another table, -1 for those that are not here.")
+        .def(
             "to_list",
             [](const StringTable& t) {
                 nb::list result;

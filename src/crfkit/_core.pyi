@@ -29,6 +29,11 @@ class StringTable:
     def find(self, text: str) -> int:
         """The id of text, or -1."""
 
+    def find_all(self, other: StringTable) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
+        """
+        The ids here of the strings of another table, -1 for those that are not here.
+        """
+
     def to_list(self) -> list[str]: ...
 
     def take(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> StringTable:

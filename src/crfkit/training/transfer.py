@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import _core
 from crfkit._types import Floats, Ids, Ints
 from crfkit.encoders.sequences import Vocabulary
 from crfkit.fields.chain import ChainField
@@ -32,8 +31,8 @@ def transfer(
     source = old.w if values is None else values
     known = {label: i for i, label in enumerate(old.class_list)}
     labels = np.array([known.get(label, -1) for label in classes], dtype=np.int64)
-    states = _found(vocabulary.attributes, old.vocabulary.attributes)
-    pairs = _found(vocabulary.pair_attributes, old.vocabulary.pair_attributes)
+    states = old.vocabulary.attributes.find_all(vocabulary.attributes)
+    pairs = old.vocabulary.pair_attributes.find_all(vocabulary.pair_attributes)
     w = np.full(field.size, default)
 
     def copy(block: str, new: Sequence[Ids], before: Sequence[Ids], maps: Sequence[Ints], bases: Sequence[int]) -> None:
@@ -60,10 +59,6 @@ def transfer(
         same = np.array([named.get(name, -1) for name in class_names or old.class_names], dtype=np.int64)
         copy("class", field.class_ids(), old.field.class_ids(), (states, same), (old.field.n_classes,))
     return w
-
-
-def _found(names: _core.StringTable, old: _core.StringTable) -> Ints:
-    return np.array([old.find(name) for name in names.to_list()], dtype=np.int64)
 
 
 def weight_codes(parts: Sequence[NDArray[Any]], bases: Sequence[int]) -> Ints:
