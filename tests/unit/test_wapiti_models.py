@@ -5,13 +5,14 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from crfkit import ChainCRF, convert
 from crfkit.convert import wapiti
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 from crfkit.readers.wapiti_model import format_wapiti, parse_wapiti
+from crfkit.training.transfer import transfer
 
 MODEL = b"""#mdl#2#10
 #rdr#3/0/0
@@ -124,6 +125,7 @@ def test_bytes_that_are_no_characters_are_kept():
     model = wapiti.from_wapiti(contents)
     assert model.predict([[["cafées"]]]) == [["D"]]
     assert format_wapiti(wapiti.to_wapiti(model)) == format_wapiti(contents)
+    assert_array_equal(transfer(model, model.vocabulary, model.class_list, model.field), model.w)
 
 
 def test_other_encodings():
