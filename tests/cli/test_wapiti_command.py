@@ -115,6 +115,10 @@ def test_training_goes_on_from_a_model(model, files, capfdbinary):
     assert run("train -m model -p more -1 0.01 train grown") == 0
     assert load("grown").vocabulary.template.text == PATTERN.strip() + "\nu:w=%x[-1,0]"
     assert load("again").vocabulary.template.text == PATTERN.strip()
+    (files / "few").write_text("The DT B\ncat NN I\n\n", encoding="utf-8")
+    for line in ("train -m model -1 0.01 few again", "train -m model -p more -1 0.01 few again"):
+        assert run(line) == 0
+        assert load("again").class_list == ["B", "I", "O"]  # labels that the data lack are kept
     (files / "other").write_text("The DT X\n\n", encoding="utf-8")
     assert run("train -m model other again") == 1
     assert "other:1: the label 'X' is not one of the model" in capfdbinary.readouterr().err.decode()
@@ -163,6 +167,10 @@ def test_data_of_any_encoding(files, capfdbinary):
     out, err = capfdbinary.readouterr()
     assert out == data.replace(b" I\n", b" I\tI\n").replace(b" B\n", b" B\tB\n")
     assert b"Token error   :  0.00%" in err
+    for line in ("train latin-labels out", "train -p pattern latin-labels out"):
+        (files / "latin-labels").write_bytes("u:a x B\nu:b x é\n\n".encode("latin-1"))
+        assert run(line) == 1
+        assert b"latin-labels:2: the label is not UTF-8" in capfdbinary.readouterr().err
 
 
 def test_forced_labels_stay(model, files, capfdbinary):

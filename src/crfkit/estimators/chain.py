@@ -28,9 +28,10 @@ class ChainCRF(StructuredInputs, ChainEstimator):
 
     Parameters
     ----------
-    template : None, a path, a text or a :class:`Template`. With a CRF++ template, tokens are lists of column strings.
-        Without one, they are lists of attribute strings or dicts (``{"w": "the", "cap": True, "x": 0.5}``, which may be
-        nested), or each sequence is a matrix (NumPy or scipy.sparse) with a row per position.
+    template : None, a path, a text or a :class:`Template`. With a CRF++ template or Wapiti's patterns, tokens are lists
+        of column strings. Without, they are lists of attribute strings or dicts
+        (``{"w": "the", "cap": True, "x": 0.5}``, which may be nested), or each sequence is a matrix (NumPy or
+        scipy.sparse) with a row per position.
     penalty : a member of :mod:`crfkit.penalties`. None is L2(1), but L1(1) for solvers that select attributes
         (grafting-light, grafting, gauss-seidel), and no penalty for solvers that take none (averaged-perceptron,
         passive-aggressive, arow, mira)

@@ -48,6 +48,15 @@ class Batch:
         """
         return [[numbers.get(row[-1], -1) if len(row) > needed else -1 for row in rows] for rows in self.cells]
 
+    def label_texts(self, name: str) -> list[list[str]]:
+        """Return the labels in the last column; raise DataError if one is not UTF-8."""
+        try:
+            return [[row[-1].decode("utf-8") for row in rows] for rows in self.cells]
+        except UnicodeDecodeError as error:
+            bad = error.object
+        n, t = next((n, t) for n, rows in enumerate(self.cells) for t, row in enumerate(rows) if row[-1] == bad)
+        raise DataError("the label is not UTF-8; labels must be, unlike other columns", name, self.line(n, t))
+
     def line(self, n: int, t: int) -> int:
         """Return the number of a line: that of position t in sequence n."""
         tokens = [number for number, line in enumerate(self.text.split(b"\n"), start=self.first) if line.strip()]
@@ -109,11 +118,3 @@ class Encoding:
                 done += 1
         except _core.BadInput as error:
             raise DataError(str(error), self._name, batch.line(done, 0)) from None
-
-
-def check_label(label: bytes, name: str, number: int) -> None:
-    """Raise DataError if a label is not UTF-8."""
-    try:
-        label.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DataError("the label is not UTF-8; labels must be, unlike other columns", name, number) from None

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from crfkit._types import Ids
-from crfkit.compat.wapiti.data import Encoding, check_label, read_whole
+from crfkit.compat.wapiti.data import Encoding, read_whole
 from crfkit.compat.wapiti.progress import Progress
 from crfkit.convert.wapiti import from_wapiti, to_wapiti
 from crfkit.data.sequences import SequenceData
@@ -73,9 +73,10 @@ def train(
         added = Template.read(patterns, "wapiti")
         template = added if template is None else Template(f"{template.text}\n{added.text}", None, "wapiti")
     say("* Load training data\n")
-    corpus = _corpus(options, data, template, before if patterns is None else None)
+    corpus = _corpus(data, template, before if patterns is None else None)
     _say_loaded(len(corpus.data), say)
-    _check_labels(corpus, before)
+    if before is not None:
+        corpus = _with_labels_of(corpus, before)
     assert corpus.data.labels is not None
     judged, gold = corpus.data, corpus.data.labels
     if devel is not None:
@@ -103,9 +104,7 @@ def train(
 # --- data
 
 
-def _corpus(
-    options: TrainOptions, source: Source, template: Template | None, frozen: ChainModel | None
-) -> TaggedCorpus:
+def _corpus(source: Source, template: Template | None, frozen: ChainModel | None) -> TaggedCorpus:
     """Return the training set: with the observations of `frozen`, or with all that occur; labels as they appear."""
     if frozen is not None:
         empty = TaggedCorpus(frozen.vocabulary, _no_data(), frozen.classes)
@@ -117,12 +116,8 @@ def _corpus(
             file = ColumnFile(source.stream, format="columns")
             return _as_they_appear(learn_file(file, template, 1, loose=True))
     batch = read_whole(source.stream)
-    for n, rows in enumerate(batch.cells):
-        for t, row in enumerate(rows):
-            if not row[-1].isascii():
-                check_label(row[-1], source.name, batch.line(n, t))
     X = [[row[:-1] for row in rows] for rows in batch.cells]
-    y = [[row[-1].decode("utf-8") for row in rows] for rows in batch.cells]
+    y = batch.label_texts(source.name)
     try:
         return _as_they_appear(learn(X, y, None, 1, prefixed=True))
     except DataError as error:
@@ -161,12 +156,15 @@ def _no_data() -> SequenceData:
     return SequenceData(np.zeros(1, np.int64), np.zeros(1, np.int64), np.empty(0, np.int32))
 
 
-def _check_labels(corpus: TaggedCorpus, before: ChainModel | None) -> None:
-    if before is None:
-        return
+def _with_labels_of(corpus: TaggedCorpus, before: ChainModel) -> TaggedCorpus:
+    """Return the corpus with the labels of an earlier model, also those that the data lack; none may be new."""
     new = set(corpus.classes.tolist()) - set(before.class_list)
     if new:
         raise DataError(f"the label {min(new)!r} is not one of the model that training starts from")
+    labels = corpus.data.labels
+    assert labels is not None
+    rank = np.array([before.class_list.index(label) for label in corpus.classes.tolist()], dtype=np.int32)
+    return replace(corpus, data=replace(corpus.data, labels=rank[labels]), classes=before.classes)
 
 
 # --- what is minimised, and how
