@@ -202,6 +202,37 @@ def test_scores_of_labels_sum_to_the_score(model, files, capfdbinary):
         assert float(head.split()[2]) == pytest.approx(sum(float(row.rsplit(b"/", 1)[1]) for row in rows), abs=1e-5)
 
 
+def test_weights_are_updated(model, files, capfdbinary):
+    """The dump of a model changes nothing; other weights do, and those of zero vanish."""
+    run("dump -p 20 model dumped")
+    assert run("update -m model dumped same") == 0
+    same, before = (wapiti.read_wapiti(files / name) for name in ("same", "model"))
+    assert same.weights.tolist() == before.weights.tolist()
+    (files / "patch").write_text(
+        "u:cat # B 2.5\n\n*:NN B I -1e-3\nb I O 0.25\nu:The # B 0\nu:A # B 0\n", encoding="utf-8"
+    )
+    capfdbinary.readouterr()
+    assert run("update -m model -c patch changed") == 0
+    assert b"observations removed" in capfdbinary.readouterr().err
+    run("dump changed")
+    lines = capfdbinary.readouterr().out.decode().split("\n")
+    assert {"u:cat\t#\tB\t2.50000", "*:NN\tB\tI\t-0.00100", "b\tI\tO\t0.25000"} <= set(lines)
+    assert not any(line.startswith("u:The\t#\tB\t") for line in lines)
+    for text, reason in (
+        ("u:cow # B 1", "no observation 'u:cow'"),
+        ("u:cat # X 1", "no label 'X'"),
+        ("b X B 1", "no label 'X'"),
+        ("b # B 1", "no weights of single labels"),
+        ("u:cat B B 1", "no weights of label pairs"),
+        ("u:cat # B nan", "not a finite number"),
+    ):
+        (files / "patch").write_text(f"\n{text}\n", encoding="utf-8")
+        assert run("update -m model patch changed") == 1
+        error = capfdbinary.readouterr().err.decode()
+        assert "patch:2: " in error
+        assert reason in error
+
+
 def test_crfkits_own_models(model, files, capfdbinary):
     load("model").save("own")
     assert isinstance(ChainModel.load("own"), ChainModel)
@@ -246,7 +277,8 @@ def test_it_starts_without_scikit_learn(model):
     [
         ("", "no mode"),
         ("lable", "unknown mode 'lable'"),
-        ("update -m model", "unknown mode 'update'"),
+        ("update patch", "update needs a model"),
+        ("update -m model train", "train:1: 3 columns; expected 4"),
         ("label", "needs a model"),
         ("label -m nothing", "cannot read nothing"),
         ("label -m pattern train", "not a model"),

@@ -148,3 +148,12 @@ def test_our_model_in_the_program(wapiti, files, capfdbinary, tmp_path):
     for command in (["dump", str(model)], ["label", "-s", "-m", str(model), str(files / "test.txt")]):
         theirs = subprocess.run([wapiti, *command], capture_output=True, timeout=60)
         assert run(capfdbinary, *command)[0] == theirs.stdout
+
+
+@pytest.mark.parametrize("flags", [[], ["-c"]])
+def test_update_against_the_program(wapiti, files, capfdbinary, flags):
+    patch = "u:w0=Confidence # B-VP 1.5\n*:p0=IN B-NP B-PP -0.25\nb O O 3\nu:w-1=_x-1 # O 0\n"
+    (files / "patch").write_text(patch)
+    command = ["update", "-m", str(files / "rich.model"), *flags, str(files / "patch")]
+    theirs = subprocess.run([wapiti, *command], capture_output=True, timeout=60)
+    assert run(capfdbinary, *command) == (theirs.stdout, theirs.stderr)

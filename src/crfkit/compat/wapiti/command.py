@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from crfkit.compat.wapiti.options import PARSERS
 from crfkit.errors import CrfkitError, ParameterError
 
-MODES = {"t": "train", "train": "train", "l": "label", "label": "label", "d": "dump", "dump": "dump"}
+MODES = {letter: mode for mode in ("train", "label", "dump", "update") for letter in (mode[0], mode)}
 USAGE = """usage: crfkit-wapiti train [options] [input data] [model file]
        crfkit-wapiti label [options] [input data] [output data]
        crfkit-wapiti dump  [options] [input model] [output text]
+       crfkit-wapiti update [options] [patch file] [output model]
 
 Wapiti's commands, on top of crfkit. Input and output are standard input and output by default.
 crfkit-wapiti MODE --help lists the options of a mode."""
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if not given or given[0] not in MODES:
             what = f"unknown mode {given[0]!r}" if given else "no mode"
-            raise ParameterError(f"{what}; give train, label or dump (crfkit-wapiti --help)")
+            raise ParameterError(f"{what}; give train, label, dump or update (crfkit-wapiti --help)")
         mode = MODES[given[0]]
         options = PARSERS[mode]().parse_intermixed_args(given[1:])
         RUNS[mode](options)
@@ -61,100 +61,6 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-# --- options
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ParameterError(f"{message} ({self.prog} --help)")
-
-
-def _parser(mode: str, inputs: str, outputs: str) -> _Parser:
-    parser = _Parser(prog=f"crfkit-wapiti {mode}", allow_abbrev=False)
-    parser.add_argument("input", nargs="?", metavar=inputs, help="default: standard input")
-    parser.add_argument("output", nargs="?", metavar=outputs, help="default: standard output")
-    return parser
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-def _strength(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError
-    return value
-
-
-def train_parser() -> _Parser:
-    """Return the parser of `train`; the help says which options of Wapiti have no effect."""
-    parser = _parser("train", "DATA", "MODEL")
-    add = parser.add_argument
-    add("-T", "--type", default="crf", metavar="NAME", help="type of model: crf")
-    add("-a", "--algo", default="l-bfgs", metavar="NAME", help="training algorithm, or list for a list of them")
-    add("-p", "--pattern", metavar="FILE", help="patterns; without them the data hold observations")
-    add("-m", "--model", metavar="FILE", help="model to start from")
-    add("-d", "--devel", metavar="FILE", help="development data, whose error is reported and decides when to stop")
-    add("-c", "--compact", action="store_true", help="leave observations without weights out of the model")
-    add("-t", "--nthread", type=_positive, default=1, metavar="N", help="number of threads (default: 1)")
-    add("-i", "--maxiter", type=_count, default=0, metavar="N", help="maximum number of iterations (0: no limit)")
-    add("-1", "--rho1", type=_strength, default=0.5, metavar="X", help="L1 penalty X·‖w‖₁ (default: 0.5)")
-    add("-2", "--rho2", type=_strength, default=0.0001, metavar="X", help="L2 penalty X/2·‖w‖² (default: 0.0001)")
-    add("-o", "--objwin", type=_count, default=5, metavar="N", help="window of the objective (default: 5)")
-    add("-w", "--stopwin", type=_count, default=5, metavar="N", help="window of the token error (default: 5; 0: none)")
-    add("-e", "--stopeps", type=_strength, default=0.02, metavar="X", help="stop below this change (default: 0.02)")
-    add("--histsz", type=_positive, metavar="N", help="(l-bfgs) number of curvature pairs")
-    add("--eta0", type=float, metavar="X", help="(sgd-l1) step size; chosen by trials by default")
-    add("-j", "--jobsize", type=_positive, metavar="N", help="no effect")
-    add("-s", "--sparse", action="store_true", help="no effect: crfkit always uses what is sparse")
-    for name in ("--maxls", "--alpha", "--kappa", "--stpmin", "--stpmax", "--stpinc", "--stpdec"):
-        add(name, type=float, metavar="X", help="no effect")
-    add("--cutoff", action="store_true", help="no effect")
-    for name, metavar in (("--rstate", "FILE"), ("--sstate", "FILE")):
-        add(name, metavar=metavar, help="not supported")
-    for name in ("--me", "--clip"):
-        add(name, action="store_true", help="not supported")
-    return parser
-
-
-def label_parser() -> _Parser:
-    """Return the parser of `label`."""
-    parser = _parser("label", "DATA", "LABELLED")
-    add = parser.add_argument
-    add("-m", "--model", metavar="FILE", help="model file of Wapiti or crfkit")
-    add("-l", "--label", action="store_true", help="write only the labels")
-    add("-c", "--check", action="store_true", help="the last column is the label: report errors")
-    add("-s", "--score", action="store_true", help="write the scores of labellings and labels")
-    add("-p", "--post", action="store_true", help="choose labels by their marginal probabilities")
-    add("-n", "--nbest", type=_positive, default=1, metavar="N", help="write the N best labellings")
-    add("--force", action="store_true", help="keep the labels that the last column gives")
-    add("-t", "--nthread", type=_positive, metavar="N", help="number of threads (default: all); not in Wapiti")
-    add("--me", action="store_true", help="not supported")
-    return parser
-
-
-def dump_parser() -> _Parser:
-    """Return the parser of `dump`."""
-    parser = _parser("dump", "MODEL", "TEXT")
-    parser.add_argument("-p", "--prec", type=_count, default=5, metavar="N", help="digits after the point (default: 5)")
-    parser.add_argument("--all", action="store_true", help="write weights that are zero as well")
-    return parser
-
-
-PARSERS = {"train": train_parser, "label": label_parser, "dump": dump_parser}
-
-
 # --- the modes
 
 
@@ -163,7 +69,6 @@ def run_train(options: Any) -> None:
     from crfkit.compat.wapiti.train import ALGORITHMS, Source, TrainOptions, train
     from crfkit.modelfile import check_writable
     from crfkit.names import check_name
-    from crfkit.readers.wapiti_model import format_wapiti
 
     if "list" in (options.type, options.algo):
         lists = {"types of models": ["crf"]} if options.type == "list" else {"training algorithms": list(ALGORITHMS)}
@@ -198,16 +103,7 @@ def run_train(options: Any) -> None:
         devel = Source(stack.enter_context(_opened(options.devel)), options.devel) if options.devel else None
         patterns = Path(options.pattern) if options.pattern is not None else None
         model = train(wanted, data, patterns, devel, start, say)
-    say("* Save the model\n")
-    contents = format_wapiti(model)
-    if options.output is None:
-        sys.stdout.buffer.write(contents)
-        sys.stdout.flush()
-    else:
-        from crfkit.convert.sources import write_bytes
-
-        write_bytes(options.output, contents)
-    say("* Done\n")
+    _save(model, options.output)
 
 
 def run_label(options: Any) -> None:
@@ -244,7 +140,36 @@ def run_dump(options: Any) -> None:
             target.write(lines)
 
 
-RUNS = {"train": run_train, "label": run_label, "dump": run_dump}
+def run_update(options: Any) -> None:
+    """Change weights of a model."""
+    from crfkit.compat.wapiti.update import compact, update
+
+    if options.model is None:
+        raise ParameterError("update needs a model; give -m FILE")
+    say("* Load model\n")
+    model = _wapiti_model(Path(options.model))
+    say("* Update model\n")
+    with _opened(options.input) as patch:
+        model = update(model, patch, options.input or "stdin")
+    _save(compact(model, say) if options.compact else model, options.output)
+
+
+RUNS = {"train": run_train, "label": run_label, "dump": run_dump, "update": run_update}
+
+
+def _save(model: Any, path: str | None) -> None:
+    """Write a model to a file or to standard output."""
+    from crfkit.convert.sources import write_bytes
+    from crfkit.readers.wapiti_model import format_wapiti
+
+    say("* Save the model\n")
+    contents = format_wapiti(model)
+    if path is None:
+        sys.stdout.buffer.write(contents)
+        sys.stdout.flush()
+    else:
+        write_bytes(path, contents)
+    say("* Done\n")
 
 
 def _refuse(options: Any) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from crfkit._types import Ids
 from crfkit.compat.wapiti.data import Encoding, read_whole
 from crfkit.compat.wapiti.progress import Progress
+from crfkit.compat.wapiti.update import compact
 from crfkit.convert.wapiti import from_wapiti, to_wapiti
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import TaggedCorpus, learn, learn_file
@@ -98,7 +99,7 @@ def train(
     progress = Progress(judged, gold, options.threads, say, options.error_window, window, options.eps)
     model, result = training.run(corpus, None, [progress], start=before)
     _warn(result, say)
-    return _finished(model, corpus, observations, options.compact, say)
+    return _finished(model, observations, say if options.compact else None)
 
 
 # --- data
@@ -237,21 +238,15 @@ def _empty(corpus: TaggedCorpus) -> ChainModel:
     return ChainModel(v, corpus.classes, field, np.empty(0))
 
 
-def _finished(
-    model: ChainModel, corpus: TaggedCorpus, observations: WapitiModel, compact: bool, say: Say
-) -> WapitiModel:
-    """Return the model with all observations, or with `compact` with those that have weights."""
+def _finished(model: ChainModel, observations: WapitiModel, say: Say | None) -> WapitiModel:
+    """Return the model with all observations, or without those that have no weights if there is one to tell."""
     from crfkit.training.transfer import pruned
 
     small = to_wapiti(pruned(model))
-    if compact:
-        say("* Compacting the model\n    - Scan the model\n    - Compact it\n")
-        say(f"    {len(observations.observations) - len(small.observations):8d} observations removed\n")
-        say(f"    {int(observations.starts()[-1] - small.starts()[-1]):8d} features removed\n")
-        return small
     number = {name: i for i, name in enumerate(observations.observations)}
     owner = np.searchsorted(small.starts(), small.index, side="right") - 1
     place = np.array([number[name] for name in small.observations], dtype=np.int64)
     index = observations.starts()[place[owner]] + small.index - small.starts()[owner]
     order = np.argsort(index)
-    return replace(observations, index=index[order], weights=small.weights[order])
+    whole = replace(observations, index=index[order], weights=small.weights[order])
+    return whole if say is None else compact(whole, say)
