@@ -38,6 +38,7 @@ _HOME = {
     "detect_scheme": "crfkit.schemes",
     "evaluate": "crfkit.metrics",
     "read_columns": "crfkit.readers",
+    "read_crfsuite": "crfkit.readers",
     "read_table": "crfkit.readers.tables",
     "regularisation_path": "crfkit.training.path",
 }
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from crfkit.penalties import HuberL1 as HuberL1
     from crfkit.penalties import NoPenalty as NoPenalty
     from crfkit.readers import read_columns as read_columns
+    from crfkit.readers import read_crfsuite as read_crfsuite
     from crfkit.readers.tables import read_table as read_table
     from crfkit.schemes import convert_tags as convert_tags
     from crfkit.schemes import detect_scheme as detect_scheme

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
 
 
 def make_ordinary(path: str) -> None:
@@ -10,3 +14,25 @@ def make_ordinary(path: str) -> None:
     umask = os.umask(0)
     os.umask(umask)
     os.chmod(path, 0o666 & ~umask)
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a model file for writing; an older one is replaced when the new one is complete, else it stays."""
+    import tempfile
+
+    from crfkit.errors import ModelFileError
+
+    target = Path(path).resolve()
+    temporary: str | None = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+        make_ordinary(temporary)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)

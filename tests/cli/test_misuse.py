@@ -90,7 +90,7 @@ def test_a_file_of_attributes_is_refused(fails, name):
     Path("t").write_text("U0:%x[0,0]\nB\n")
     message = fails("train", "a.txt", "-t", "t", "-m", "m.crf")
     assert re.match(r"a\.txt(:\d+)?: this looks like a file of CRFsuite attributes \(the label first", message)
-    assert "ChainCRF().fit(X, y)" in message
+    assert "crfkit train FILE --format crfsuite" in message
     with pytest.raises(DataError, match="CRFsuite attributes"):
         ChainCRF("t").fit_file("a.txt")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from crfkit import Template
-from crfkit.errors import TemplateError
+from crfkit.errors import ParameterError, TemplateError, TemplateWarning
 
 # The example of CRF++'s manual.
 ROWS = [["He", "PRP"], ["reckons", "VBZ"], ["the", "DT"], ["current", "JJ"], ["account", "NN"]]
@@ -153,10 +153,28 @@ def test_empty_templates_are_refused(text):
         Template(text)
 
 
-def test_two_bare_bs_are_refused():
-    with pytest.raises(TemplateError) as caught:
-        Template("B\nU\nB")
-    assert caught.value.line == 3
+def test_two_bare_bs_are_one_with_a_warning():
+    with pytest.warns(TemplateWarning, match="template:3: a bare 'B' repeats line 1"):
+        template = Template("B\nU\nB \r\nU1:%x[0,0]")
+    assert template.transitions
+    assert template.bigrams == []
+    assert template.unigrams == ["U", "U1:%x[0,0]"]
+
+
+def test_a_template_in_another_encoding(tmp_path):
+    path = tmp_path / "x.template"
+    path.write_bytes("# 単語\r\nU語:%x[0,0]\r\nB \r\n".encode("euc-jp"))
+    template = Template.read(path, encoding="euc-jp")
+    assert template.unigrams == ["U語:%x[0,0]"]
+    assert template.transitions
+    with pytest.raises(
+        TemplateError, match=r"not UTF-8 at byte 5 \(0xB8\); name its encoding, as in --encoding euc-jp"
+    ):
+        Template.read(path)
+    with pytest.raises(TemplateError, match="not ascii at byte 3"):
+        Template.read(path, encoding="ascii")
+    with pytest.raises(ParameterError, match="unknown encoding 'klingon'"):
+        Template.read(path, encoding="klingon")
 
 
 # --- files

@@ -25,6 +25,9 @@ struct BadInput : std::runtime_error {
 struct EncoderOptions {
     bool labelled = false;    // the last column of a file is the label
     bool keep_lines = false;  // for files that are written again with more columns
+    // The first character of an item's attribute says whether it is of labels (u), of label pairs (b) or both (*).
+    bool by_prefix = false;
+    bool any_bytes = false;  // texts need not be UTF-8
 };
 
 class Encoder {
@@ -69,7 +72,8 @@ public:
     Encoded& data() { return data_; }
     KeptLines& kept_lines() { return kept_; }
     bool labelled() const { return options_.labelled; }
-    bool has_pairs() const { return rules_ && !rules_->bigrams.empty(); }
+    bool any_bytes() const { return options_.any_bytes; }
+    bool has_pairs() const { return options_.by_prefix || (rules_ && !rules_->bigrams.empty()); }
     int64_t n_columns() const { return parser_.n_columns(); }
     int64_t line() const { return parser_.line(); }
     StringIndex labels() const { return labels_.view(); }
@@ -82,6 +86,8 @@ private:
     std::string missing_column(int64_t n) const;
     void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line);
     void forget_item();
+    // Takes the names of label pairs out of the item under way.
+    void take_pairs();
 
     std::optional<Template> rules_;
     Vocabulary attributes_, pair_attributes_;

@@ -25,8 +25,8 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="MODEL FILE...",
-            help="Model file, then column files whose last column is the true label. With --tagged, files only. - is "
-            "standard input.",
+            help="Model file, then column files whose last column is the true label, or data files of CRFsuite. With "
+            "--tagged, files only. - is standard input.",
             show_default=False,
         ),
     ] = None,
@@ -88,7 +88,7 @@ def evaluate(
 
 
 def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, format: str) -> Evaluation:
-    from crfkit.models.chain import ChainModel
+    from crfkit.convert import load
     from crfkit.readers import ColumnFile
 
     if len(paths) < 2:
@@ -97,11 +97,10 @@ def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, form
             "crfkit eval --tagged FILE for a file that is already tagged"
         )
     model, *files = paths
-    trained = ChainModel.load(model, threads)
-    if trained.vocabulary.template is None:
+    trained = load(model, threads, encoding)
+    if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{model} was not trained with a template, so that it cannot score files; use ChainCRF.load(…).score(…) in "
-            "Python"
+            f"{model} was trained on matrices, so that it cannot score files; use ChainCRF.load(…).score(…) in Python"
         )
 
     def rows(path: Path) -> Iterator[Rows]:
@@ -113,8 +112,8 @@ def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, form
     seen = {gold for gold, _ in result.confusion}
     if not seen & known:
         raise DataError(
-            f"the last column ({_some(seen)}) has none of the model's labels ({_some(known)}); it must be the true "
-            "label",
+            f"the {'last' if trained.vocabulary.template else 'first'} column ({_some(seen)}) has none of the model's "
+            f"labels ({_some(known)}); it must be the true label",
             files[0] if len(files) == 1 else None,
         )
     return result

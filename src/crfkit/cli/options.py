@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
+    from crfkit.features.template import Template
     from crfkit.penalties import L2
     from crfkit.protocols import Penalty
     from crfkit.readers.columns import ColumnFile
@@ -76,6 +77,19 @@ def check_distinct(paths: dict[str, Path | None]) -> None:
         other = seen.setdefault(path.resolve(), name)
         if other != name:
             raise ParameterError(f"{other} and {name} are the same file, {path}; give different files")
+
+
+def read_template(path: Path, encoding: str, syntax: str = "auto") -> Template:
+    """Return a template that is UTF-8 or, if it is not, of the encoding of the input files."""
+    from crfkit.features.template import Template
+
+    try:
+        path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return Template.read(path, syntax, encoding)
+    except OSError:  # reported below
+        pass
+    return Template.read(path, syntax)
 
 
 def column_files(

@@ -13,8 +13,18 @@ from typing import Any, NoReturn
 from crfkit.errors import CrfkitError
 
 
-def run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()] = ()) -> NoReturn:
-    """Run a command. Errors are one line on stderr and exit code 2; Ctrl-C is exit code 130."""
+def run(
+    command: Callable[[], Any],
+    usage_error: type[Exception] | tuple[()] = (),
+    program: str = "crfkit",
+    failure: int = 2,
+) -> NoReturn:
+    """Run a command. Errors are one line on stderr and exit code `failure`; Ctrl-C is exit code 130."""
+    with _named(program, failure):
+        _run(command, usage_error)
+
+
+def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a question mark for what the console cannot show
@@ -46,8 +56,21 @@ def run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()] = (
         _discard_output()
         _fail(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
     if code == 130:
-        print("crfkit: interrupted", file=sys.stderr)
+        print(f"{_program[0]}: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+_program = ("crfkit", 2)  # the name in messages, the exit code of errors
+
+
+@contextlib.contextmanager
+def _named(program: str, failure: int) -> Any:
+    global _program
+    before, _program = _program, (program, failure)
+    try:
+        yield
+    finally:
+        _program = before
 
 
 @contextlib.contextmanager
@@ -56,7 +79,7 @@ def _plain_warnings() -> Any:
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
         if sys.stderr is not None:
-            print(f"crfkit: warning: {message}", file=sys.stderr, flush=True)
+            print(f"{_program[0]}: warning: {message}", file=sys.stderr, flush=True)
 
     before = warnings.showwarning
     warnings.showwarning = show
@@ -67,8 +90,9 @@ def _plain_warnings() -> Any:
 
 
 def _fail(message: str) -> NoReturn:
-    print(f"crfkit: error: {message}", file=sys.stderr)
-    sys.exit(2)
+    name, code = _program
+    print(f"{name}: error: {message}", file=sys.stderr)
+    sys.exit(code)
 
 
 def _discard_output() -> None:

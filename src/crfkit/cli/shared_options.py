@@ -26,7 +26,7 @@ Format = Annotated[
         metavar="NAME",
         help="Format of the input files: {formats}. auto recognises CoNLL-U by the file's name or by the ten columns "
         "of its first token. In CoNLL-U files, comments, ranges such as 1-2 and empty nodes such as 8.1 are not "
-        "tokens.",
+        "tokens. Files of CRFsuite attributes (crfsuite) are recognised where there is no template.",
     ),
 ]
 OutputFile = Annotated[

@@ -16,7 +16,10 @@ def tag(
     model: shared.ModelFile,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Column files. - is standard input (stdin), which is the default."),
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Column files, or data files of CRFsuite. - is standard input (stdin), the default.",
+        ),
     ] = None,
     encoding: Annotated[
         str,
@@ -24,7 +27,8 @@ def tag(
             INPUT,
             "--encoding",
             metavar="NAME",
-            help="Encoding of the input files, e.g. latin-1 or utf-16. The output is always UTF-8.",
+            help="Encoding of the input files and of the texts in a model of CRF++, CRFsuite or Wapiti, e.g. latin-1 "
+            "or euc-jp. The output is always UTF-8.",
         ),
     ] = "utf-8",
     format: shared.Format = "auto",
@@ -45,6 +49,8 @@ def tag(
 ) -> None:
     """Tag column files: write every line with the predicted label added as the last column.
 
-    In CoNLL-U files the label replaces the column that the model was trained on; comments and ranges are kept.
+    In CoNLL-U files the label replaces the column that the model was trained on; comments and ranges are kept. Data
+    files of CRFsuite, which models of attributes read, are tagged as `crfsuite tag` does: with the labels alone. Models
+    of CRFsuite, CRF++ and Wapiti are read as well as those of crfkit.
     """
     tag_files(model, files or [], output, marginals, all_marginals, labels_only, encoding, format, threads)

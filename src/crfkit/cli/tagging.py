@@ -17,20 +17,22 @@ def tag_files(
     format: str = "auto",
     threads: int | None = None,
 ) -> None:
-    """Tag column files, or standard input if there are none; write to a file or to standard output."""
+    """Tag column files or files of attributes, or standard input if there are none.
+
+    The model may be of crfkit, CRFsuite, CRF++ or Wapiti; `encoding` is also that of the texts in the last three.
+    """
     from crfkit.cli.options import STDIN, column_files
     from crfkit.cli.output import open_output
+    from crfkit.convert import load
     from crfkit.errors import ParameterError
-    from crfkit.models.chain import ChainModel
 
     if marginals and all_marginals:
         raise ParameterError("--marginals and --all-marginals cannot be combined; give one of them")
     sources = column_files(files or [STDIN], encoding, format)
-    trained = ChainModel.load(model, threads)
-    if trained.vocabulary.template is None:
+    trained = load(model, threads, encoding)
+    if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{model} was not trained with a template, so that it cannot tag files; use ChainCRF.load(…).predict(…) in "
-            "Python"
+            f"{model} was trained on matrices, so that it cannot tag files; use ChainCRF.load(…).predict(…) in Python"
         )
     wanted = "all" if all_marginals else "best" if marginals else None
     with open_output(output) as out:

@@ -32,11 +32,30 @@ def train(
         list[Path],
         typer.Argument(
             metavar="TRAIN...",
-            help="Column files, also .gz. The last column is the label. - is standard input.",
+            help="Column files, also .gz, whose last column is the label; or data files of CRFsuite. - is standard "
+            "input.",
         ),
     ],
-    template: Annotated[Path, option(INPUT, "--template", "-t", metavar="FILE", help="CRF++ feature template.")],
     model: shared.NewModel,
+    template: Annotated[
+        Path | None,
+        option(
+            INPUT,
+            "--template",
+            "-t",
+            metavar="FILE",
+            help="Feature template of CRF++, or patterns of Wapiti, for column files. Data files of CRFsuite need none.",
+        ),
+    ] = None,
+    template_syntax: Annotated[
+        str,
+        option(
+            INPUT,
+            "--template-syntax",
+            metavar="NAME",
+            help="Syntax of the template: crf++, wapiti or auto. auto is wapiti if no line could be CRF++'s.",
+        ),
+    ] = "auto",
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
     label_column: Annotated[
@@ -163,17 +182,17 @@ def train(
     ] = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Train a sequence tagger from column files and a feature template.
+    """Train a sequence tagger from column files and a feature template, or from files of attributes.
 
     Ctrl-C stops early and still writes the model. All defaults are those of ChainCRF in Python.
     """
+    from dataclasses import replace
+
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
-    from crfkit.cli.options import check_distinct, column_files, scaled_penalty
+    from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.encoders.sequences import learn_file
-    from crfkit.features.template import Template
     from crfkit.result import Status
     from crfkit.training.chain import ChainTraining
     from crfkit.wording import counted
@@ -205,11 +224,13 @@ def train(
         if path is not None:
             modelfile.check_writable(path)
     start = Checkpoint.load(resume) if resume is not None else None
-    corpus = learn_file(sources[: len(files)], Template.read(template), min_frequency)
+    if template is not None:
+        training = replace(training, template=read_template(template, encoding, template_syntax))
+    corpus, weights = training.learn_files(sources[: len(files)])
     held_out = _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         try:
-            trained, result = training.run(corpus, None, [*logging, *showing], train_error, dev=held_out, resume=start)
+            trained, result = training.run(corpus, weights, [*logging, *showing], train_error, held_out, resume=start)
         except DataError as error:
             raise error if error.path else DataError(str(error), ", ".join(map(str, files))) from None
     interrupted = result.status is Status.INTERRUPTED
@@ -229,15 +250,12 @@ def train(
 
 def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:
     """Return the development set, encoded with the attributes of the training files."""
-    from crfkit.encoders.sequences import feed_columns, sorted_data
+    from crfkit.encoders.attribute_files import encode_attribute_file
+    from crfkit.encoders.sequences import encode_labelled
     from crfkit.training.early_stopping import Dev
 
-    encoder = corpus.vocabulary.encoder(labelled=True)
-    for _ in feed_columns(encoder, file, labelled=True):
-        pass
-    *arrays, labels = encoder.take()
-    data = sorted_data((*arrays, None))
+    encode = encode_labelled if corpus.vocabulary.template is not None else encode_attribute_file
+    data, gold = encode(corpus.vocabulary, file)
     if len(data) == 0:
         raise DataError("the file has no sequences", file.name)
-    names = encoder.label_names
-    return Dev(data, [[names[j] for j in row] for row in data.split(labels)], patience, file.name)
+    return Dev(data, gold, patience, file.name)

@@ -144,7 +144,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
     ) -> ChainCRF:
         """Learn from one or several column files whose last column is the label, reading them as a stream.
 
-        This needs a template. `encoding`, `format` ("auto", "columns" or "conllu") and `label_column` (for CoNLL-U) are
+        This needs a template, except for CRFsuite's data files (format="crfsuite"), which have attributes instead of
+        columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for CoNLL-U) are
         those of :class:`crfkit.readers.ColumnFile`. The model is that of ``crfkit train`` on the same files.
         """
         files = column_files(path, encoding, format, label_column)

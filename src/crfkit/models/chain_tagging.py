@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crfkit.encoders.attribute_files import add_sequence
 from crfkit.encoders.sequences import feed_columns, sorted_data
-from crfkit.errors import DataError
+from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import ColumnFile, ColumnSource
+from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
@@ -27,9 +29,14 @@ def tag_columns(
 
     marginals: None, "best" (another column with the probability of the label) or "all" (label=probability of all).
     With labels_only, a line has nothing but the label and its probabilities. In CoNLL-U files the label goes into the
-    label column, and comments, ranges and empty nodes stay as they are.
+    label column, and comments, ranges and empty nodes stay as they are. A model of attributes reads CRFsuite's files
+    and writes what ``crfsuite tag`` writes: the labels alone, with probabilities as in "B-NP:0.964923".
     """
     file = _prepared(model, source)
+    if model.vocabulary.template is None:
+        for _, data in _attribute_batches(model, file):
+            yield _attribute_lines(model, data, marginals)
+        return
     encoder = model.vocabulary.encoder(keep_lines=True)
     last = b"\n"
     for _ in feed_columns(encoder, file, keep_lines=not labels_only):
@@ -63,6 +70,10 @@ def tag_columns(
 def tag_labelled(model: ChainModel, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
     """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""
     file = _prepared(model, source)
+    if model.vocabulary.template is None:
+        for batch, data in _attribute_batches(model, file):
+            yield [sequence.labels for sequence in batch], _as_text(model, data)
+        return
     encoder = model.vocabulary.encoder(labelled=True)
     for _ in feed_columns(encoder, file, labelled=True):
         *arrays, labels = encoder.take()
@@ -70,13 +81,24 @@ def tag_labelled(model: ChainModel, source: ColumnSource) -> Iterator[tuple[list
         if len(data):
             names = encoder.label_names
             with _naming(file):
-                predicted = [[str(label) for label in row] for row in model.decode(data)]
+                predicted = _as_text(model, data)
             yield [[names[j] for j in row] for row in data.split(labels)], predicted
 
 
 def _prepared(model: ChainModel, source: ColumnSource) -> ColumnFile:
     """Return the file, with the label column that the model was trained on if it does not name one."""
     file = ColumnFile.of(source)
+    kind = model.vocabulary.kind
+    if kind == "matrix":
+        raise ParameterError("a model of matrices cannot read files; use predict")
+    if kind == "items" and file.format not in ("auto", "crfsuite"):
+        raise ParameterError(
+            f"the model was trained on attributes, so that it reads CRFsuite's files, not files of format {file.format}"
+        )
+    if kind == "template" and file.format == "crfsuite":
+        raise ParameterError(
+            "the model was trained on columns with a template, so that it cannot read CRFsuite's files"
+        )
     column = model.training.get("label_column")
     return replace(file, label_column=column) if file.label_column is None and isinstance(column, int) else file
 
@@ -100,6 +122,39 @@ def _only_labels(data: SequenceData, labels: list[str]) -> bytes:
     starts = data.starts.tolist()
     rows = ("".join(f"{label}\n" for label in labels[a:b]) for a, b in pairwise(starts))
     return "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogatepass")
+
+
+def _as_text(model: ChainModel, data: SequenceData) -> list[list[str]]:
+    return [[str(label) for label in row] for row in model.decode(data)]
+
+
+# --- files of attributes
+
+
+def _attribute_batches(model: ChainModel, file: ColumnFile) -> Iterator[tuple[list[AttributeSequence], SequenceData]]:
+    """Yield the sequences of a CRFsuite file, some at a time, with their encoded form."""
+    encoder = model.vocabulary.encoder()
+    for batch in crfsuite_blocks(file):
+        for sequence in batch:
+            add_sequence(encoder.add_items, sequence, file)
+        yield batch, sorted_data(encoder.take())
+
+
+def _attribute_lines(model: ChainModel, data: SequenceData, marginals: str | None) -> bytes:
+    names = [str(name) for name in model.class_list]
+    best = model.inference.decode(data)[0]
+    lines = [names[j] for j in best.tolist()]
+    if marginals is not None:
+        node = model.inference.node_marginals(data)
+        if marginals == "best":
+            chosen = node[np.arange(len(best)), best].tolist()
+            lines = [f"{label}:{p:.6f}" for label, p in zip(lines, chosen, strict=True)]
+        else:
+            lines = [
+                "\t".join([label, *(f"{name}:{p:.6f}" for name, p in zip(names, row, strict=True))])
+                for label, row in zip(lines, node.tolist(), strict=True)
+            ]
+    return _only_labels(data, lines)
 
 
 @contextmanager

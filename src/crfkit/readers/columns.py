@@ -18,7 +18,7 @@ from crfkit.readers.conllu import Conllu, column_number, is_conllu
 from crfkit.wording import counted
 
 CHUNK = 1 << 20
-FORMATS = ("auto", "columns", "conllu")
+FORMATS = ("auto", "columns", "conllu", "crfsuite")
 
 
 def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) -> Iterator[bytes]:
@@ -57,7 +57,8 @@ class ColumnFile:
     source : a path or an open binary stream
     encoding : any encoding that Python knows, such as "latin-1" or "utf-16"
     format : "columns", "conllu" or "auto", which is CoNLL-U if the file's name ends in .conllu or its first token line
-        has ten columns. In CoNLL-U, comments, multiword ranges (1-2) and empty nodes (8.1) are not tokens.
+        has ten columns. In CoNLL-U, comments, multiword ranges (1-2) and empty nodes (8.1) are not tokens. "crfsuite"
+        files have attributes instead of columns (see :mod:`crfkit.readers.crfsuite_data`).
     label_column : column of the label in CoNLL-U files: a number from 0 or a name ("upos", "xpos", "feats", …); None is
         "upos"
     """
@@ -96,7 +97,12 @@ class ColumnFile:
         With `keep_lines`, the lines of CoNLL-U files wait in `conllu` for their labels.
         """
         self.conllu = None
-        blocks = _transcoded(read_chunks(self.source, chunk), self.encoding, self.name)
+        if self.format == "crfsuite":
+            raise DataError(
+                "a CRFsuite file has attributes, not columns; read it with read_crfsuite, or use it without a template",
+                self.name,
+            )
+        blocks = transcoded(read_chunks(self.source, chunk), self.encoding, self.name)
         start, found = (
             b"",
             self.format == "conllu" or (self.format == "auto" and self.name.removesuffix(".gz").endswith(".conllu")),
@@ -174,7 +180,7 @@ def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             place = f"byte {error.start + 1} of the line (0x{raw[error.start]:02X})"
-            raise DataError(f"not UTF-8 at {place}; {_NAME_IT}", file.name, file.line(number)) from None
+            raise DataError(f"not UTF-8 at {place}; {NAME_THE_ENCODING}", file.name, file.line(number)) from None
         cells = tuple(cell for cell in line.removesuffix("\r").replace("\t", " ").split(" ") if cell)
         if not cells:
             if rows:
@@ -195,7 +201,7 @@ def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...
         yield rows
 
 
-_NAME_IT = "name the encoding of the file, as in --encoding latin-1 or, in Python, encoding='latin-1'"
+NAME_THE_ENCODING = "name the encoding of the file, as in --encoding latin-1 or, in Python, encoding='latin-1'"
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -207,7 +213,7 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
+def transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
     """Yield the same text in UTF-8. Text in UTF-8 is passed on unchecked, because the parser checks it."""
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         yield from blocks

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 ATTRIBUTE_FILE = (
     "this looks like a file of CRFsuite attributes (the label first, then attributes, between tabs), but a column file "
-    "has the label last; learn from attributes in Python, ChainCRF().fit(X, y) with a list of attributes per token, or "
-    "write a column file and a template"
+    "has the label last; learn from attributes without a template, as in crfkit train FILE --format crfsuite -m MODEL "
+    "or, in Python, ChainCRF().fit_file(path, format='crfsuite')"
 )
 MANY = 100  # different labels are always accepted
 _LINES = 1000

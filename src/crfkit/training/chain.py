@@ -17,6 +17,7 @@ from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats
 from crfkit.checkpoint import Checkpoint
 from crfkit.data.sequences import check_labels
+from crfkit.encoders.attribute_files import is_attributes, learn_attribute_files
 from crfkit.encoders.sequences import TaggedCorpus, label_rows, learn, learn_file
 from crfkit.errors import DataError, ParameterError
 from crfkit.losses.chain_candidates import CandidateChain
@@ -66,11 +67,20 @@ class ChainTraining(ChainOptions):
     ) -> tuple[ChainModel, Result]:
         """Return a model of column files, and how training went; see :meth:`ChainCRF.fit_file`."""
         self.check()
+        corpus, weights = self.learn_files(files)
+        return self.run(corpus, weights, callbacks, training_error, start=start)
+
+    def learn_files(self, files: Sequence[ColumnFile]) -> tuple[TaggedCorpus, list[float] | None]:
+        """Return the training set of column files or of CRFsuite's data files, and the weights of its sequences."""
         template = self.make_template()
+        if is_attributes(files, template is not None):
+            return learn_attribute_files(files, self.min_frequency)
         if template is None:
-            raise ParameterError("training from a column file needs a template")
-        corpus = learn_file(files, template, self.min_frequency)
-        return self.run(corpus, None, callbacks, training_error, start=start)
+            raise ParameterError(
+                "training from a column file needs a template (--template FILE); a file of CRFsuite attributes needs "
+                "none, but its format must be named (--format crfsuite) where it cannot be recognised"
+            )
+        return learn_file(files, template, self.min_frequency), None
 
     def path(
         self,

@@ -26,15 +26,21 @@ class CurvaturePairs:
     """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g.
 
     γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are
-    kept in the variables x/scale, where H₀ = γI.
+    kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept as single floats.
     """
 
     def __init__(
-        self, capacity: int, saved: Mapping[str, Any] | None = None, scale: Vector = None, rescaled: bool = True
+        self,
+        capacity: int,
+        saved: Mapping[str, Any] | None = None,
+        scale: Vector = None,
+        rescaled: bool = True,
+        double: bool = False,
     ) -> None:
         self.capacity = capacity
         self._scale = scale
         self._rescaled = rescaled
+        self._double = double
         self.clear()
         if saved:
             self._restore(saved)
@@ -106,7 +112,9 @@ class CurvaturePairs:
         m = self.capacity
         if self._basis is None:
             xp = array_namespace(x)
-            self._basis = xp.zeros((2 * m, x.shape[0]), dtype=row_type(x), device=device(x))
+            self._basis = xp.zeros(
+                (2 * m, x.shape[0]), dtype=x.dtype if self._double else row_type(x), device=device(x)
+            )
         free = (k for k in range(m) if k not in self._slots)
         slot = self._slots.pop(0) if len(self) == m else next(free)
         s, y = self._basis[slot, :], self._basis[m + slot, :]

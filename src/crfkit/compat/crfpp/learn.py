@@ -1,0 +1,173 @@
+"""`crfkit-learn`: CRF++'s crf_learn with crfkit underneath."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crfkit.cli.running import run
+from crfkit.compat.crfpp.options import FAILURE, Parser, banner, version
+from crfkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.protocols import Penalty
+
+ALGORITHMS = ("crf", "crf-l2", "crf-l1", "mira")
+
+
+def parser() -> Parser:
+    p = Parser(
+        "crfkit-learn",
+        "crfkit-learn [options] TEMPLATE TRAIN MODEL\n       crfkit-learn -C TEXTMODEL MODEL",
+        "Train a sequence tagger as crf_learn of CRF++ does. MODEL is a model file of crfkit.",
+    )
+    p.add_argument("-f", "--freq", type=int, default=1, metavar="INT", help="use features that occur INT times (1)")
+    p.add_argument("-m", "--maxiter", type=int, default=100_000, metavar="INT", help="evaluations at most (100000)")
+    p.add_argument("-c", "--cost", type=float, default=1.0, metavar="FLOAT", help="cost parameter C (1.0)")
+    p.add_argument("-e", "--eta", type=float, default=1e-4, metavar="FLOAT", help="termination criterion (0.0001)")
+    p.add_argument("-C", "--convert", action="store_true", help="convert a text model of CRF++ to a model of crfkit")
+    p.add_argument("-t", "--textmodel", action="store_true", help="also write MODEL.txt, a text model of CRF++")
+    p.add_argument("-a", "--algorithm", default="CRF", metavar="NAME", help="CRF-L2 (the default), CRF-L1 or MIRA")
+    p.add_argument("-p", "--thread", type=int, default=0, metavar="INT", help="number of threads (all)")
+    p.add_argument("-H", "--shrinking-size", type=int, default=20, metavar="INT", help="shrinking size of MIRA (20)")
+    p.add_argument("-R", action="store_true", help=argparse.SUPPRESS)
+    p.add_argument("-v", "--version", action="store_true", help="show the version and exit")
+    return p
+
+
+def learn(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    p = parser()
+    options = p.parse(arguments)
+    if options.version:
+        print(version())
+        return 0
+    if options.help or len(options.files) != (2 if options.convert else 3):
+        print(p.format_help())
+        return 0
+    return _convert(options) if options.convert else _train(options)
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from crfkit.compat.crfpp.lines import BYTES
+    from crfkit.convert import crfpp
+    from crfkit.errors import ModelFileError
+
+    source, target = options.files
+    try:
+        model = crfpp.read(source, encoding=options.encoding or "utf-8")
+    except ModelFileError as error:
+        if options.encoding or "is not utf-8" not in str(error):
+            raise
+        model = crfpp.read(source, encoding=BYTES)
+    model.save(target)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.algorithm.lower() not in ALGORITHMS:
+        raise ParameterError(f"unknown algorithm '{options.algorithm}'; there are CRF-L2, CRF-L1 and MIRA")
+    for name, value in (("--freq", options.freq), ("--maxiter", options.maxiter), ("--thread", options.thread)):
+        if value < 0:
+            raise ParameterError(f"{name} must be >= 0, not {value}")
+    if not options.eta > 0:
+        raise ParameterError(f"--eta must be > 0, not {options.eta}")
+    if not options.cost > 0:
+        raise ParameterError(f"--cost must be > 0, not {options.cost}")
+    if options.shrinking_size < 1:
+        raise ParameterError(f"--shrinking-size must be >= 1, not {options.shrinking_size}")
+
+
+def _train(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from crfkit import modelfile
+    from crfkit._threads import count_threads, using_threads
+    from crfkit.compat.crfpp import training as crfpp_training
+    from crfkit.compat.crfpp.lines import column_file, common_encoding
+    from crfkit.convert import crfpp
+    from crfkit.encoders.sequences import learn_file
+    from crfkit.features.template import Template
+    from crfkit.models.chain import ChainModel
+    from crfkit.penalties import L1, L2, NoPenalty
+    from crfkit.result import Status
+    from crfkit.training.chain import ChainTraining
+
+    _check(options)
+    if options.R:
+        _note("-R is ignored; crf_learn 0.58 has no such option")
+    template_file, train, target = options.files
+    print(banner())
+    modelfile.check_writable(target)
+    algorithm = options.algorithm.lower()
+    encoding, odd = common_encoding([template_file, train], options.encoding)
+    if odd is not None:
+        _note(f"{odd} is not UTF-8, so that files are read as bytes; --encoding NAME names their encoding")
+    clock = time.process_time()
+    print("reading training data: ", end="", flush=True)
+    template = Template.read(template_file, encoding)
+    corpus = learn_file(column_file(Path(train), train, encoding), template, max(options.freq, 1))
+    for n in range(100, len(corpus.data) + 1, 100):
+        print(f"{n}.. ", end="")
+    print(f"\nDone!{time.process_time() - clock:.2f} s\n")
+
+    threads = options.thread or None
+    C, eta = float(np.float32(options.cost)), float(np.float32(options.eta))  # CRF++ reads single floats
+    solver: Any = crfpp_training.smooth_solver()
+    penalty: Penalty = L2.from_crfpp(C)
+    if algorithm == "crf-l1":
+        solver, penalty = crfpp_training.sparse_solver(), L1.from_crfpp(C)
+    elif algorithm == "mira":
+        limit = max(options.maxiter, 1)
+        solver = crfpp_training.SequentialMIRA(max_iterations=limit, c=C, shrinking=options.shrinking_size)
+        penalty = NoPenalty()
+    trainer = ChainTraining(penalty, solver, max(options.freq, 1), True, True, n_threads=threads)
+    problem = trainer.make_problem(corpus)
+    print(
+        f"Number of sentences: {len(corpus.data)}\nNumber of features:  {problem.field.size}\n"
+        f"Number of thread(s): {count_threads(threads)}\nFreq:                {options.freq}\n"
+        f"eta:                 {eta:.5f}\nC:                   {C:.5f}\nshrinking size:      {options.shrinking_size}",
+        flush=True,
+    )
+    clock = time.process_time()
+    with using_threads(count_threads(threads)):
+        if algorithm == "mira":
+            result = solver.minimize(problem.loss, penalty, np.zeros(problem.field.size))
+            w, status = result.w, result.status
+        else:
+            w, status = crfpp_training.watched_training(problem.loss, penalty, solver, eta, options.maxiter)
+    record = {
+        "objective": f"{problem.loss.name} + {penalty.name}",
+        "status": status.name,
+        "min_frequency": options.freq,
+        "solver": solver.name,
+        "auto": {},
+        "encoding": encoding,
+    }
+    model = ChainModel(corpus.vocabulary, corpus.classes, problem.field, np.array(w), record, threads)
+    model.save(target)
+    if options.textmodel:
+        crfpp.write(model, f"{target}.txt", encoding)
+    print(f"\nDone!{time.process_time() - clock:.2f} s\n")
+    if status is Status.INTERRUPTED:
+        return 130
+    if not (status.converged or status is Status.MAX_ITERATIONS):
+        _note(str(status))
+    return 0
+
+
+def _note(text: str) -> None:
+    print(f"crfkit-learn: note: {text}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Run `crfkit-learn`. Errors are one line on stderr and exit code 255, as those of CRF++."""
+    run(learn, program="crfkit-learn", failure=FAILURE)
+
+
+if __name__ == "__main__":
+    main()

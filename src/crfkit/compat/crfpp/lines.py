@@ -1,0 +1,72 @@
+"""Column files as CRF++ reads them: any bytes; a line that begins with a blank ends a sequence."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from crfkit.errors import DataError
+from crfkit.readers.columns import ColumnFile, read_chunks
+
+BYTES = "latin-1"  # has a character for every byte, so that files in an unknown encoding keep their bytes
+
+_SEPARATORS = re.compile(rb"[\t ]+")
+_LINE_ENDS = re.compile(rb"[\t ]+(?=\r?\n)")
+_INDENTED = re.compile(rb"(?m)^[\t ][^\n]*")
+
+
+class Columns:
+    """A stream of lines with a tab between columns, and nothing on the lines that CRF++ takes for blank."""
+
+    def __init__(self, source: Path | BinaryIO, name: str) -> None:
+        self.name = name
+        self._blocks = _tidied(read_chunks(source))
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next block; the size is that of the source's blocks."""
+        return next(self._blocks, b"")
+
+
+def column_file(source: Path | BinaryIO, name: str, encoding: str) -> ColumnFile:
+    """Return a file with columns as CRF++ reads it."""
+    stream: BinaryIO = Columns(source, name)  # type: ignore[assignment]
+    return ColumnFile(stream, encoding, "columns")
+
+
+def _tidied(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for block in blocks:
+        whole, end, rest = (rest + block).rpartition(b"\n")
+        if end:
+            yield _tidy(whole + end)
+    if rest:
+        yield _tidy(rest + b"\n")
+
+
+def _tidy(text: bytes) -> bytes:
+    if b" " in text or b"\t\t" in text or b"\n\t" in text or b"\t\n" in text or text[:1] == b"\t":
+        text = _SEPARATORS.sub(b"\t", _LINE_ENDS.sub(b"", _INDENTED.sub(b"", text)))
+    return text
+
+
+def common_encoding(paths: list[str], encoding: str | None) -> tuple[str, str | None]:
+    """Return (the encoding of files, the first one that is not UTF-8).
+
+    Files that are all UTF-8 are read as such, and others as bytes, as CRF++ reads them.
+    """
+    if encoding is not None:
+        return encoding, None
+    for path in paths:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for block in read_chunks(path):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return BYTES, path
+        except DataError:  # reported when the file is read
+            break
+    return "utf-8", None

@@ -1,0 +1,211 @@
+"""Models of CRF++: read from its text and binary files, written as its text file.
+
+CRF++ has a weight for every (attribute, label) and every (label, label), a template, and nothing else; so a model that
+is read here has the same weights, and a model that is written must fit that.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crfkit import _core
+from crfkit._types import Floats, Ints
+from crfkit.encoders.labels import label_array
+from crfkit.encoders.sequences import Vocabulary
+from crfkit.errors import ModelFileError, ParameterError, TemplateError
+from crfkit.features.template import Template
+from crfkit.fields.chain import ChainField
+from crfkit.files import replacing
+from crfkit.models.chain import ChainModel
+from crfkit.readers.crfpp_model import VERSION, CRFPPModel, read_crfpp_model
+
+TRANSITION = "B"  # the feature of a bare B
+MAX_ROW = 8  # CRF++ accepts %x[-8,…] to %x[8,…]
+_MAX_WEIGHTS = 2**31 - 1
+
+
+def read(source: str | Path | bytes, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:
+    """Return the model in a CRF++ file, text or binary, or in the bytes of one.
+
+    `encoding` is that of the training file: CRF++ itself keeps names as bytes. Blanks and carriage returns at the end
+    of a template line, which CRF++ takes for a part of every feature's name, are removed from both.
+    """
+    if n_threads is not None and n_threads < 1:
+        raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
+    file = read_crfpp_model(source)
+    try:
+        return _model(file, n_threads, encoding)
+    except (ModelFileError, TemplateError) as error:
+        where = "" if isinstance(source, bytes) else f"{source}: "
+        raise ModelFileError(f"{where}{error}") from None
+
+
+def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel:
+    labels = _decoded(file.labels, encoding, "label")
+    names = _decoded(file.names, encoding, "feature")
+    lines = _decoded(file.templates, encoding, "template line", distinct=False)
+    times = Counter(lines)[TRANSITION]  # CRF++ adds the weight once for every bare B
+    template = Template("\n".join(line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line)))
+
+    def block(kind: str, size: int) -> tuple[list[str], Floats]:
+        """Return the names that start with U, or with B, and their weights, in the order of the file."""
+        ids = [k for k, name in enumerate(names) if name[0] == kind and name != TRANSITION]
+        ids.sort(key=file.starts.__getitem__)
+        places = file.starts[np.array(ids, dtype=np.int64)][:, None] + np.arange(size)
+        return [names[k] for k in ids], file.weights[places].ravel()
+
+    L = len(labels)
+    attributes, state = block("U", L)
+    pair_attributes, pair = block("B", L * L)
+    transition: Floats = np.zeros(0)
+    if times and TRANSITION in names:
+        start = int(file.starts[names.index(TRANSITION)])
+        transition = times * file.weights[start : start + L * L]
+    field = ChainField(L, len(attributes), len(pair_attributes), n_transition=len(transition))
+    vocabulary = Vocabulary(
+        "template",
+        template,
+        _core.StringTable.from_strings(attributes),
+        _core.StringTable.from_strings(pair_attributes),
+        max(file.n_columns, template.n_columns),
+    )
+    w = np.concatenate([state, transition, pair])
+    record = {"read_from": "CRF++", "encoding": encoding}
+    return ChainModel(vocabulary, label_array(labels), field, w, record, n_threads)
+
+
+def _decoded(names: tuple[bytes, ...], encoding: str, what: str, distinct: bool = True) -> list[str]:
+    """Return names as text without blanks and carriage returns at their ends."""
+    try:
+        texts = [name.decode(encoding).rstrip(" \t\r") for name in names]
+    except UnicodeDecodeError as error:
+        raise ModelFileError(
+            f"the {what} {error.object!r} is not {encoding} (byte {error.start + 1}, 0x{error.object[error.start]:02X})"
+            "; name the encoding of the training file, as in --encoding euc-jp or, in Python, encoding='euc-jp'"
+        ) from None
+    except LookupError:
+        raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, euc-jp, gb18030") from None
+    if distinct and len(set(texts)) < len(texts):
+        twice = next(text for text, n in Counter(texts).items() if n > 1)
+        raise ModelFileError(
+            f"the {what} {twice!r} occurs twice, with and without blanks at its end; clean the template and train again"
+        )
+    return texts
+
+
+# --- writing
+
+
+def write(model: ChainModel, path: str | Path, encoding: str = "utf-8") -> None:
+    """Write a model as CRF++'s text file, which ``crf_learn -C`` makes a binary one of.
+
+    Raises ParameterError if the model has something that CRF++ has not. Weights that the model does not have are
+    written as zeros.
+    """
+    templates = _check_fits(model)
+    with replacing(path) as stream, io.TextIOWrapper(stream, encoding=encoding, newline="\n") as text:
+        try:
+            text.writelines(_text(model, templates))
+        except UnicodeEncodeError as error:
+            raise ParameterError(
+                f"the model has a character that {encoding} does not have: {error.object[error.start]!r}"
+            ) from None
+
+
+def _text(model: ChainModel, templates: list[str]) -> Any:
+    vocabulary, L = model.vocabulary, model.field.n_labels
+    blocks: dict[str, Floats] = dict(zip(vocabulary.attributes.to_list(), _states(model), strict=True))
+    blocks.update(zip(vocabulary.pair_attributes.to_list(), _pairs(model), strict=True))
+    if TRANSITION in templates:
+        blocks[TRANSITION] = _filled(model, "transition", model.field.transition_codes, L * L)
+    # CRF++ sorts features by their bytes, which is the order of code points
+    order = sorted(blocks)
+    yield f"version: {VERSION}\ncost-factor: 1\nmaxid: {sum(map(len, blocks.values()))}\n"
+    yield f"xsize: {max(vocabulary.template.n_columns, 1) if vocabulary.template else 1}\n\n"
+    yield from (f"{label}\n" for label in model.class_list)
+    yield "\n"
+    yield from (f"{line}\n" for line in templates)
+    yield "\n"
+    start = 0
+    for name in order:
+        yield f"{start} {name}\n"
+        start += len(blocks[name])
+    yield "\n"
+    for name in order:
+        yield "".join(f"{_number(value)}\n" for value in blocks[name].tolist())
+
+
+def _number(value: float) -> str:
+    """Return a weight with 16 decimals, as CRF++ writes it, or with all its digits where those are not enough."""
+    text = f"{value:.16f}"
+    return text if float(text) == value else repr(value)
+
+
+def _filled(model: ChainModel, block: str, codes: Any, size: int) -> Floats:
+    """Return a block of weights with zeros for those that the field does not have."""
+    w = model.w[model.field.layout[block]]
+    full = np.zeros(size)
+    full[slice(len(w)) if codes is None else codes] = w
+    return full
+
+
+def _states(model: ChainModel) -> Floats:
+    field = model.field
+    return _rows(model, "state", field.state_offsets, field.state_labels, field.n_attributes, field.n_labels)
+
+
+def _pairs(model: ChainModel) -> Floats:
+    field = model.field
+    return _rows(model, "pair", field.pair_offsets, field.pair_codes, field.n_pair_attributes, field.n_labels**2)
+
+
+def _rows(model: ChainModel, block: str, offsets: Ints | None, codes: Any, n: int, width: int) -> Floats:
+    if offsets is not None:
+        codes = np.repeat(np.arange(n) * width, np.diff(offsets)) + codes
+    return _filled(model, block, codes, n * width).reshape(n, width)
+
+
+def _check_fits(model: ChainModel) -> list[str]:
+    """Return the template lines; raise ParameterError if CRF++ could not read or use the model."""
+    vocabulary, field = model.vocabulary, model.field
+
+    def refuse(why: str) -> ParameterError:
+        return ParameterError(f"this model cannot be written for CRF++: {why}")
+
+    if vocabulary.kind != "template" or vocabulary.template is None:
+        raise refuse(f"CRF++ models have a template, but this one takes inputs of kind '{vocabulary.kind}'")
+    if field.order != 1:
+        raise refuse(f"CRF++ models are of order 1, but this one is of order {field.order}")
+    if field.label_classes is not None:
+        raise refuse("it has weights for classes of labels, which CRF++ has not")
+    if field.constrained:
+        raise refuse("it has constraints, which CRF++ has not; train it without constraints")
+    lines = [line.rstrip(" \t\r") for line in vocabulary.template.text.removeprefix("\ufeff").split("\n")]
+    lines = [line for line in lines if line and not line.lstrip(" \t").startswith("#")]
+    for line in lines:
+        rest = re.sub(r"%x\[[+-]?\d+,\d+\]", "", line)
+        if line[0] not in "UB" or "%" in rest:
+            raise refuse(f"the template line '{line}' is not in CRF++'s syntax")
+        for row in re.findall(r"%x\[([+-]?\d+),", line):
+            if abs(int(row)) > MAX_ROW:
+                raise refuse(f"'{line}' looks {row} rows away, but CRF++ allows -{MAX_ROW} to {MAX_ROW}")
+    if field.n_transition and TRANSITION not in lines:
+        raise refuse("it has transitions, but its template has no line with B alone")
+    for label in model.class_list:
+        if not isinstance(label, str) or not label or set(label) & set(" \t\r\n\0"):
+            raise refuse(f"the label {label!r} is not a word")
+    for table in (vocabulary.attributes, vocabulary.pair_attributes):
+        for name in table.to_list():
+            if "\n" in name or "\0" in name:
+                raise refuse(f"the attribute {name!r} has a line end or a zero byte")
+    size = len(vocabulary.attributes) * field.n_labels + (len(vocabulary.pair_attributes) + 1) * field.n_labels**2
+    if size > _MAX_WEIGHTS:
+        raise refuse(f"it would have {size} weights, but CRF++ counts up to {_MAX_WEIGHTS}")
+    lines = [re.sub(r"%x\[\+", "%x[", line) for line in lines]
+    return [line for line in lines if line[0] == "U"] + [line for line in lines if line[0] == "B"]

@@ -1,0 +1,96 @@
+"""Files of attributes (CRFsuite's) to encoded data, as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from crfkit import _core
+from crfkit.data.sequences import SequenceData
+from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, learned_items, sorted_data
+from crfkit.errors import DataError, ParameterError
+from crfkit.readers.columns import ColumnFile, ColumnSource, column_files, read_chunks, transcoded
+from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
+from crfkit.readers.suspicion import describe_attribute_file
+
+SAMPLE = 1 << 16  # bytes that are looked at
+
+
+def learn_attribute_files(
+    sources: ColumnSource | Sequence[ColumnSource], min_frequency: int
+) -> tuple[TaggedCorpus, list[float] | None]:
+    """Encode one or several CRFsuite data files as a training set; return it and the weights of its sequences.
+
+    The weights are None if no file gives any.
+    """
+    files = column_files(sources, format="crfsuite")
+    if not files:
+        raise DataError("there are no files to learn from")
+    name = ", ".join(file.name for file in files)
+    encoder = _core.Encoder(None)
+    labels: list[list[str]] = []
+    weights: list[float] = []
+    for file in files:
+        for block in crfsuite_blocks(file):
+            for sequence in block:
+                add_sequence(encoder.add_items, sequence, file)
+                labels.append(sequence.labels)
+                weights.append(sequence.weight)
+    if not labels:
+        raise DataError("the file has no sequences" if len(files) == 1 else "the files have no sequences", name)
+    try:
+        corpus = learned_items(encoder, labels, min_frequency)
+    except DataError as error:
+        raise DataError(str(error), name) from None
+    weighted = any(weight != 1.0 for weight in weights)
+    return replace(corpus, record={"format": "crfsuite"}), weights if weighted else None
+
+
+def encode_attribute_file(vocabulary: Vocabulary, source: ColumnSource) -> tuple[SequenceData, list[list[str]]]:
+    """Return the sequences of a CRFsuite data file, encoded, and their labels."""
+    file = ColumnFile.of(source)
+    encoder, labels = vocabulary.encoder(), []
+    for block in crfsuite_blocks(file):
+        for sequence in block:
+            add_sequence(encoder.add_items, sequence, file)
+            labels.append(sequence.labels)
+    return sorted_data(encoder.take()), labels
+
+
+def add_sequence(add: Callable[[object], None], sequence: AttributeSequence, file: ColumnFile) -> None:
+    """Add a sequence of a file to an encoder."""
+    try:
+        add(sequence.items)
+    except _core.BadInput as error:
+        raise DataError(str(error), file.name, sequence.line) from None
+
+
+def is_attributes(files: Sequence[ColumnFile], template: bool) -> bool:
+    """Return whether files have attributes instead of columns: by their format or, without a template, by a look.
+
+    A file that can be read only once is not looked at.
+    """
+    formats = {file.format for file in files}
+    if "crfsuite" in formats:
+        if template:
+            raise ParameterError("a file of CRFsuite attributes is used without a template; remove the template")
+        if len(formats) > 1:
+            raise ParameterError("some of the files are of format crfsuite and some are not; give one kind")
+        return True
+    return not template and all(file.format == "auto" and looks_like_attributes(file) for file in files)
+
+
+def looks_like_attributes(file: ColumnFile) -> bool:
+    """Return whether the beginning of a file looks like CRFsuite's data."""
+    if hasattr(file.source, "read"):
+        return False
+    beginning = b""
+    try:
+        for block in transcoded(read_chunks(file.source, SAMPLE), file.encoding, file.name):
+            beginning += block
+            if len(beginning) >= SAMPLE:
+                break
+    except DataError:  # reported when the file is read
+        return False
+    lines = [line for line in beginning.split(b"\n") if not line.startswith(b"@weight")]
+    return describe_attribute_file(b"\n".join(lines)) is not None
