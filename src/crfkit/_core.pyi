@@ -52,6 +52,11 @@ class BadInput(ValueError):
 class LineError(ValueError):
     pass
 
+def prepare_items(sequence: object) -> tuple[list[dict[str, float]], list[dict[str, float] | None]]:
+    """
+    The attributes of each item as a dict; for items that repeat some, also the last value of each, else None.
+    """
+
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
