@@ -51,7 +51,8 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
     names = _decoded(file.names, encoding, "feature")
     lines = _decoded(file.templates, encoding, "template line", distinct=False)
     times = Counter(lines)[TRANSITION]  # CRF++ adds the weight once for every bare B
-    template = Template("\n".join(line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line)))
+    kept = (line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line))
+    template = Template("\n".join(kept), None, "crf++")
 
     def block(kind: str, size: int) -> tuple[list[str], Floats]:
         """Return the names that start with U, or with B, and their weights, in the order of the file."""
