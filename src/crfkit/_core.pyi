@@ -43,6 +43,12 @@ class StringTable:
     @property
     def slots(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', writable=False)]: ...
 
+def parse_wapiti_weights(text: NDArray[numpy.uint8]) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64]]:
+    """(places, weights) of the lines at the end of a Wapiti model"""
+
+def format_wapiti_weights(index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bytes:
+    """The lines at the end of a Wapiti model."""
+
 def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
     """64-bit hash of the bytes."""
 
@@ -60,7 +66,7 @@ def prepare_items(sequence: object) -> tuple[list[dict[str, float]], list[dict[s
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
-    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', any_bytes: bool = False) -> None: ...
+    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False) -> None: ...
 
     def feed(self, bytes: bytes, end: bool = False) -> None: ...
 
