@@ -71,14 +71,16 @@ def test_crf_l1_ends_lower_after_fewer_evaluations(shared_reference, train, tmp_
     assert abs(numbers(ours, "act")[-1] / numbers(theirs, "act")[-1] - 1) < 0.1
 
 
-def test_mira_separates_as_much(shared_reference, train, tmp_path, capsys):
+def test_mira_begins_and_ends_alike(shared_reference, train, tmp_path, capsys):
     folder = shared_reference / "crfpp"
     ours = learned(capsys, "-a", "MIRA", "-f", 3, folder / "chunking.template", train, tmp_path / "model")
     theirs = (folder / "mira.log").read_text()
-    assert numbers(ours, "kkt")[0] == numbers(theirs, "kkt")[0] == 36
-    assert numbers(ours, "terr")[-1] <= 0.0005
-    assert numbers(ours, "serr")[-1] <= 0.005
-    assert numbers(ours, "kkt")[-2:].tolist() == numbers(theirs, "kkt")[-2:].tolist() == [0, 0]
+    # labellings with the same score are then chosen by rounding, and later epochs depend on that
+    for column in ("terr", "serr", "act", "uact", "kkt"):
+        assert numbers(ours, column)[:2].tolist() == numbers(theirs, column)[:2].tolist()
+        assert numbers(ours, column)[-1] == numbers(theirs, column)[-1]
+    assert_allclose(numbers(ours, "obj")[:2], numbers(theirs, "obj")[:2], rtol=1e-6)
+    assert_allclose(numbers(ours, "obj")[-1], numbers(theirs, "obj")[-1], rtol=0.02)
 
 
 @pytest.mark.parametrize("flag", ["-v1", "-v2", "-n5"])
