@@ -41,7 +41,7 @@ def source_tests(name: str, version: str, target: Path) -> Path:
     if not archive.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as fresh:
-            pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "--retries", "1"]
+            pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", name, "--retries", "1"]
             try:
                 fetched = subprocess.run(
                     [*pip, "-d", fresh, f"{name}=={version}"], capture_output=True, text=True, timeout=120

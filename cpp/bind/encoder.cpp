@@ -62,9 +62,9 @@ void bind_encoder(nb::module_& m) {
 
     nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.data.")
         .def(nb::init<const std::optional<std::string>&, std::optional<StringTable>, std::optional<StringTable>, bool,
-                      bool>(),
+                      bool, const std::string&, bool>(),
              "template"_a = nb::none(), "attributes"_a = nb::none(), "pair_attributes"_a = nb::none(),
-             "labelled"_a = false, "keep_lines"_a = false)
+             "labelled"_a = false, "keep_lines"_a = false, "syntax"_a = "crf++", "any_bytes"_a = false)
         .def(
             "feed",
             [](BoundEncoder& self, const nb::bytes& bytes, bool end) {

@@ -40,37 +40,40 @@ nb::handle item_of(const nb::object& fast, size_t i) {
     return PySequence_Fast_GET_ITEM(fast.ptr(), static_cast<Py_ssize_t>(i));
 }
 
-// Numbers and booleans are values, strings and lists of strings name attributes, dicts nest.
-void add_dict(Encoder& encoder, nb::handle dict, std::optional<std::string_view> outer) {
+// Numbers and booleans are values, strings and lists of strings name attributes, dicts nest: `outer` is "outer:".
+void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t cursor = 0;
+    const auto quoted = [&](std::string_view name) { return "'" + std::string(outer) + std::string(name) + "'"; };
     while (PyDict_Next(dict.ptr(), &cursor, &key, &value)) {
         if (!is_text(key))
             throw BadInput(encoder.where() + "the key " + nb::cast<std::string>(nb::repr(nb::handle(key))) +
                            " is not a string");
-        std::string name = Encoder::nested(outer, utf8(key, encoder));
+        const std::string_view name = utf8(key, encoder);
         if (is_text(value)) {
-            encoder.add_text(std::move(name), utf8(value, encoder));
+            encoder.add_text(outer, name, utf8(value, encoder));
+        } else if (PyBool_Check(value)) {
+            encoder.add_number(outer, name, value == Py_True);
         } else if (PyDict_Check(value)) {
             const RecursionGuard guard;
-            add_dict(encoder, value, name);
+            add_dict(encoder, value, encoder.nested(outer, name));
         } else if (PyList_Check(value) || PyTuple_Check(value) || PyAnySet_Check(value)) {
             const nb::object members = as_sequence(value, "");
             for (size_t k = 0; k < size_of(members); ++k) {
                 const nb::handle member = item_of(members, k);
                 if (!is_text(member))
-                    throw BadInput(encoder.where() + "'" + name + "' holds a " + kind_of(member) +
+                    throw BadInput(encoder.where() + quoted(name) + " holds a " + kind_of(member) +
                                    "; a list in a feature dict must hold strings");
-                encoder.add_text(std::string(name), utf8(member, encoder));
+                encoder.add_text(outer, name, utf8(member, encoder));
             }
         } else {
             const double number = PyFloat_AsDouble(value);
             if (number == -1.0 && PyErr_Occurred()) {
                 PyErr_Clear();
-                throw BadInput(encoder.where() + "'" + name + "' is a " + kind_of(value) +
+                throw BadInput(encoder.where() + quoted(name) + " is a " + kind_of(value) +
                                "; expected a string, a number, a boolean, a list of strings or a dict");
             }
-            encoder.add_number(std::move(name), number);
+            encoder.add_number(outer, name, number);
         }
     }
 }
@@ -78,10 +81,14 @@ void add_dict(Encoder& encoder, nb::handle dict, std::optional<std::string_view>
 }  // namespace
 
 std::string_view utf8(nb::handle text, const Encoder& encoder) {
+    if (PyUnicode_Check(text.ptr()) && PyUnicode_IS_COMPACT_ASCII(text.ptr()))  // its characters are its bytes
+        return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text.ptr())),
+                static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr()))};
     Py_ssize_t size = 0;
     if (PyBytes_Check(text.ptr())) {
         const std::string_view bytes{PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
-        if (nb::steal(PyUnicode_DecodeUTF8(bytes.data(), PyBytes_GET_SIZE(text.ptr()), nullptr)).is_valid())
+        if (encoder.any_bytes() ||
+            nb::steal(PyUnicode_DecodeUTF8(bytes.data(), PyBytes_GET_SIZE(text.ptr()), nullptr)).is_valid())
             return bytes;
         PyErr_Clear();
         throw BadInput(encoder.where() + "bytes that are not UTF-8, " + nb::cast<std::string>(nb::repr(text)));
@@ -125,7 +132,7 @@ void add_items(Encoder& encoder, nb::handle sequence) {
         const nb::handle item = item_of(items, t);
         nb::object names;  // alive until end_item
         if (PyDict_Check(item.ptr())) {
-            add_dict(encoder, item, std::nullopt);
+            add_dict(encoder, item, {});
         } else {
             names = as_sequence(item, "an item must be a list of attribute strings or a dict", where);
             for (size_t k = 0; k < size_of(names); ++k) {

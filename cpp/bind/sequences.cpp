@@ -19,22 +19,40 @@ SequenceView view_of(const Array<int64_t>& offsets, const Array<int32_t>& ids, c
     return view;
 }
 
+// Wapiti's expressions may cut a character in two.
+nb::list decoded(const std::vector<std::string>& texts) {
+    nb::list result;
+    for (const auto& text : texts)
+        result.append(
+            nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape")));
+    return result;
+}
+
 }  // namespace
 
 void bind_sequences(nb::module_& m) {
     m.def(
         "template_summary",
-        [](const std::string& text) {
-            const Template rules = parse_template(text);
-            return std::make_tuple(sources(rules.unigrams), sources(rules.bigrams), rules.transitions, rules.n_columns);
+        [](const std::string& text, const std::string& syntax) {
+            const Template rules = parse_template(text, template_syntax(syntax));
+            return std::make_tuple(sources(rules.unigrams), sources(rules.bigrams),
+                                   rules.transitions ? std::optional(rules.transition_source) : std::nullopt,
+                                   rules.n_columns);
         },
-        "text"_a, "(unigram lines, bigram lines other than a bare B, whether there is a bare B, columns needed)");
+        "text"_a, "syntax"_a = "crf++",
+        "(unigram lines, bigram lines other than that of the transitions, that line or None, columns needed)");
     m.def(
         "expand_template",
-        [](const std::string& text, const std::vector<std::vector<std::string>>& rows) {
-            return expand_rows(parse_template(text), rows);
+        [](const std::string& text, const std::vector<std::vector<std::string>>& rows, const std::string& syntax) {
+            nb::list result;
+            for (const auto& [unigrams, bigrams] : expand_rows(parse_template(text, template_syntax(syntax)), rows))
+                result.append(nb::make_tuple(decoded(unigrams), decoded(bigrams)));
+            return result;
         },
-        "template"_a, "rows"_a, "Per position, the unigram and the bigram attributes.");
+        "template"_a, "rows"_a, "syntax"_a = "crf++",
+        nb::sig("def expand_template(template: str, rows: Sequence[Sequence[str]], syntax: str = 'crf++') -> "
+                "list[tuple[list[str], list[str]]]"),
+        "Per position, the unigram and the bigram attributes.");
     m.def(
         "count_labels",
         [](const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels, int64_t n_ids,

@@ -1,5 +1,7 @@
 #include "strings.hpp"
 
+#include <numeric>
+
 namespace crfkit {
 
 StringTable make_table(StringArrays&& arrays) {
@@ -39,6 +41,21 @@ void bind_strings(nb::module_& m) {
         .def_static(
             "from_strings", [](const std::vector<std::string>& strings) { return make_table(freeze(strings)); },
             "strings"_a)
+        .def_static(
+            "from_bytes",
+            [](const Array<uint64_t>& offsets, const Array<uint8_t>& bytes) {
+                if (offsets.size() == 0) throw nb::value_error("a string table needs at least one offset");
+                const size_t n = offsets.size() - 1;
+                for (size_t i = 0; i < n; ++i)
+                    if (offsets(i) > offsets(i + 1)) throw nb::value_error("the offsets must ascend");
+                if (offsets(0) != 0 || offsets(n) != bytes.size())
+                    throw nb::value_error("the offsets must go from 0 to the number of bytes");
+                std::vector<int64_t> order(n);
+                std::iota(order.begin(), order.end(), 0);
+                const StringIndex index{nullptr, 0, offsets.data(), reinterpret_cast<const char*>(bytes.data()), n};
+                return make_table(freeze(index, order));
+            },
+            "offsets"_a, "bytes"_a, "The table of the strings bytes[offsets[i] : offsets[i + 1]], in any encoding.")
         .def("__len__", [](const StringTable& t) { return t.offsets.size() - 1; })
         .def(
             "__getitem__",

@@ -9,6 +9,17 @@ namespace crfkit {
 
 namespace {
 
+// The names of label ids, which must be in range.
+nb::list names_of(const nb::list& labels, const int32_t* ids, size_t n) {
+    nb::list names = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));
+    for (size_t t = 0; t < n; ++t) {
+        PyObject* name = PyList_GET_ITEM(labels.ptr(), static_cast<Py_ssize_t>(ids[t]));
+        Py_INCREF(name);
+        PyList_SET_ITEM(names.ptr(), static_cast<Py_ssize_t>(t), name);
+    }
+    return names;
+}
+
 // What tags: a field with its weights and an encoder of its attributes. The views are asked for after each encoding.
 struct TaggerParts {
     virtual ~TaggerParts() = default;
@@ -114,11 +125,7 @@ struct Tagger {
         best.resize(length);
         if (chain.viterbi(best.data()) == -INFINITY)
             throw BadInput("the constraints allow no labelling of this sequence");
-        nb::list names = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(length)));
-        for (size_t t = 0; t < length; ++t)
-            PyList_SET_ITEM(names.ptr(), static_cast<Py_ssize_t>(t),
-                            Py_NewRef(PyList_GET_ITEM(labels.ptr(), static_cast<Py_ssize_t>(best[t]))));
-        return names;
+        return names_of(labels, best.data(), length);
     }
 
     double score(const std::vector<int32_t>& given) {
@@ -147,6 +154,24 @@ struct Tagger {
 }  // namespace
 
 void bind_tagger(nb::module_& m) {
+    m.def(
+        "name_labels",
+        [](const nb::list& labels, const Array<int32_t>& ids, const Array<int64_t>& starts) {
+            const auto n_labels = static_cast<int32_t>(nb::len(labels));
+            for (size_t t = 0; t < ids.size(); ++t)
+                if (ids.data()[t] < 0 || ids.data()[t] >= n_labels) throw nb::index_error("label id out of range");
+            nb::list rows;
+            for (size_t n = 0; n + 1 < starts.size(); ++n) {
+                const int64_t begin = starts.data()[n], end = starts.data()[n + 1];
+                if (begin < 0 || begin > end || end > static_cast<int64_t>(ids.size()))
+                    throw nb::index_error("position out of range");
+                rows.append(names_of(labels, ids.data() + begin, static_cast<size_t>(end - begin)));
+            }
+            return rows;
+        },
+        "labels"_a, "ids"_a, "starts"_a, "The names of label ids, a list for each sequence.",
+        nb::sig("def name_labels(labels: list[typing.Any], ids: NDArray[numpy.int32], starts: NDArray[numpy.int64]) -> "
+                "list[list[typing.Any]]"));
     nb::class_<Tagger>(m, "Tagger", "Tags one sequence at a time; the sequence of the last call is kept.")
         .def(
             "__init__",

@@ -16,6 +16,12 @@ class StringTable:
     @staticmethod
     def from_strings(strings: Sequence[str]) -> StringTable: ...
 
+    @staticmethod
+    def from_bytes(offsets: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> StringTable:
+        """
+        The table of the strings bytes[offsets[i] : offsets[i + 1]], in any encoding.
+        """
+
     def __len__(self) -> int: ...
 
     def __getitem__(self, id: int) -> str: ...
@@ -49,7 +55,7 @@ class LineError(ValueError):
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
-    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False) -> None: ...
+    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', any_bytes: bool = False) -> None: ...
 
     def feed(self, bytes: bytes, end: bool = False) -> None: ...
 
@@ -75,12 +81,12 @@ class Encoder:
     @property
     def line(self) -> int: ...
 
-def template_summary(text: str) -> tuple[list[str], list[str], bool, int]:
+def template_summary(text: str, syntax: str = 'crf++') -> tuple[list[str], list[str], str | None, int]:
     """
-    (unigram lines, bigram lines other than a bare B, whether there is a bare B, columns needed)
+    (unigram lines, bigram lines other than that of the transitions, that line or None, columns needed)
     """
 
-def expand_template(template: str, rows: Sequence[Sequence[str]]) -> list[tuple[list[str], list[str]]]:
+def expand_template(template: str, rows: Sequence[Sequence[str]], syntax: str = 'crf++') -> list[tuple[list[str], list[str]]]:
     """Per position, the unigram and the bigram attributes."""
 
 def count_labels(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_ids: int, n_labels: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
@@ -138,6 +144,9 @@ class Decoder:
 
 def available_kernels() -> list[str]:
     """Instruction sets that this machine runs, fastest first."""
+
+def name_labels(labels: list[Any], ids: NDArray[numpy.int32], starts: NDArray[numpy.int64]) -> list[list[Any]]:
+    """The names of label ids, a list for each sequence."""
 
 class Tagger:
     """Tags one sequence at a time; the sequence of the last call is kept."""

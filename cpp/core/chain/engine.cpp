@@ -31,18 +31,52 @@ int usable_threads(int n_threads, int64_t n_sequences) {
     return static_cast<int>(std::clamp<int64_t>(n_sequences, 1, std::max(n_threads, 1)));
 }
 
-// Runs work(ChainRange) on the threads' shares of the data.
+constexpr int64_t kBlock = 1024;  // positions that are planned together, so that the plan stays in the cache
+
+// Sequences first … last of the data, as data of their own; `starts` keeps where they begin.
+SequenceView slice(const SequenceView& data, int64_t first, int64_t last, std::vector<int64_t>& starts) {
+    const int64_t begin = data.starts[first];
+    starts.clear();
+    for (int64_t n = first; n <= last; ++n) starts.push_back(data.starts[n] - begin);
+    SequenceView part = data;
+    part.n_sequences = last - first;
+    part.n_positions = starts.back();
+    part.starts = starts.data();
+    part.offsets += begin;
+    if (part.pair_offsets) part.pair_offsets += begin;
+    part.labels = nullptr;
+    part.weights = nullptr;
+    return part;
+}
+
+// Calls work(plan, range, first sequence, first position) for blocks of the data, each planned by the thread that
+// needs it.
 template <class Work>
-void over_data(const ChainPlan& data, const FieldView& field, const ChainKernels& kernels, int n_threads,
-               const Poll& poll, const Work& work) {
+void over_data(const SequenceView& data, FieldView field, const ChainKernels& kernels, int n_threads, const Poll& poll,
+               const Work& work) {
+    check_data(data, field, false);
+    field.n_wide = count_wide(field);
     n_threads = usable_threads(n_threads, data.n_sequences);
-    const auto bounds = split_sequences(data, field.n_labels, n_threads);
+    const double square = 3.0 * static_cast<double>(field.n_labels);
+    const auto bounds = split_by_cost(data.n_sequences, n_threads, [&](int64_t n) {
+        const int64_t t = data.starts[n];
+        return static_cast<double>(data.offsets[t]) + square * static_cast<double>(t);
+    });
     Interrupt interrupt(poll);
     run_threads(n_threads, [&](int thread) {
-        const int64_t begin = bounds[static_cast<size_t>(thread)], end = bounds[static_cast<size_t>(thread) + 1];
-        Buffer scratch(kernels.scratch_size(longest_sequence(data, begin, end), field.n_labels, field.order,
-                                            data.pair_offsets != nullptr, false));
-        work(ChainRange{thread, begin, end, scratch.data(), check_interrupt, &interrupt});
+        const int64_t end = bounds[static_cast<size_t>(thread) + 1];
+        std::vector<int64_t> starts;
+        Buffer scratch;
+        for (int64_t first = bounds[static_cast<size_t>(thread)], last = first; first < end; first = last) {
+            do ++last;
+            while (last < end && data.starts[last + 1] - data.starts[first] <= kBlock);
+            const PlannedData planned(slice(data, first, last, starts), field, false, false);
+            const ChainPlan& plan = planned.view();
+            scratch.reserve(kernels.scratch_size(longest_sequence(plan, 0, plan.n_sequences), field.n_labels,
+                                                 field.order, plan.pair_offsets != nullptr, false));
+            work(plan, ChainRange{thread, 0, plan.n_sequences, scratch.data(), check_interrupt, &interrupt}, first,
+                 data.starts[first]);
+        }
     });
 }
 
@@ -229,27 +263,32 @@ void ChainObjective::add_up(double* gradient) {
 void chain_marginals(const SequenceView& data, const FieldView& field, const ChainWeights& w,
                      const ChainKernels& kernels, int n_threads, double* log_z, double* node, double* edge,
                      const Poll& poll) {
-    const PlannedData planned(data, field, false, false);
-    over_data(planned.view(), field, kernels, n_threads, poll,
-              [&](const ChainRange& range) { kernels.marginals(planned.view(), w, log_z, node, edge, range); });
+    const int64_t n_labels = field.n_labels;
+    over_data(data, field, kernels, n_threads, poll,
+              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
+                  kernels.marginals(plan, w, log_z + first, node ? node + position * n_labels : nullptr,
+                                    edge ? edge + position * n_labels * n_labels : nullptr, range);
+              });
 }
 
 void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll) {
-    const PlannedData planned(data, field, false, false);
-    over_data(planned.view(), field, kernels, n_threads, poll,
-              [&](const ChainRange& range) { kernels.viterbi(planned.view(), w, labels, scores, range); });
+    over_data(data, field, kernels, n_threads, poll,
+              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
+                  kernels.viterbi(plan, w, labels + position, scores + first, range);
+              });
 }
 
 ChainLabellings chain_nbest(const SequenceView& data, const FieldView& field, const ChainWeights& w,
                             const ChainKernels& kernels, int n_threads, int64_t most, const Poll& poll) {
-    const PlannedData planned(data, field, false, false);
     std::vector<std::vector<Labelling>> found(static_cast<size_t>(data.n_sequences));
-    over_data(planned.view(), field, kernels, n_threads, poll, [&](const ChainRange& range) {
-        for (int64_t n = range.begin; n < range.end; ++n)
-            found[static_cast<size_t>(n)] = best_labellings(kernels.best_scores(planned.view(), w, n, range), w, most,
-                                                            [&] { range.check(range.check_state, range.thread); });
-    });
+    over_data(data, field, kernels, n_threads, poll,
+              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t) {
+                  const auto check = [&] { range.check(range.check_state, range.thread); };
+                  for (int64_t n = 0; n < plan.n_sequences; ++n)
+                      found[static_cast<size_t>(first + n)] =
+                          best_labellings(kernels.best_scores(plan, w, n, range), w, most, check);
+              });
     ChainLabellings all;
     for (const auto& list : found) {
         all.counts.push_back(static_cast<int64_t>(list.size()));

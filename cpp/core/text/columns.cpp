@@ -81,7 +81,8 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
     if (line_ == 1 && text_.compare(begin, 3, "\xef\xbb\xbf") == 0) begin += 3;
     if (end > begin && text_[end - 1] == '\r') --end;
     const std::string_view line(text_.data() + begin, end - begin);
-    if (const size_t bad = find_invalid_utf8(line); bad != std::string_view::npos) {
+    if (const size_t bad = any_bytes_ ? std::string_view::npos : find_invalid_utf8(line);
+        bad != std::string_view::npos) {
         constexpr const char* digits = "0123456789ABCDEF";
         const auto byte = static_cast<unsigned char>(line[bad]);
         throw InputError{line_, "not UTF-8 at byte " + std::to_string(bad + 1) + " of the line (0x" +

@@ -29,8 +29,10 @@ public:
     // line; the views live until the call returns.
     using Sink = std::function<void(const Columns&, const std::vector<std::string_view>& lines, int64_t first_line)>;
 
-    // A line with fewer columns than this is an error (the label column counts).
-    explicit ColumnParser(int64_t least_columns) : least_columns_(least_columns) {}
+    // A line with fewer columns than this is an error (the label column counts), and so is text that is not UTF-8
+    // unless any bytes are taken.
+    explicit ColumnParser(int64_t least_columns, bool any_bytes = false)
+        : least_columns_(least_columns), any_bytes_(any_bytes) {}
 
     // Takes the next bytes of the file; throws InputError.
     void feed(std::string_view bytes, const Sink& sink);
@@ -52,6 +54,7 @@ private:
     std::vector<Span> cells_, lines_;
     std::vector<std::string_view> cell_views_, line_views_;
     int64_t least_columns_;
+    bool any_bytes_;
     int64_t n_columns_ = 0;
     int64_t line_ = 0;
     int64_t first_line_ = 0;  // of the sequence under way

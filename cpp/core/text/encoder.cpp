@@ -6,7 +6,7 @@ namespace crfkit {
 
 Encoder::Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
                  std::optional<StringIndex> pair_attributes, EncoderOptions options)
-    : rules_(std::move(rules)), options_(options), parser_(options.labelled ? 2 : 1) {
+    : rules_(std::move(rules)), options_(options), parser_(options.labelled ? 2 : 1, options.any_bytes) {
     if (attributes) {
         attributes_ = Vocabulary(*attributes);
         pair_attributes_ = Vocabulary(pair_attributes.value_or(StringIndex{}));
@@ -86,29 +86,43 @@ void Encoder::forget_item() {
     made_.clear();
 }
 
-std::string Encoder::nested(std::optional<std::string_view> outer, std::string_view key) {
-    std::string name;
-    if (outer) (name += *outer) += ':';
-    return name += key;
+void Encoder::add_text(std::string_view outer, std::string_view key, std::string_view text) {
+    add(made_.join({outer, key, ":", text}), 1.0);
 }
 
-void Encoder::add_text(std::string&& name, std::string_view text) {
-    name += ':';
-    name += text;
-    add(std::move(name), 1.0);
-}
-
-void Encoder::add_number(std::string&& name, double number) {
+void Encoder::add_number(std::string_view outer, std::string_view key, double number) {
     if (!std::isfinite(number))
-        throw BadInput(where() + "'" + name + "' is " +
+        throw BadInput(where() + "'" + std::string(outer) + std::string(key) + "' is " +
                        (std::isnan(number) ? "nan"
                         : number > 0       ? "inf"
                                            : "-inf") +
                        "; feature values must be finite");
-    add(std::move(name), number);
+    add(outer.empty() ? key : made_.join({outer, key}), number);
+}
+
+void Encoder::take_pairs() {
+    std::vector<std::string_view> pairs;
+    size_t kept = 0;
+    for (size_t i = 0; i < names_.size(); ++i) {
+        const char kind = names_[i].empty() ? '\0' : names_[i][0];
+        if (kind != 'u' && kind != 'b' && kind != '*')
+            throw BadInput(where() + "the observation '" + std::string(names_[i]) +
+                           "' starts with neither u (unigram), b (bigram) nor * (both)");
+        if (name_values_[i] != 1.0) throw BadInput(where() + "an observation has no value");
+        if (kind != 'u') pairs.push_back(names_[i]);
+        if (kind != 'b') names_[kept++] = names_[i];
+    }
+    names_.resize(kept);
+    name_values_.resize(kept);
+    ids_.clear();
+    if (position_ > 0) pair_attributes_.ids(pairs, ids_);  // no label pair ends at the first position
+    for (const int32_t id : ids_)
+        if (id >= 0) data_.pair_attributes.push_back(id);
+    data_.pair_offsets.push_back(static_cast<int64_t>(data_.pair_attributes.size()));
 }
 
 void Encoder::end_item() {
+    if (options_.by_prefix) take_pairs();
     ids_.clear();
     attributes_.ids(names_, ids_);
     for (size_t i = 0; i < ids_.size(); ++i) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/arena.hpp"
 #include "columns.hpp"
 #include "kept_lines.hpp"
 #include "sequences.hpp"
@@ -25,6 +25,9 @@ struct BadInput : std::runtime_error {
 struct EncoderOptions {
     bool labelled = false;    // the last column of a file is the label
     bool keep_lines = false;  // for files that are written again with more columns
+    // The first character of an item's attribute says whether it is of labels (u), of label pairs (b) or both (*).
+    bool by_prefix = false;
+    bool any_bytes = false;  // texts need not be UTF-8
 };
 
 class Encoder {
@@ -53,12 +56,12 @@ public:
         names_.push_back(name);
         name_values_.push_back(value);
     }
-    void add(std::string&& name, double value) { add(std::string_view(made_.emplace_back(std::move(name))), value); }
     // The entries of a feature dict, by sklearn-crfsuite's rules: {"w": "the"} is the attribute "w:the"; a number is
-    // the value of the attribute "w"; nested dicts give "outer:inner:…".
-    static std::string nested(std::optional<std::string_view> outer, std::string_view key);
-    void add_text(std::string&& name, std::string_view text);
-    void add_number(std::string&& name, double number);
+    // the value of the attribute "w"; nested dicts give "outer:inner:…", where `outer` is "outer:" or empty.
+    void add_text(std::string_view outer, std::string_view key, std::string_view text);
+    void add_number(std::string_view outer, std::string_view key, double number);
+    // "outer:key:", which lives until end_item.
+    std::string_view nested(std::string_view outer, std::string_view key) { return made_.join({outer, key, ":"}); }
     void end_item();
     void end_items() { data_.end_sequence(); }
 
@@ -69,7 +72,8 @@ public:
     Encoded& data() { return data_; }
     KeptLines& kept_lines() { return kept_; }
     bool labelled() const { return options_.labelled; }
-    bool has_pairs() const { return rules_ && !rules_->bigrams.empty(); }
+    bool any_bytes() const { return options_.any_bytes; }
+    bool has_pairs() const { return options_.by_prefix || (rules_ && !rules_->bigrams.empty()); }
     int64_t n_columns() const { return parser_.n_columns(); }
     int64_t line() const { return parser_.line(); }
     StringIndex labels() const { return labels_.view(); }
@@ -82,6 +86,8 @@ private:
     std::string missing_column(int64_t n) const;
     void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line);
     void forget_item();
+    // Takes the names of label pairs out of the item under way.
+    void take_pairs();
 
     std::optional<Template> rules_;
     Vocabulary attributes_, pair_attributes_;
@@ -97,7 +103,7 @@ private:
     // The item under way; `made_` owns the names that were put together here.
     std::vector<std::string_view> names_;
     std::vector<double> name_values_;
-    std::deque<std::string> made_;
+    Arena made_;
     std::vector<int32_t> ids_;
 };
 

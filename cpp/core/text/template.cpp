@@ -14,7 +14,7 @@ bool read_integer(std::string_view text, size_t& i, int64_t& value) {
     const char* end = text.data() + text.size();
     if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
     const auto [rest, error] = std::from_chars(begin, end, value);
-    if (error != std::errc() || value > 1'000'000 || value < -1'000'000) return false;
+    if (error != std::errc() || value > largest_template_number || value < -largest_template_number) return false;
     i = static_cast<size_t>(rest - text.data());
     return true;
 }
@@ -23,7 +23,7 @@ TemplateLine parse_line(std::string_view line, int64_t number) {
     const auto fail = [&](const std::string& what) -> TemplateError {
         return {number, what + " in '" + std::string(line) + "'; a macro is written %x[row,column], as in %x[-1,0]"};
     };
-    TemplateLine result{std::string(line), {}};
+    TemplateLine result{std::string(line), {}, TemplateSyntax::crfpp};
     TemplatePiece piece;
     for (size_t i = 0; i < line.size();) {
         if (line[i] != '%') {
@@ -50,6 +50,14 @@ TemplateLine parse_line(std::string_view line, int64_t number) {
     return result;
 }
 
+void append_boundary(std::string& out, char sign, int64_t distance) {
+    out += "_B";
+    out += sign;
+    out += std::to_string(distance);
+}
+
+}  // namespace
+
 void note_columns(Template& t, const TemplateLine& line, int64_t number) {
     for (const auto& piece : line.pieces) {
         if (!piece.has_macro) continue;
@@ -60,21 +68,25 @@ void note_columns(Template& t, const TemplateLine& line, int64_t number) {
     }
 }
 
-void append_boundary(std::string& out, char sign, int64_t distance) {
-    out += "_B";
-    out += sign;
-    out += std::to_string(distance);
+TemplateSyntax template_syntax(std::string_view name) {
+    if (name == "crf++") return TemplateSyntax::crfpp;
+    if (name == "wapiti") return TemplateSyntax::wapiti;
+    throw std::invalid_argument("unknown template syntax '" + std::string(name) + "'; expected 'crf++' or 'wapiti'");
 }
 
-}  // namespace
+std::string_view next_line(std::string_view& text) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return line;
+}
 
-Template parse_template(std::string_view text) {
-    Template result;
+Template parse_template(std::string_view text, TemplateSyntax syntax) {
     if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+    if (syntax == TemplateSyntax::wapiti) return parse_wapiti_patterns(text);
+    Template result;
     for (int64_t number = 1; !text.empty(); ++number) {
-        const size_t end = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
+        std::string_view line = next_line(text);
         while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
             line.remove_suffix(1);
         const size_t first = line.find_first_not_of(" \t");
@@ -89,6 +101,7 @@ Template parse_template(std::string_view text) {
         if (line == "B") {
             if (result.transitions) throw TemplateError{number, "a bare 'B' is given twice; keep one"};
             result.transitions = true;
+            result.transition_source = line;
         } else {
             (line[0] == 'U' ? result.unigrams : result.bigrams).push_back(std::move(parsed));
         }
@@ -99,6 +112,7 @@ Template parse_template(std::string_view text) {
 }
 
 void expand(const TemplateLine& line, const Columns& x, int64_t t, std::string& out) {
+    if (line.syntax == TemplateSyntax::wapiti) return expand_wapiti(line, x, t, out);
     for (const auto& piece : line.pieces) {
         out += piece.literal;
         if (!piece.has_macro) continue;

@@ -1,4 +1,4 @@
-// CRF++ feature templates: compiled once, expanded at every position.
+// Feature templates of CRF++ and patterns of Wapiti: compiled once, expanded at every position.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,13 @@
 #include <tuple>
 #include <vector>
 
+#include "wapiti_regex.hpp"
+
 namespace crfkit {
+
+enum class TemplateSyntax { crfpp, wapiti };
+// "crf++" or "wapiti"; throws std::invalid_argument.
+TemplateSyntax template_syntax(std::string_view name);
 
 // One sequence as a table of column values; cell (t, c) is cells[t * n_columns + c].
 struct Columns {
@@ -21,17 +27,25 @@ struct TemplatePiece {
     std::string literal;  // text before the macro
     bool has_macro = false;
     int64_t row = 0, column = 0;
+    // Wapiti's alone: %x gives a cell, %t whether the expression occurs in it, %m where it does.
+    char command = 'x';
+    bool fold = false;      // %X, %T, %M: in lower case
+    bool absolute = false;  // @1 is the first row, @-1 the last
+    WapitiRegex regex;
 };
 
 struct TemplateLine {
     std::string source;
     std::vector<TemplatePiece> pieces;
+    TemplateSyntax syntax = TemplateSyntax::crfpp;
 };
 
+// In Wapiti's syntax a line of type * is among both, and the first b line without a command stands for the transitions.
 struct Template {
     std::vector<TemplateLine> unigrams;  // U…: one weight per label
     std::vector<TemplateLine> bigrams;   // B…: one weight per label pair; a bare "B" is not among them
     bool transitions = false;            // a bare "B" was given
+    std::string transition_source;       // the line that stands for the transitions
     int64_t n_columns = 0;               // 1 + largest column that a macro names
     std::vector<int64_t> line_numbers;   // of the line that first names column c, per column
 };
@@ -42,10 +56,10 @@ struct TemplateError {
 };
 
 // Throws TemplateError.
-Template parse_template(std::string_view text);
+Template parse_template(std::string_view text, TemplateSyntax syntax = TemplateSyntax::crfpp);
 
 // Appends the attribute of `line` at position t to `out`. Outside the sequence a macro
-// gives _B-1, _B-2 … before its start and _B+1, _B+2 … after its end.
+// gives _B-1, _B-2 … before its start and _B+1, _B+2 … after its end; Wapiti's gives _x-1 … _x-4, _x-# and _x+1 ….
 void expand(const TemplateLine& line, const Columns& x, int64_t t, std::string& out);
 
 // The unigram and the bigram attributes of every position; rows are lists of columns. Throws std::invalid_argument.
@@ -53,5 +67,14 @@ std::vector<std::tuple<std::vector<std::string>, std::vector<std::string>>> expa
     const Template& rules, const std::vector<std::vector<std::string>>& rows);
 // The lines as they were written.
 std::vector<std::string> sources(const std::vector<TemplateLine>& lines);
+
+// Parts that the syntaxes share.
+Template parse_wapiti_patterns(std::string_view text);
+void expand_wapiti(const TemplateLine& line, const Columns& x, int64_t t, std::string& out);
+// Takes the next line off `text`, without its end.
+std::string_view next_line(std::string_view& text);
+// Notes which columns the line needs.
+void note_columns(Template& rules, const TemplateLine& line, int64_t number);
+constexpr int64_t largest_template_number = 1'000'000;
 
 }  // namespace crfkit

@@ -79,17 +79,17 @@ def check_distinct(paths: dict[str, Path | None]) -> None:
             raise ParameterError(f"{other} and {name} are the same file, {path}; give different files")
 
 
-def read_template(path: Path, encoding: str) -> Template:
+def read_template(path: Path, encoding: str, syntax: str = "auto") -> Template:
     """Return a template that is UTF-8 or, if it is not, of the encoding of the input files."""
     from crfkit.features.template import Template
 
     try:
         path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
-        return Template.read(path, encoding)
+        return Template.read(path, syntax, encoding)
     except OSError:  # reported below
         pass
-    return Template.read(path)
+    return Template.read(path, syntax)
 
 
 def column_files(

@@ -44,9 +44,18 @@ def train(
             "--template",
             "-t",
             metavar="FILE",
-            help="CRF++ feature template, for column files. Data files of CRFsuite need none.",
+            help="Feature template of CRF++, or patterns of Wapiti, for column files. Data files of CRFsuite need none.",
         ),
     ] = None,
+    template_syntax: Annotated[
+        str,
+        option(
+            INPUT,
+            "--template-syntax",
+            metavar="NAME",
+            help="Syntax of the template: crf++, wapiti or auto. auto is wapiti if no line could be CRF++'s.",
+        ),
+    ] = "auto",
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
     label_column: Annotated[
@@ -216,7 +225,7 @@ def train(
             modelfile.check_writable(path)
     start = Checkpoint.load(resume) if resume is not None else None
     if template is not None:
-        training = replace(training, template=read_template(template, encoding))
+        training = replace(training, template=read_template(template, encoding, template_syntax))
     corpus, weights = training.learn_files(sources[: len(files)])
     held_out = _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:

@@ -46,8 +46,8 @@ def install() -> None:
     if early:
         one = len(early) == 1
         warn_caller(
-            f"{' and '.join(early)} {'was' if one else 'were'} imported before crfkit.compat.install(): code that holds "
-            f"{'it' if one else 'them'} already goes on with CRFsuite; call install() first",
+            f"{' and '.join(early)} {'was' if one else 'were'} imported before crfkit.compat.install(): code that "
+            f"already holds {'it' if one else 'them'} goes on with CRFsuite; call install() first",
             UserWarning,
         )
 

@@ -24,11 +24,18 @@ from crfkit.readers.suspicion import check_label_count, describe_attribute_file
 class Vocabulary:
     """Hold the attributes of a model, and how inputs become attributes."""
 
-    kind: str  # "template", "items" (lists of strings, dicts) or "matrix"
+    # "template", "items" (lists of strings, dicts), "matrix", or "observations" (lists of strings whose first character
+    # is u for labels, b for label pairs or * for both, as in Wapiti's data without patterns)
+    kind: str
     template: Template | None
     attributes: _core.StringTable
     pair_attributes: _core.StringTable
     n_features: int | None = None  # columns of a matrix, or feature columns of a column file
+
+    @property
+    def has_transitions(self) -> bool:
+        """Return whether there are weights of plain transitions between labels."""
+        return self.template.transitions if self.template is not None else self.kind != "observations"
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
         """Encode sequences; unknown attributes are dropped."""
@@ -38,10 +45,10 @@ class Vocabulary:
         _add_sequences(encoder, X, self.kind)
         return sorted_data(encoder.take())
 
-    def encoder(self, labelled: bool = False, keep_lines: bool = False) -> _core.Encoder:
-        """Return a native encoder over the frozen tables."""
-        text = self.template.text if self.template else None
-        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines)
+    def encoder(self, labelled: bool = False, keep_lines: bool = False, any_bytes: bool = False) -> _core.Encoder:
+        """Return a native encoder over the frozen tables; with `any_bytes`, texts need not be UTF-8."""
+        text, syntax = _rules(self.kind, self.template)
+        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines, syntax, any_bytes)
 
     def _encode_matrices(self, X: Iterable[Any]) -> SequenceData:
         starts, matrix = stack_matrices(X, self.n_features)
@@ -66,8 +73,12 @@ def learn(
     template: Template | None,
     min_frequency: int,
     least_labels: int = 2,
+    prefixed: bool = False,
 ) -> TaggedCorpus:
-    """Encode training sequences and learn their attributes, dropping those seen less than min_frequency times."""
+    """Encode training sequences and learn their attributes, dropping those seen less than min_frequency times.
+
+    With `prefixed`, the attributes of items are Wapiti's observations, which begin with u, b or *; they may be bytes.
+    """
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
     X = X if isinstance(X, (Sequence, np.ndarray)) else list(X)
@@ -90,8 +101,9 @@ def learn(
         )
     if template is not None:
         template.warn_of_clashes()
-    kind = "template" if template else "items"
-    encoder = _core.Encoder(template.text if template else None)
+    kind = "template" if template else "observations" if prefixed else "items"
+    text, syntax = _rules(kind, template)
+    encoder = _core.Encoder(text, syntax=syntax, any_bytes=prefixed)
     _add_sequences(encoder, X, kind)
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
@@ -113,10 +125,15 @@ def learned_items(encoder: _core.Encoder, y: Iterable[Iterable[Any]], min_freque
     return _finish(arrays, *labels, kind="items", template=None, min_frequency=min_frequency, names=encoder)
 
 
-def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int) -> TaggedCorpus:
-    """Encode one or several column files as a training set, streaming them; the last column is the label."""
+def learn_file(
+    sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int, any_bytes: bool = False
+) -> TaggedCorpus:
+    """Encode one or several column files as a training set, streaming them; the last column is the label.
+
+    With `any_bytes`, all columns but the label may have bytes that are not UTF-8.
+    """
     template.warn_of_clashes()
-    encoder = _core.Encoder(template.text, labelled=True)
+    encoder = _core.Encoder(template.text, labelled=True, syntax=template.syntax, any_bytes=any_bytes)
     files = column_files(sources)
     if not files:
         raise DataError("there are no files to learn from")
@@ -164,6 +181,13 @@ def learn_file(sources: ColumnSource | Sequence[ColumnSource], template: Templat
     except DataError as error:
         raise DataError(str(error), name) from None
     return replace(corpus, record=record, sources=tuple(files))
+
+
+def _rules(kind: str, template: Template | None) -> tuple[str | None, str]:
+    """Return the text and the syntax that the native encoder is given."""
+    if template is not None:
+        return template.text, template.syntax
+    return None, "wapiti" if kind == "observations" else "crf++"
 
 
 class _Beginning:

@@ -1,36 +1,61 @@
-"""CRF++ feature templates."""
+"""Feature templates: those of CRF++ and the patterns of Wapiti."""
 
 from __future__ import annotations
 
 import codecs
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from crfkit import _core
 from crfkit.errors import ParameterError, TemplateError, TemplateWarning
+from crfkit.names import unknown_name
 from crfkit.warn import warn_caller
+
+SYNTAXES = ("crf++", "wapiti")
 
 
 @dataclass(frozen=True)
 class Template:
-    """A CRF++ template.
+    """A CRF++ template, or patterns of Wapiti.
 
-    Lines that start with U give every label a weight, lines that start with B every pair of successive labels;
-    ``%x[row,column]`` is replaced by the cell `row` lines away. A bare ``B`` is the plain transition between labels.
-    Lines that start with # are comments, also where blanks stand before it.
+    In CRF++'s syntax, lines that start with U give every label a weight, lines that start with B every pair of
+    successive labels; ``%x[row,column]`` is replaced by the cell `row` lines away. A bare ``B`` is the plain transition
+    between labels. Lines that start with # are comments, also where blanks stand before it.
 
     >>> Template("U00:%x[-1,0]/%x[0,0]\\nB").expand([["a"], ["b"]])
     [(['U00:_B-1/a'], []), (['U00:a/b'], [])]
+
+    In Wapiti's syntax, lines start with u, b or ``*``, which is both. ``%x`` gives a cell, ``%t`` tests it with a
+    regular expression, and ``%m`` gives the part of it that matches; ``%X``, ``%T`` and ``%M`` fold case. ``@1`` is the
+    first row and ``@-1`` the last. What follows a # is a comment. As in Wapiti, expressions see bytes.
+
+    >>> Template('*:%X[0,0]\\nu:%m[0,0,".?.?$"]/%t[@-1,0,"^\\\\u"]\\nb').expand([["The"], ["end"]])
+    [(['*:the', 'u:he/false'], ['*:the']), (['*:end', 'u:nd/false'], ['*:end'])]
+
+    Parameters
+    ----------
+    text : the lines
+    path : name of the file, for messages
+    syntax : "crf++", "wapiti" or "auto", which is Wapiti's if all lines start with u or b in lower case, or one starts
+        with * or has a command that CRF++ lacks
     """
 
     text: str
     path: str | None = None
+    syntax: str = "auto"
 
     def __post_init__(self) -> None:
-        self._drop_repeated_transitions()
+        if self.syntax == "auto":
+            object.__setattr__(self, "syntax", detect_syntax(self.text))
+        elif self.syntax not in SYNTAXES:
+            raise unknown_name("template syntax", self.syntax, ("auto", *SYNTAXES))
+        if self.syntax == "crf++":
+            self._drop_repeated_transitions()
         try:
             self.text.encode("utf-8")
-            _core.template_summary(self.text)
+            self._summary()
         except UnicodeEncodeError:
             raise TemplateError(
                 "the template has a character that is not valid Unicode (a lone surrogate)", self.path
@@ -38,6 +63,9 @@ class Template:
         except _core.LineError as error:
             line, message = error.args
             raise TemplateError(message, self.path or "template", line) from None
+
+    def _summary(self) -> tuple[list[str], list[str], str | None, int]:
+        return _core.template_summary(self.text, self.syntax)
 
     def _drop_repeated_transitions(self) -> None:
         """Keep the first of several bare B lines, and warn: CRF++ adds the same weight for each of them."""
@@ -55,7 +83,7 @@ class Template:
         )
 
     @classmethod
-    def read(cls, path: str | Path, encoding: str = "utf-8") -> Template:
+    def read(cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8") -> Template:
         """Read a template file."""
         try:
             data = Path(path).read_bytes()
@@ -73,7 +101,7 @@ class Template:
             ) from None
         except LookupError:
             raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, euc-jp, latin-1") from None
-        return cls(text, str(path))
+        return cls(text, str(path), syntax)
 
     @classmethod
     def make(cls, source: Template | str | Path) -> Template:
@@ -82,28 +110,33 @@ class Template:
             return source
         if not isinstance(source, (str, Path)):
             raise ParameterError(f"a template must be a path, a text or a Template, not {source!r}")
-        if isinstance(source, str) and ("\n" in source or "%x[" in source):
+        if isinstance(source, str) and ("\n" in source or _MACRO.search(source)):
             return cls(source)
         return cls.read(source)
 
     @property
     def unigrams(self) -> list[str]:
-        return _core.template_summary(self.text)[0]
+        return self._summary()[0]
 
     @property
     def bigrams(self) -> list[str]:
-        """Return the B lines that have an identifier or a macro."""
-        return _core.template_summary(self.text)[1]
+        """Return the lines of label pairs, other than `transition_line`."""
+        return self._summary()[1]
 
     @property
     def transitions(self) -> bool:
         """Return whether there is a line with B alone, for transitions."""
-        return _core.template_summary(self.text)[2]
+        return self.transition_line is not None
+
+    @property
+    def transition_line(self) -> str | None:
+        """Return the line that stands for the transitions: a bare B, or Wapiti's first b line without a command."""
+        return self._summary()[2]
 
     @property
     def n_columns(self) -> int:
         """Return the number of columns that the macros need."""
-        return _core.template_summary(self.text)[3]
+        return self._summary()[3]
 
     def clashes(self) -> list[tuple[int, str, int, str]]:
         """Return the lines that repeat the identifier (``U01:``) of an earlier line, as (number, line, number, line).
@@ -116,16 +149,24 @@ class Template:
         """
         found: list[tuple[int, str, int, str]] = []
         seen: dict[str, tuple[int, str]] = {}
-        for number, raw in enumerate(self.text.removeprefix("\ufeff").split("\n"), start=1):
-            line = raw.rstrip(" \t\r")
-            prefix = line.partition("%x[")[0]
-            if line[:1] not in ("U", "B") or not prefix[1:].strip(":"):
+        for number, line in self.lines():
+            prefix = line.partition("%")[0] if self.syntax == "wapiti" else line.partition("%x[")[0]
+            if line[:1] not in ("U", "B", "u", "b", "*") or not prefix[1:].strip(":"):
                 continue
             if prefix in seen:
                 found.append((number, line, *seen[prefix]))
             else:
                 seen[prefix] = (number, line)
         return found
+
+    def lines(self) -> list[tuple[int, str]]:
+        """Return the lines with their numbers, without comments, trailing blanks and blank lines."""
+        lines: Iterable[tuple[int, str]] = enumerate(self.text.removeprefix("\ufeff").split("\n"), start=1)
+        if self.syntax == "wapiti":  # as Wapiti writes them to its models
+            lines = ((number, line.partition("#")[0].rstrip(" \t\v\f\r")) for number, line in lines)
+            return [(number, line[0].lower() + line[1:]) for number, line in lines if line]
+        lines = ((number, line.rstrip(" \t\r")) for number, line in lines)
+        return [(number, line) for number, line in lines if line and not line.lstrip(" \t").startswith("#")]
 
     def warn_of_clashes(self) -> None:
         """Warn of lines that repeat an identifier (see `clashes`)."""
@@ -140,7 +181,26 @@ class Template:
 
     def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:
         """Return (unigram attributes, bigram attributes) of each position."""
-        return _core.expand_template(self.text, rows)
+        return _core.expand_template(self.text, rows, self.syntax)
+
+
+_MACRO = re.compile(r"%[xXtTmM]\[")
+_WAPITI_ONLY = re.compile(r"%[XtTmM]\[|%x\[@")
+
+
+def detect_syntax(text: str) -> str:
+    """Return the syntax of a template: "wapiti" if it cannot be CRF++'s, otherwise "crf++".
+
+    >>> detect_syntax("u:%x[0,0]\\nb"), detect_syntax("U00:%x[0,0]\\nB"), detect_syntax('U:%t[0,0,"^.$"]')
+    ('wapiti', 'crf++', 'wapiti')
+    """
+    lines = [
+        line for line in text.removeprefix("\ufeff").split("\n") if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if any(_WAPITI_ONLY.search(line.partition("#")[0]) for line in lines):
+        return "wapiti"
+    starts = {line[0] for line in lines}
+    return "wapiti" if "*" in starts or (starts and starts <= set("ub")) else "crf++"
 
 
 def _is_utf8(encoding: str) -> bool:

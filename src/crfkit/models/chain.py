@@ -18,7 +18,7 @@ from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, labels_from_json, to_json
 from crfkit.encoders.sequences import Vocabulary
 from crfkit.errors import DataError, ModelFileError, ParameterError
-from crfkit.features.template import Template
+from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.models import chain_tagging
@@ -91,9 +91,8 @@ class ChainModel:
         return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
 
     def decode(self, data: SequenceData) -> list[list[Any]]:
-        names = self.class_list
         best, _ = self.inference.decode(data)
-        return [[names[j] for j in row] for row in data.split(best)]
+        return _core.name_labels(self.class_list, best, data.starts)
 
     def tag_columns(
         self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False
@@ -118,6 +117,7 @@ class ChainModel:
             "labels": [to_json(label) for label in self.class_list],
             "inputs": v.kind,
             "template": v.template.text if v.template else None,
+            "template_syntax": v.template.syntax if v.template else None,
             "n_features": v.n_features,
             "n_transition": f.n_transition,
             "order": f.order,
@@ -146,13 +146,16 @@ class ChainModel:
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
         text = contents.entry("template", str, type(None))
         kind = contents.entry("inputs", str)
-        if kind not in ("template", "items", "matrix") or (kind == "template") != (text is not None):
+        if kind not in ("template", "items", "matrix", "observations") or (kind == "template") != (text is not None):
             raise ModelFileError(f"inputs of kind '{kind}' contradict the template")
+        syntax = contents.metadata.get("template_syntax") or "crf++"  # older files do not name it
+        if syntax not in SYNTAXES:
+            raise ModelFileError(f"the metadata entry 'template_syntax' is {syntax!r}")
         try:
             tables = [_table(contents, name) for name in ("attributes", "pair_attributes")]
             vocabulary = Vocabulary(
                 kind,
-                Template(text) if text is not None else None,
+                Template(text, None, syntax) if text is not None else None,
                 tables[0],
                 tables[1],
                 n_features,

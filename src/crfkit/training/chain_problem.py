@@ -129,7 +129,7 @@ class ChainOptions:
             len(vocabulary.pair_attributes),
             all_states=self.all_possible_states,
             all_transitions=self.all_possible_transitions,
-            transitions=vocabulary.template is None or vocabulary.template.transitions,
+            transitions=vocabulary.has_transitions,
             order=int(self.order),
             allowed=masks.allowed,
             allowed_start=masks.allowed_start,

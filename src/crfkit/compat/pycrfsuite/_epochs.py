@@ -219,14 +219,14 @@ class Calibration:
 
 
 def epoch_loss(online: Any, order: Ints, eta: float, l2: float, updates: int) -> float:
-    """Run an epoch of stochastic gradients; return its losses plus the penalty at its end."""
+    """Run an epoch of stochastic gradients; return its losses plus its share of the penalty at its end."""
     n = online.n_sequences
     try:
         loss = float(online.sgd(order, step_sizes(eta, l2, n, updates, len(order)), l2, 0.0, False, True))
     except ParameterError:  # steps so long that L2 would turn the weights round
         return math.inf
     w = online.weights()
-    return loss + 0.5 * l2 * float(w @ w)
+    return loss + 0.5 * l2 * float(w @ w) * (len(order) / float(n))
 
 
 @dataclass(frozen=True)

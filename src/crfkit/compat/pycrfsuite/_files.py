@@ -39,7 +39,7 @@ def open_model(path: str | PathLike[str]) -> tuple[ChainModel | None, dict[str, 
         kind = ModelNotFoundError if isinstance(error, FileNotFoundError) else ModelAccessError
         raise kind(f"cannot open the model {name}: {error.strerror or error}") from None
     header = _header(head)
-    if header.get("num_labels") == "0":
+    if _is_empty(header, size):
         return None, header
     model = convert.load(name)
     return model, header or _summary(model, size)
@@ -50,7 +50,7 @@ def open_bytes(value: bytes) -> tuple[ChainModel | None, dict[str, str]]:
     if not isinstance(value, bytes):
         raise TypeError(f"a model in memory must be bytes, not {type(value).__name__}")
     header = _header(value[: HEADER.size])
-    return (None if header.get("num_labels") == "0" else crfsuite.read(value)), header
+    return (None if _is_empty(header, len(value)) else crfsuite.read(value)), header
 
 
 def _header(head: bytes) -> dict[str, str]:
@@ -62,6 +62,12 @@ def _header(head: bytes) -> dict[str, str]:
         name: value.decode("latin-1") if isinstance(value, bytes) else f"0x{value:X}" if "off_" in name else str(value)
         for name, value in zip(_NAMES, values, strict=True)
     }
+
+
+def _is_empty(header: dict[str, str], size: int) -> bool:
+    """Return whether this is the header of a model that was trained without data."""
+    counts = [header.get(name) for name in ("num_features", "num_labels", "num_attrs")]
+    return counts == ["0", "0", "0"] and header["size"] == str(size) and header["type"] == "FOMC"
 
 
 def _summary(model: ChainModel, size: int) -> dict[str, str]:

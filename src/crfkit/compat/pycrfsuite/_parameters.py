@@ -26,6 +26,8 @@ class Parameter:
         """Return the value that was given, in the parameter's type."""
         try:
             return self.read(given)
+        except ParameterError:
+            raise
         except (TypeError, ValueError, OverflowError):
             kind = {_integer: "an integer", float: "a number", _flag: "0 or 1"}.get(self.read, "valid")
             raise ParameterError(f"the parameter {self.name} must be {kind}, not {given!r}") from None

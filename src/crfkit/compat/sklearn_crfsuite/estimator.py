@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ _NAMES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class CRF(BaseEstimator):
+class CRF(BaseEstimator):  # type: ignore[misc]
     """A linear-chain CRF with CRFsuite's parameters; None stands for CRFsuite's default.
 
     Parameters
@@ -51,8 +51,8 @@ class CRF(BaseEstimator):
     linesearch, max_linesearch : "MoreThuente" (the default), "Backtracking" or "StrongBacktracking"; trials (20).
     calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials : how l2sgd
         chooses its learning rate (0.1, 2, 1000, 10, 20).
-    pa_type, c, error_sensitive, averaging : kind of passive-aggressive updates (1), aggressiveness (1), whether the cost
-        counts wrong labels (True), whether weights are averaged (True).
+    pa_type, c, error_sensitive, averaging : kind of passive-aggressive updates (1), aggressiveness (1), whether the
+        cost counts wrong labels (True), whether weights are averaged (True).
     variance, gamma : initial variance of weights (1) and tradeoff (1) of arow.
     verbose : print a line for each iteration.
     model_filename : the model file; an existing one is used as it is. By default a temporary file.
@@ -147,18 +147,17 @@ class CRF(BaseEstimator):
 
     def _pairs(self, X: Iterable[Any], y: Iterable[Any], what: str) -> Iterator[tuple[Any, Any]]:
         """Yield sequences with their labels, with a progress bar if `verbose` and tqdm is there."""
-        lengths = [len(rows) for rows in (X, y) if hasattr(rows, "__len__")]
+        lengths = [len(rows) for rows in (X, y) if isinstance(rows, Sized)]
         if len(set(lengths)) > 1:
             raise DataError(f"there are {lengths[0]} sequences but {lengths[1]} label sequences")
         pairs: Iterable[tuple[Any, Any]] = zip(X, y, strict=False)
         if self.verbose:
             try:
-                from tqdm import tqdm
+                from tqdm import tqdm  # type: ignore[import-untyped]
             except ImportError:
                 print(what)
             else:
-                total = len(X) if hasattr(X, "__len__") else None
-                pairs = tqdm(pairs, what, total, leave=True)
+                pairs = tqdm(pairs, what, len(X) if isinstance(X, Sized) else None, leave=True)
         yield from pairs
         if self.verbose:
             print("")

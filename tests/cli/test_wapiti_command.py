@@ -1,0 +1,288 @@
+"""crfkit-wapiti: its modes, streams, and what it refuses."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from crfkit.compat.wapiti.command import main
+from crfkit.convert import load, wapiti
+from crfkit.models.chain import ChainModel
+
+TRAIN = "The DT B\ncat NN I\nsat VB O\n\nA DT B\ndog NN I\nsat VB O\n\nThe DT B\ndog NN I\nran VB O\n\n"
+PATTERN = 'u:%x[0,0]\n*:%x[0,1]\nu:%t[0,0,"^\\u"]\nb\n'
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train").write_text(TRAIN, encoding="utf-8")
+    (tmp_path / "pattern").write_text(PATTERN, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def model(files, capfdbinary):
+    assert run("train -p pattern -1 0.01 train model") == 0
+    capfdbinary.readouterr()
+    return files / "model"
+
+
+def run(line: str) -> int:
+    return main(line.split())
+
+
+def command(*arguments):
+    program = "from crfkit.compat.wapiti.command import entry; entry()"
+    return [sys.executable, "-c", program, *map(str, arguments)]
+
+
+# --- train
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "",
+        "-a l-bfgs -1 0 -2 0.5",
+        "-a sgd-l1 -i 3 --eta0 0.5",
+        "-a bcd",
+        "-a rprop -1 0",
+        "-a rprop+",
+        "-a rprop-",
+        "-2 0",
+        "-c -d train",
+        "-t 2 -j 10 -s --histsz 3 --maxls 10 --kappa 2 --stpmin 1 --cutoff",
+        "--type crf --algo l-bfgs --rho1 0.1 --rho2 0.1 --maxiter 9 --stopwin 3 --stopeps 0.1 --objwin 4",
+    ],
+)
+def test_trained_models_label_their_data(files, capfdbinary, flags):
+    assert run(f"train {flags} -p pattern train model") == 0
+    log = capfdbinary.readouterr().err.decode()
+    assert "    nb train:    3\n" in log
+    assert "    nb labels:   3\n" in log
+    assert log.endswith("* Save the model\n* Done\n")
+    assert ("nb devel" in log) == ("-d" in flags.split())
+    assert ("observations removed" in log) == ("-c" in flags.split())
+    found = load("model")
+    assert found.class_list == ["B", "I", "O"]  # in the order in which they appear
+    assert found.predict([[["The", "DT"], ["dog", "NN"], ["sat", "VB"]]]) == [["B", "I", "O"]]
+
+
+def test_iterations_are_limited(files, capfdbinary):
+    run("train -p pattern -i 2 -w 0 -o 0 train model")
+    log = capfdbinary.readouterr().err.decode()
+    assert "[   2] obj=" in log
+    assert "[   3]" not in log
+
+
+def test_the_error_window_stops_training(files, capfdbinary):
+    """With a window of 2 and a wide interval, the second line is the last."""
+    run("train -p pattern -w 2 -e 1000 -o 0 train model")
+    log = capfdbinary.readouterr().err.decode()
+    assert "[   2]" in log
+    assert "[   3]" not in log
+
+
+def test_the_objective_window_stops_training(files, capfdbinary):
+    run("train -p pattern -w 0 -e 10 -o 3 train model")
+    log = capfdbinary.readouterr().err.decode()
+    assert "[   4]" in log
+    assert "[   5]" not in log
+
+
+def test_all_observations_are_written_unless_compacted(files, capfdbinary):
+    run("train -p pattern -1 1 train all")
+    run("train -p pattern -1 1 -c train compact")
+    everything, some = (wapiti.read_wapiti(files / name) for name in ("all", "compact"))
+    assert len(everything.observations) == 6 + 3 + 2 + 1
+    assert set(some.observations) < set(everything.observations)
+    assert len(some.weights) > 0
+    assert sorted(some.weights) == sorted(everything.weights)
+
+
+def test_training_goes_on_from_a_model(model, files, capfdbinary):
+    (files / "more").write_text("u:w=%x[-1,0]\n", encoding="utf-8")
+    assert run("train -m model -1 0.01 train again") == 0
+    log = capfdbinary.readouterr().err.decode()
+    assert log.startswith("* Load previous model\n* Load training data\n* Resync the model\n")
+    assert run("train -m model -p more -1 0.01 train grown") == 0
+    assert load("grown").vocabulary.template.text == PATTERN.strip() + "\nu:w=%x[-1,0]"
+    assert load("again").vocabulary.template.text == PATTERN.strip()
+    (files / "other").write_text("The DT X\n\n", encoding="utf-8")
+    assert run("train -m model other again") == 1
+    assert "other:1: the label 'X' is not one of the model" in capfdbinary.readouterr().err.decode()
+
+
+def test_observations_without_patterns(files, capfdbinary):
+    rows = ["u:The u:DT b B", "u:cat *:NN b I", "u:sat b b:NN O", ""]
+    (files / "raw").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert run("train -1 0.01 raw model") == 0
+    capfdbinary.readouterr()
+    assert run("label -m model -c -l raw") == 0
+    out, err = capfdbinary.readouterr()
+    assert out == b"B\nI\nO\n\n"
+    assert b"Token error   :  0.00%" in err
+    assert load("model").predict([[["u:The"], ["u:cat", "*:NN", "b"]]]) == [["B", "I"]]
+
+
+def test_model_to_stdout_and_data_from_stdin(files):
+    done = subprocess.run(
+        command("train", "-p", "pattern"), input=TRAIN.encode(), capture_output=True, timeout=60, check=True
+    )
+    assert wapiti.read(done.stdout).class_list == ["B", "I", "O"]
+
+
+# --- label and dump
+
+
+def test_lines_are_kept_and_rows_may_differ(model, files, capfdbinary):
+    (files / "odd").write_bytes(b"\n \nThe\t DT x\ncat NN\n\n\n  The DT 1 2 3")
+    assert run("label -m model odd") == 0
+    assert capfdbinary.readouterr().out == b"The\t DT x\tB\ncat NN\tI\n\n  The DT 1 2 3\tB\n\n"
+
+
+def test_data_of_any_encoding(files, capfdbinary):
+    data = "café NN I\nété NN B\n\n".encode("latin-1") * 3
+    (files / "latin").write_bytes(data)
+    assert run("train -p pattern -1 0.01 latin model") == 0
+    capfdbinary.readouterr()
+    assert run("label -m model -c latin") == 0
+    out, err = capfdbinary.readouterr()
+    assert out == data.replace(b" I\n", b" I\tI\n").replace(b" B\n", b" B\tB\n")
+    assert b"Token error   :  0.00%" in err
+
+
+def test_forced_labels_stay(model, files, capfdbinary):
+    (files / "partly").write_text("The DT ?\ncat NN O\nsat VB\n\n", encoding="utf-8")
+    assert run("label -m model --force -l partly") == 0
+    labels = capfdbinary.readouterr().out.split()
+    assert labels[1] == b"O"
+    assert run("label -m model --force -l -p -n 2 partly") == 0
+    assert [row.split()[1] for row in capfdbinary.readouterr().out.strip().split(b"\n\n")] == [b"O", b"O"]
+
+
+def test_forced_labellings_are_the_best_of_those_that_keep_them(model, files, capfdbinary):
+    """Among all labellings, the best that keeps what is known; by its place in the whole list."""
+    (files / "partly").write_text("A DT ?\ncat NN O\nran VB ?\n\n", encoding="utf-8")
+    run("label -m model -s -n 27 partly")
+    every = [block.split(b"\n") for block in capfdbinary.readouterr().out.strip().split(b"\n\n")]
+    assert len(every) == 27
+    kept = [(b.split()[2], *rows) for b, *rows in every if rows[1].split(b"\t")[1] == b"O"]
+    run("label -m model -s -n 27 --force partly")
+    forced = [block.split(b"\n") for block in capfdbinary.readouterr().out.strip().split(b"\n\n")]
+    assert len(forced) == len(kept) == 9
+    assert [(b.split()[2], *rows) for b, *rows in forced] == kept
+
+
+def test_scores_of_labels_sum_to_the_score(model, files, capfdbinary):
+    run("label -m model -s -n 4 train")
+    for block in capfdbinary.readouterr().out.strip().split(b"\n\n"):
+        head, *rows = block.split(b"\n")
+        assert float(head.split()[2]) == pytest.approx(sum(float(row.rsplit(b"/", 1)[1]) for row in rows), abs=1e-5)
+
+
+def test_crfkits_own_models(model, files, capfdbinary):
+    load("model").save("own")
+    assert isinstance(ChainModel.load("own"), ChainModel)
+    run("label -m model -s train")
+    expected = capfdbinary.readouterr().out
+    run("label -m own -s train")
+    assert capfdbinary.readouterr().out == expected
+    run("dump model")
+    expected = capfdbinary.readouterr().out
+    run("dump own")
+    assert sorted(capfdbinary.readouterr().out.split(b"\n")) == sorted(expected.split(b"\n"))
+
+
+def test_sequences_are_labelled_as_they_arrive(model):
+    """A server writes one sequence, waits for its labels, and writes the next."""
+    with subprocess.Popen(
+        command("label", "-l", "-m", model), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        for _ in range(2):
+            process.stdin.write(b"The DT\ncat NN\n\n")
+            process.stdin.flush()
+            assert [process.stdout.readline() for _ in range(3)] == [b"B\n", b"I\n", b"\n"]
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+def test_it_starts_without_scikit_learn(model):
+    program = (
+        "import sys; from crfkit.compat.wapiti.command import main; "
+        f"main(['label', '-m', {str(model)!r}, '/dev/null']); "
+        "print([name for name in ('sklearn', 'typer', 'scipy.optimize', 'crfkit.solvers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("", "no mode"),
+        ("lable", "unknown mode 'lable'"),
+        ("update -m model", "unknown mode 'update'"),
+        ("label", "needs a model"),
+        ("label -m nothing", "cannot read nothing"),
+        ("label -m pattern train", "not a model"),
+        ("label -m model nothing", "nothing: No such file"),
+        ("label -m model --check --force train", "cannot be combined"),
+        ("label -m model -n 0 train", "invalid"),
+        ("label -m model --nonsense", "--nonsense"),
+        ("label -m model --me train", "--me is not supported"),
+        ("label -m model pattern", "pattern:1: 1 feature column, but the patterns need 2"),
+        ("train -a l-bfsg -p pattern train out", "l-bfgs"),
+        ("train -T memm -p pattern train out", "--type memm is not supported"),
+        ("train --me -p pattern train out", "--me is not supported"),
+        ("train --clip -p pattern train out", "--clip is not supported"),
+        ("train --rstate x -p pattern train out", "--rstate is not supported"),
+        ("train -1 -1 -p pattern train out", "expected one argument"),
+        ("train --rho1=-1 -p pattern train out", "invalid"),
+        ("train -p nothing train out", "cannot read the template"),
+        ("train -p train train out", "train:1: 'the DT B' starts with neither"),
+        ("train -p pattern pattern out", "pattern:1: 0 feature columns"),
+        ("train train out", "neither u (unigram), b (bigram) nor * (both)"),
+        ("train -p pattern train nowhere/out", "cannot write nowhere"),
+        ("dump pattern", "not a Wapiti model"),
+    ],
+)
+def test_refusals(model, capfdbinary, arguments, reason):
+    assert run(arguments) == 1
+    last = capfdbinary.readouterr().err.decode().rstrip("\n").rsplit("\n", 1)[-1]
+    assert last.startswith("error: ")
+    assert reason in last
+
+
+def test_lists_and_help(capsys):
+    for arguments in ("train -a list", "train -T list"):
+        assert run(arguments) == 0
+    assert "\tl-bfgs\n\tsgd-l1\n" in capsys.readouterr().err
+    assert main(["--help"]) == 0
+    assert "crfkit-wapiti label" in capsys.readouterr().out
+    assert main(["--version"]) == 0
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--help"])
+    assert ended.value.code == 0
+
+
+def test_ctrl_c_leaves_a_model(files):
+    """The first Ctrl-C ends training, and the model is written."""
+    (files / "many").write_text(TRAIN * 100, encoding="utf-8")
+    with subprocess.Popen(
+        command("train", "-a", "sgd-l1", "-p", "pattern", "-w", "0", "many", "out"),  # which never ends
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for line in process.stderr:
+            if "[   3]" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        assert process.wait(timeout=60) == 0
+    assert load("out").class_list == ["B", "I", "O"]
