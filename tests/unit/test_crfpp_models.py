@@ -133,17 +133,20 @@ def test_what_crfpp_has_not_is_refused(tmp_path):
         ({"constraints": "observed"}, "constraints"),
         ({"label_classes": {"N": "x", "V": "y"}}, "classes of labels"),
     ]:
-        with pytest.raises(ParameterError, match=why):
+        with pytest.raises(ModelFileError, match=why):
             crfpp.write(trained(**options)[1], path)
     items = ChainCRF(n_threads=1).fit([[{"w": "a"}, {"w": "b"}]], [["N", "V"]]).model_
-    with pytest.raises(ParameterError, match="'items'"):
+    with pytest.raises(ModelFileError, match="'items'"):
         crfpp.write(items, path)
     far = ChainCRF(template="U%x[-9,0]\nB", n_threads=1).fit([[("a",), ("b",)]], [["N", "V"]]).model_
-    with pytest.raises(ParameterError, match="looks -9 rows away"):
+    with pytest.raises(ModelFileError, match="looks -9 rows away"):
         crfpp.write(far, path)
     numbers = ChainCRF(template="U%x[0,0]\nB", n_threads=1).fit([[("a",), ("b",)]], [[1, 2]]).model_
-    with pytest.raises(ParameterError, match="label 1 is not a word"):
+    with pytest.raises(ModelFileError, match="label 1 is not a word"):
         crfpp.write(numbers, path)
+    patterns = ChainCRF(template="u:%x[0,0]\nb", n_threads=1).fit([[("a",), ("b",)]], [["N", "V"]]).model_
+    with pytest.raises(ModelFileError, match="in the syntax of wapiti"):
+        crfpp.write(patterns, path)
     assert not path.exists()
     with pytest.raises(ModelFileError, match="cannot write"):
         crfpp.write(trained()[1], tmp_path / "nowhere" / "model.txt")

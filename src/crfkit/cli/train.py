@@ -44,7 +44,8 @@ def train(
             "--template",
             "-t",
             metavar="FILE",
-            help="Feature template of CRF++, or patterns of Wapiti, for column files. Data files of CRFsuite need none.",
+            help="Feature template of CRF++, or patterns of Wapiti, for column files. Files of CRFsuite attributes "
+            "need none.",
         ),
     ] = None,
     template_syntax: Annotated[

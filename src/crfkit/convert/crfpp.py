@@ -51,7 +51,8 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
     names = _decoded(file.names, encoding, "feature")
     lines = _decoded(file.templates, encoding, "template line", distinct=False)
     times = Counter(lines)[TRANSITION]  # CRF++ adds the weight once for every bare B
-    template = Template("\n".join(line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line)))
+    kept = [line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line)]
+    template = Template("\n".join(kept), syntax="crf++")
 
     def block(kind: str, size: int) -> tuple[list[str], Floats]:
         """Return the names that start with U, or with B, and their weights, in the order of the file."""
@@ -105,7 +106,7 @@ def _decoded(names: tuple[bytes, ...], encoding: str, what: str, distinct: bool 
 def write(model: ChainModel, path: str | Path, encoding: str = "utf-8") -> None:
     """Write a model as CRF++'s text file, which ``crf_learn -C`` makes a binary one of.
 
-    Raises ParameterError if the model has something that CRF++ has not. Weights that the model does not have are
+    Raises ModelFileError if the model has something that CRF++ has not. Weights that the model does not have are
     written as zeros.
     """
     templates = _check_fits(model)
@@ -113,7 +114,7 @@ def write(model: ChainModel, path: str | Path, encoding: str = "utf-8") -> None:
         try:
             text.writelines(_text(model, templates))
         except UnicodeEncodeError as error:
-            raise ParameterError(
+            raise ModelFileError(
                 f"the model has a character that {encoding} does not have: {error.object[error.start]!r}"
             ) from None
 
@@ -172,14 +173,16 @@ def _rows(model: ChainModel, block: str, offsets: Ints | None, codes: Any, n: in
 
 
 def _check_fits(model: ChainModel) -> list[str]:
-    """Return the template lines; raise ParameterError if CRF++ could not read or use the model."""
+    """Return the template lines; raise ModelFileError if CRF++ could not read or use the model."""
     vocabulary, field = model.vocabulary, model.field
 
-    def refuse(why: str) -> ParameterError:
-        return ParameterError(f"this model cannot be written for CRF++: {why}")
+    def refuse(why: str) -> ModelFileError:
+        return ModelFileError(f"this model cannot be written for CRF++: {why}")
 
     if vocabulary.kind != "template" or vocabulary.template is None:
         raise refuse(f"CRF++ models have a template, but this one takes inputs of kind '{vocabulary.kind}'")
+    if vocabulary.template.syntax != "crf++":
+        raise refuse(f"its template is in the syntax of {vocabulary.template.syntax}")
     if field.order != 1:
         raise refuse(f"CRF++ models are of order 1, but this one is of order {field.order}")
     if field.label_classes is not None:

@@ -109,7 +109,7 @@ def _train(options: argparse.Namespace) -> int:
         _note(f"{odd} is not UTF-8, so that files are read as bytes; --encoding NAME names their encoding")
     clock = time.process_time()
     print("reading training data: ", end="", flush=True)
-    template = Template.read(template_file, encoding)
+    template = Template.read(template_file, "crf++", encoding)
     corpus = learn_file(column_file(Path(train), train, encoding), template, max(options.freq, 1))
     for n in range(100, len(corpus.data) + 1, 100):
         print(f"{n}.. ", end="")
