@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from crfkit import ChainCRF, Template, read_columns
 from crfkit.compat.crfpp import learn, tag
 from crfkit.convert import crfpp
 
@@ -110,3 +111,19 @@ def test_the_output_is_that_of_crf_test(shared_reference, unseen, tmp_path, capf
         rtol=0,
         atol=1.01e-6,
     )
+
+
+@pytest.mark.parametrize("name", ["chunking", "cond"])
+def test_a_written_model_is_the_model(shared_reference, train, unseen, tmp_path, name):
+    """A model with weights for observed pairs only, written for CRF++, which has weights for all."""
+    template = Template.read(shared_reference / "crfpp" / f"{name}.template")
+    model = ChainCRF(template=template, tolerance=1e-3, n_threads=1).fit_file(train).model_
+    crfpp.write(model, tmp_path / "model.txt")
+    again = crfpp.read(tmp_path / "model.txt", n_threads=1)
+    assert again.field.size > 2 * model.field.size
+    assert np.count_nonzero(again.w) == np.count_nonzero(model.w)
+    assert np.array_equal(np.unique(again.w[again.w != 0]), np.unique(model.w[model.w != 0]))
+    X, _ = read_columns(unseen)
+    assert again.predict(X) == model.predict(X)
+    ours, theirs = again.predict_marginals(X), model.predict_marginals(X)
+    assert_allclose(np.concatenate(list(ours)), np.concatenate(list(theirs)), rtol=0, atol=1e-12)

@@ -169,6 +169,8 @@ def test_what_crfpp_has_not_is_refused(tmp_path):
         (text_model(templates=("X",)), "'X' starts with neither U nor B"),
         (text_model(templates=("U%y[0,0]",)), "unknown macro '%y'"),
         (text_model(labels=("B", "B", "O")), "label is empty or occurs twice"),
+        (text_model().replace(b"xsize: 2", b"xsize: 1"), "lines have 1 columns, but its template needs 2"),
+        (text_model().replace(b"xsize: 2", b"xsize: 9999"), "lines have 9999 columns"),
         (binary_model() + b"x", "header needs"),
         (binary_model(weights=np.full(42, np.inf)), "not a finite number"),
     ],

@@ -240,7 +240,7 @@ def test_learning_and_looking_up_agree(X):
     [
         ({"w": None}, "'w' is a NoneType; expected"),
         ({"w": object()}, "'w' is a object"),
-        ({"w": b"bytes"}, "'w' is a bytes"),
+        ({"w": b"\xff"}, "bytes that are not UTF-8"),
         ({"w": 1j}, "'w' is a complex"),
         ({"w": [1, 2]}, "'w' holds a int"),
         ({"w": {"v": None}}, "'w:v' is a NoneType"),

@@ -44,8 +44,7 @@ def train(
             "--template",
             "-t",
             metavar="FILE",
-            help="Feature template of CRF++, or patterns of Wapiti, for column files. Files of CRFsuite attributes "
-            "need none.",
+            help="Feature template of CRF++, or patterns of Wapiti. Data files of CRFsuite need none.",
         ),
     ] = None,
     template_syntax: Annotated[

@@ -27,6 +27,7 @@ from crfkit.readers.crfpp_model import VERSION, CRFPPModel, read_crfpp_model
 
 TRANSITION = "B"  # the feature of a bare B
 MAX_ROW = 8  # CRF++ accepts %x[-8,…] to %x[8,…]
+MAX_COLUMNS = 1024
 _MAX_WEIGHTS = 2**31 - 1
 
 
@@ -54,6 +55,12 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
     kept = [line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line)]
     template = Template("\n".join(kept), syntax="crf++")
 
+    if not template.n_columns <= file.n_columns <= MAX_COLUMNS:
+        raise ModelFileError(
+            f"damaged: its header says that lines have {file.n_columns} columns, but its template needs "
+            f"{template.n_columns}, and CRF++ reads at most {MAX_COLUMNS}"
+        )
+
     def block(kind: str, size: int) -> tuple[list[str], Floats]:
         """Return the names that start with U, or with B, and their weights, in the order of the file."""
         ids = [k for k, name in enumerate(names) if name[0] == kind and name != TRANSITION]
@@ -74,7 +81,7 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
         template,
         _core.StringTable.from_strings(attributes),
         _core.StringTable.from_strings(pair_attributes),
-        max(file.n_columns, template.n_columns),
+        file.n_columns,
     )
     w = np.concatenate([state, transition, pair])
     record = {"read_from": "CRF++", "encoding": encoding}

@@ -82,11 +82,12 @@ def _tag(model: ChainModel, encoding: str, options: argparse.Namespace) -> None:
     from crfkit.cli.output import open_input, open_output
     from crfkit.compat.crfpp.lines import column_file
 
+    keep = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
     with open_output(Path(options.output) if options.output else None) as out:
         for name in options.files or ["-"]:
             file = column_file(open_input(Path(name)), "<stdin>" if name == "-" else name, encoding)
             for text in tagged(model, file, options.nbest, options.verbose):
-                out.write(text if encoding == "utf-8" else text.decode("utf-8").encode(encoding))
+                out.write(text if keep else text.decode("utf-8").encode(encoding))
                 out.flush()
 
 
