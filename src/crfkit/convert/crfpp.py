@@ -151,6 +151,8 @@ def _text(model: ChainModel, templates: list[str]) -> Any:
 
 def _number(value: float) -> str:
     """Return a weight with 16 decimals, as CRF++ writes it, or with all its digits where those are not enough."""
+    if value == 0.0:  # most of a sparse model
+        return "0.0000000000000000"
     text = f"{value:.16f}"
     return text if float(text) == value else repr(value)
 
