@@ -50,20 +50,21 @@ def tag(arguments: Sequence[str] | None = None) -> int:
     if options.help or options.version:
         print(p.format_help() if options.help else version())
         return FAILURE
+    model, encoding = open_model(options)
+    _tag(model, encoding, options)
+    return 0
+
+
+def open_model(options: argparse.Namespace) -> tuple[ChainModel, str]:
+    """Return the model and the encoding of its input; check the options."""
+    from crfkit.compat.crfpp.lines import BYTES
+
     if options.model is None:
         raise ParameterError("no model was given; give -m MODEL")
     if options.nbest < 0:
         raise ParameterError(f"--nbest must be >= 0, not {options.nbest}")
     if not options.cost_factor > 0:
         raise ParameterError(f"--cost-factor must be > 0, not {options.cost_factor}")
-    model, encoding = _load(options)
-    _tag(model, encoding, options)
-    return 0
-
-
-def _load(options: argparse.Namespace) -> tuple[ChainModel, str]:
-    """Return the model and the encoding of its input."""
-    from crfkit.compat.crfpp.lines import BYTES
 
     try:
         model = convert.load(options.model, encoding=options.encoding or "utf-8")
