@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import statistics
 import subprocess
 import sys
@@ -39,8 +40,8 @@ TEMPLATE = "\n".join(
     ]
 )
 MEMORY = """
-import sys, resource, pickle, importlib
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+import sys, re, pickle, importlib
+peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 name, model, sentence = sys.argv[1:]
 module = importlib.import_module(name)
 first = pickle.load(open(sentence, "rb"))
@@ -103,8 +104,6 @@ def main() -> None:
         expected = [theirs.tag(x) for x in X_test]
         size = Path(model).stat().st_size / 2**20
         sentence = Path(folder) / "sentence.pickle"
-        import pickle
-
         sentence.write_bytes(pickle.dumps(X_test[0]))
         report = {
             "weights": len(crf.coef_),

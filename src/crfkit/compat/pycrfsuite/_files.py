@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 
 import numpy as np
@@ -28,29 +31,53 @@ class ModelNotFoundError(ModelAccessError, FileNotFoundError):
     """A model file that does not exist."""
 
 
-def open_model(path: str | PathLike[str]) -> tuple[ChainModel | None, dict[str, str]]:
-    """Return the model in a file and the header that CRFsuite's dump shows; None for a model without labels."""
+@dataclass(eq=False)
+class OpenModel:
+    """A model as a tagger needs it. A CRFsuite file is tagged with where it lies; only `model` reads all of it."""
+
+    header: Mapping[str, str]  # as CRFsuite's dump shows it
+    native: _core.Tagger | None  # None for a model that was trained without data: it has no labels
+    read: Callable[[], ChainModel]
+
+    @cached_property
+    def model(self) -> ChainModel | None:
+        """The model itself."""
+        return None if self.native is None else self.read()
+
+
+def open_model(path: str | PathLike[str]) -> OpenModel:
+    """Open a model file of CRFsuite, or of another tool that crfkit reads."""
     name = os.fspath(path)
     try:
-        with open(name, "rb") as stream:
-            head = stream.read(HEADER.size)
-            size = os.fstat(stream.fileno()).st_size
+        with open(name, "rb", buffering=0) as stream:
+            is_crfsuite = stream.read(4) == b"lCRF"
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(0)
+            contents = stream.readall() if is_crfsuite else b""
     except OSError as error:
         kind = ModelNotFoundError if isinstance(error, FileNotFoundError) else ModelAccessError
         raise kind(f"cannot open the model {name}: {error.strerror or error}") from None
-    header = _header(head)
-    if _is_empty(header, size):
-        return None, header
-    model = convert.load(name)
-    return model, header or _summary(model, size)
+    if not is_crfsuite:
+        model = convert.load(name)
+        if model.vocabulary.kind == "matrix":
+            raise ModelFileError(f"{name}: this model takes matrices, which a tagger cannot; use ChainCRF.load")
+        return OpenModel(_summary(model, size), model.tagger, lambda: model)
+    try:
+        return open_bytes(contents)
+    except ModelFileError as error:
+        raise ModelFileError(f"{name}: {error}") from None
 
 
-def open_bytes(value: bytes) -> tuple[ChainModel | None, dict[str, str]]:
-    """Return the model in the bytes of a CRFsuite file, and its header."""
+def open_bytes(value: bytes) -> OpenModel:
+    """Open a model from the bytes of a CRFsuite file."""
     if not isinstance(value, bytes):
         raise TypeError(f"a model in memory must be bytes, not {type(value).__name__}")
     header = _header(value[: HEADER.size])
-    return (None if _is_empty(header, len(value)) else crfsuite.read(value)), header
+    try:
+        native = None if _is_empty(header, len(value)) else _core.Tagger.open_crfsuite(value)
+    except _core.BadModel as error:
+        raise ModelFileError(f"this is not a sound CRFsuite model: {error}") from None
+    return OpenModel(header, native, lambda: crfsuite.read(value))
 
 
 def _header(head: bytes) -> dict[str, str]:

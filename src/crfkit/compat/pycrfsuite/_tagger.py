@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -13,7 +13,7 @@ from crfkit import _core
 from crfkit.compat.pycrfsuite._dump import describe, dump_lines
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
 from crfkit.compat.pycrfsuite._errors import ClosedModelError, ClosedTaggerError, UnknownLabelError
-from crfkit.compat.pycrfsuite._files import open_bytes, open_model
+from crfkit.compat.pycrfsuite._files import OpenModel, open_bytes, open_model
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 
@@ -58,41 +58,38 @@ class Tagger:
 
     def open(self, name: str | PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file of CRFsuite or of crfkit; it may be used as ``with tagger.open(name):``."""
-        self._begin(*open_model(name))
+        self._begin(open_model(name))
         return contextlib.closing(self)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Open a model from the bytes of a CRFsuite file."""
-        self._begin(*open_bytes(value))
+        self._begin(open_bytes(value))
         return contextlib.closing(self)
 
-    def _begin(self, model: ChainModel | None, header: Mapping[str, str]) -> None:
-        if model is not None and model.vocabulary.kind == "matrix":
-            raise ModelFileError("this model takes matrices, which a tagger cannot; use ChainCRF.load")
-        self._model: ChainModel | None = model
-        self._header: Mapping[str, str] | None = header
-        self._labels: list[Any] = [] if model is None else model.class_list
+    def _begin(self, opened: OpenModel) -> None:
+        self._opened: OpenModel | None = opened
+        self._labels: list[Any] = [] if opened.native is None else opened.native.labels
         self._ids = {label: k for k, label in enumerate(self._labels)}
-        self._native: Any = _NoLabels() if model is None else model.tagger
+        self._native: Any = _NoLabels() if opened.native is None else opened.native
 
     def close(self) -> None:
         """Close the model."""
-        self._model = self._header = None
+        self._opened = None
         self._labels, self._ids = [], {}
         self._native = _Closed()
 
     @property
     def model(self) -> ChainModel:
         """The model itself, crfkit's: it tags many sequences in one call, on all cores."""
-        if self._header is None:
+        if self._opened is None:
             raise ClosedTaggerError
-        if self._model is None:
+        if self._opened.model is None:
             raise DataError(NO_LABELS)
-        return self._model
+        return self._opened.model
 
     def labels(self) -> list[Any]:
         """Return the labels of the model."""
-        if self._header is None:
+        if self._opened is None:
             raise ClosedTaggerError
         return list(self._labels)
 
@@ -102,6 +99,8 @@ class Tagger:
             return self._native.viterbi() if xseq is None else self._native.tag(xseq)  # type: ignore[no-any-return]
         except _core.BadInput as error:
             raise DataError(str(error)) from None
+        except _core.BadModel as error:
+            raise ModelFileError(f"the model is damaged: {error}") from None
 
     def set(self, xseq: Iterable[Any]) -> None:
         """Set the sequence that `tag`, `probability` and `marginal` are about."""
@@ -109,6 +108,8 @@ class Tagger:
             self._native.set(xseq)
         except _core.BadInput as error:
             raise DataError(str(error)) from None
+        except _core.BadModel as error:
+            raise ModelFileError(f"the model is damaged: {error}") from None
 
     def probability(self, yseq: Iterable[Any]) -> float:
         """Return the probability of a label sequence for the current sequence."""
@@ -148,6 +149,6 @@ class Tagger:
 
     def info(self) -> ParsedDump:
         """Return the labels, attributes and weights of the model by name."""
-        if self._header is None:
+        if self._opened is None:
             raise ClosedModelError("The tagger is closed; open a model before you look into it")
-        return describe(self._model, self._header)
+        return describe(self._opened.model, self._opened.header)
