@@ -193,6 +193,21 @@ def test_a_trie_with_a_cycle_ends():
             read_crfpp_model(bytes(copy))
 
 
+def test_a_trie_that_would_fill_the_memory_is_refused():
+    """A chain of nodes, each with a value: n nodes would be names of n²/2 bytes."""
+    n = 300_000
+    units = np.zeros((n, 2), dtype="<i4")
+    units[0, 0] = 1
+    bases = np.arange(1, n - 6, 3)
+    units[bases] = np.stack([np.full(len(bases), -5), bases], axis=1)
+    units[bases + 2] = np.stack([bases + 3, bases], axis=1)
+    labels, templates = b"A\0B\0", b"U%x[0,0]\0\0\0\0"
+    header = struct.pack("<IidIII", 100, 0, 1.0, 0, 1, units.nbytes)
+    header += struct.pack("<I", len(labels)) + labels + struct.pack("<I", len(templates)) + templates
+    with pytest.raises(ModelFileError, match="too long for a file of this size"):
+        read_crfpp_model(header + units.tobytes())
+
+
 @pytest.mark.parametrize("make", [text_model, binary_model])
 def test_flipped_and_truncated_bytes_never_crash(make):
     whole, rng = make(), random.Random(14)
