@@ -1,5 +1,7 @@
 #include "python_sequences.hpp"
 
+#include <memory>
+
 namespace crfkit {
 
 namespace {
@@ -124,7 +126,11 @@ void add_rows(Encoder& encoder, nb::handle sequence) {
     encoder.end_rows();
 }
 
-void add_items(Encoder& encoder, nb::handle sequence) {
+namespace {
+
+// Adds the attributes of each item and calls end().
+template <class End>
+void each_item(Encoder& encoder, nb::handle sequence, const End& end) {
     const nb::object items = as_sequence(sequence, "a sequence must be a list of items");
     const auto where = [&] { return encoder.where(); };
     encoder.begin_items();
@@ -143,9 +149,43 @@ void add_items(Encoder& encoder, nb::handle sequence) {
                 encoder.add(utf8(name, encoder), 1.0);
             }
         }
-        encoder.end_item();
+        end();
     }
+}
+
+}  // namespace
+
+void add_items(Encoder& encoder, nb::handle sequence) {
+    each_item(encoder, sequence, [&] { encoder.end_item(); });
     encoder.end_items();
+}
+
+nb::tuple prepare_items(nb::handle sequence) {
+    // kept from call to call; taken away meanwhile, as an iterator of the caller may come here again
+    static std::unique_ptr<Encoder> kept;
+    std::unique_ptr<Encoder> encoder = std::move(kept);
+    if (!encoder) encoder = std::make_unique<Encoder>(std::nullopt, std::nullopt, std::nullopt, EncoderOptions{});
+    const auto set = [](const nb::object& dict, const nb::object& key, double value) {
+        if (PyDict_SetItem(dict.ptr(), key.ptr(), nb::steal(PyFloat_FromDouble(value)).ptr())) throw nb::python_error();
+    };
+    nb::list prepared, last;
+    each_item(*encoder, sequence, [&] {
+        const nb::object totals = nb::steal(PyDict_New());
+        nb::object values = nb::none();
+        encoder->hand_out([&](std::string_view name, double value) {
+            const nb::object key =
+                nb::steal(PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), nullptr));
+            if (!key.is_valid()) throw nb::python_error();
+            PyObject* before = PyDict_GetItemWithError(totals.ptr(), key.ptr());
+            if (before && values.is_none()) values = nb::steal(PyDict_Copy(totals.ptr()));
+            set(totals, key, before ? PyFloat_AS_DOUBLE(before) + value : value);
+            if (!values.is_none()) set(values, key, value);
+        });
+        prepared.append(totals);
+        last.append(values);
+    });
+    kept = std::move(encoder);
+    return nb::make_tuple(prepared, last);
 }
 
 }  // namespace crfkit

@@ -17,4 +17,8 @@ void add_rows(Encoder& encoder, nb::handle sequence);
 // Adds one sequence of items: lists of attribute strings, or dicts.
 void add_items(Encoder& encoder, nb::handle sequence);
 
+// The attributes of each item as {name: value}, where repeated ones are added up; and, for items with repeated ones,
+// the same with the last value of each, else None.
+nb::tuple prepare_items(nb::handle sequence);
+
 }  // namespace crfkit

@@ -63,6 +63,11 @@ class BadInput(ValueError):
 class LineError(ValueError):
     pass
 
+def prepare_items(sequence: object) -> tuple[list[dict[str, float]], list[dict[str, float] | None]]:
+    """
+    The attributes of each item as a dict; for items that repeat some, also the last value of each, else None.
+    """
+
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
@@ -256,7 +261,7 @@ class Online:
     def arow(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], variance: float, gamma: float) -> float:
         """Summed loss before each update."""
 
-    def mira(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], c: float) -> float:
+    def mira(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], c: float, shortened: bool = False) -> float:
         """Summed loss before each update."""
 
 def dot(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:

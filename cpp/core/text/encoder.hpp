@@ -64,6 +64,13 @@ public:
     // "outer:key:", which lives until end_item.
     std::string_view nested(std::string_view outer, std::string_view key) { return made_.join({outer, key, ":"}); }
     void end_item();
+    // Gives out the attributes of the item under way, visit(name, value), in place of end_item.
+    template <class Visit>
+    void hand_out(const Visit& visit) {
+        for (size_t i = 0; i < names_.size(); ++i) visit(names_[i], name_values_[i]);
+        forget_item();
+        ++position_;
+    }
     void end_items() { data_.end_sequence(); }
 
     // "sequence 3, position 2: ", of the row or item under way.

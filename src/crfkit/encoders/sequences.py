@@ -144,7 +144,7 @@ def learn_file(
             for _ in feed_columns(encoder, file, labelled=True, tap=beginning.add):
                 pass
         except DataError as error:
-            suspicion = describe_attribute_file(beginning.text)
+            suspicion = describe_attribute_file(beginning.text) if file.format == "auto" else None
             if suspicion and error.line:
                 raise DataError(suspicion, file.name, error.line) from None
             raise
@@ -153,7 +153,8 @@ def learn_file(
                 "a label column was named, but this is not a CoNLL-U file; in other column files the label is last",
                 file.name,
             )
-        suspicion = describe_attribute_file(beginning.text) if file.conllu is None else None
+        looked = file.format == "auto" and file.conllu is None
+        suspicion = describe_attribute_file(beginning.text) if looked else None
         if suspicion:
             raise DataError(suspicion, file.name)
     *arrays, labels = encoder.take()
