@@ -31,7 +31,8 @@ int usable_threads(int n_threads, int64_t n_sequences) {
     return static_cast<int>(std::clamp<int64_t>(n_sequences, 1, std::max(n_threads, 1)));
 }
 
-constexpr int64_t kBlock = 1024;  // positions that are planned together, so that the plan stays in the cache
+constexpr double kWorthAThread = 50'000;  // of what `cost` counts: less is done before another thread has begun
+constexpr int64_t kBlock = 1024;          // positions that are planned together, so that the plan stays in the cache
 
 // Sequences first … last of the data, as data of their own; `starts` keeps where they begin.
 SequenceView slice(const SequenceView& data, int64_t first, int64_t last, std::vector<int64_t>& starts) {
@@ -56,12 +57,14 @@ void over_data(const SequenceView& data, FieldView field, const ChainKernels& ke
                const Work& work) {
     check_data(data, field, false);
     field.n_wide = count_wide(field);
-    n_threads = usable_threads(n_threads, data.n_sequences);
     const double square = 3.0 * static_cast<double>(field.n_labels);
-    const auto bounds = split_by_cost(data.n_sequences, n_threads, [&](int64_t n) {
+    const auto cost = [&](int64_t n) {  // of the sequences before n
         const int64_t t = data.starts[n];
         return static_cast<double>(data.offsets[t]) + square * static_cast<double>(t);
-    });
+    };
+    const auto worth = static_cast<int>(std::min(cost(data.n_sequences) / kWorthAThread, 1e6));
+    n_threads = usable_threads(std::min(n_threads, worth), data.n_sequences);
+    const auto bounds = split_by_cost(data.n_sequences, n_threads, cost);
     Interrupt interrupt(poll);
     run_threads(n_threads, [&](int thread) {
         const int64_t end = bounds[static_cast<size_t>(thread) + 1];
