@@ -339,8 +339,6 @@ def test_item_sequences_are_made_of_anything():
     made = ItemSequence({"w": word} for word in ("a", "b"))
     assert made.items() == [{"w:a": 1.0}, {"w:b": 1.0}]
     assert ItemSequence(made).items() == made.items()
-    twice = ItemSequence([["a", "a"]])
-    assert list(twice) == [{"a": 2.0}]  # counts twice
     assert len(ItemSequence([])) == 0
 
 

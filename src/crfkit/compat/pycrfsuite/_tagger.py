@@ -14,6 +14,7 @@ from crfkit.compat.pycrfsuite._dump import describe, dump_lines
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
 from crfkit.compat.pycrfsuite._errors import ClosedModelError, ClosedTaggerError, UnknownLabelError
 from crfkit.compat.pycrfsuite._files import OpenModel, open_bytes, open_model
+from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 
@@ -93,7 +94,7 @@ class Tagger:
             raise ClosedTaggerError
         return list(self._labels)
 
-    def tag(self, xseq: Iterable[Any] | None = None) -> list[Any]:
+    def tag(self, xseq: Iterable[Any] | ItemSequence | None = None) -> list[Any]:
         """Return the best labels of a sequence, or of the one that was set last."""
         try:
             return self._native.viterbi() if xseq is None else self._native.tag(xseq)  # type: ignore[no-any-return]
@@ -102,7 +103,7 @@ class Tagger:
         except _core.BadModel as error:
             raise ModelFileError(f"the model is damaged: {error}") from None
 
-    def set(self, xseq: Iterable[Any]) -> None:
+    def set(self, xseq: Iterable[Any] | ItemSequence) -> None:
         """Set the sequence that `tag`, `probability` and `marginal` are about."""
         try:
             self._native.set(xseq)
