@@ -306,6 +306,8 @@ def test_marginals_of_each_position_sum_up_to_one(model):
     tagger.set(ItemSequence(X[0]))
     for t in range(3):
         assert sum(tagger.marginal(label, t) for label in tagger.labels()) == pytest.approx(1.0, abs=1e-12)
+    assert tagger.marginals().tolist() == [[tagger.marginal(label, t) for label in "AB"] for t in range(3)]
+    assert tagger.marginals([]).shape == (0, 2)
 
 
 def test_a_dump_can_be_parsed_back(model, tmp_path, capsys):

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from crfkit import _core
 from crfkit.compat.pycrfsuite._dump import describe, dump_lines
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
@@ -132,6 +135,14 @@ class Tagger:
         if not 0 <= pos < length:
             raise ParameterError(f"the position {pos} is out of range: the sequence has {length} items")
         return native.marginal(self._id(y), pos)  # type: ignore[no-any-return]
+
+    def marginals(self, xseq: Iterable[Any] | ItemSequence | None = None) -> NDArray[np.float64]:
+        """Return the probabilities of all labels of a sequence, or of the one that was set last: [items, labels]."""
+        if xseq is not None:
+            self.set(xseq)
+        if self._native.length == 0:
+            return np.zeros((0, len(self._labels)))
+        return self._native.marginals()  # type: ignore[no-any-return]
 
     def _id(self, label: Any) -> int:
         try:
