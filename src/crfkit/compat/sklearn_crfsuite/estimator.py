@@ -36,7 +36,10 @@ _NAMES: Mapping[str, str] = {
 
 def _few(X: Iterable[Any]) -> bool:
     """Return whether sequences are tagged faster one by one than in a call on all of them, which begins threads."""
-    return isinstance(X, (list, tuple)) and len(X) <= 256 and sum(len(x) for x in X if isinstance(x, Sized)) <= 1500
+    try:
+        return isinstance(X, (list, tuple)) and len(X) <= 256 and sum(map(len, X)) <= 1500
+    except TypeError:  # an iterator
+        return False
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
