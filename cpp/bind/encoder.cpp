@@ -69,7 +69,7 @@ void bind_encoder(nb::module_& m) {
         .def(nb::init<const std::optional<std::string>&, std::optional<StringTable>, std::optional<StringTable>, bool,
                       bool, const std::string&, bool>(),
              "template"_a = nb::none(), "attributes"_a = nb::none(), "pair_attributes"_a = nb::none(),
-             "labelled"_a = false, "keep_lines"_a = false, "syntax"_a = "crf++", "any_bytes"_a = false)
+             "labelled"_a = false, "keep_lines"_a = false, "syntax"_a = "crf++", "loose"_a = false)
         .def(
             "feed",
             [](BoundEncoder& self, const nb::bytes& bytes, bool end) {

@@ -13,12 +13,12 @@ struct BoundEncoder {
 
     BoundEncoder(const std::optional<std::string>& rules, std::optional<StringTable> attributes,
                  std::optional<StringTable> pair_attributes, bool labelled, bool keep_lines, const std::string& syntax,
-                 bool any_bytes)
+                 bool loose)
         : attributes(std::move(attributes)),
           pair_attributes(std::move(pair_attributes)),
           encoder(rules ? std::optional(parse_template(*rules, template_syntax(syntax))) : std::nullopt,
                   view_of(this->attributes), view_of(this->pair_attributes),
-                  {labelled, keep_lines, !rules && template_syntax(syntax) == TemplateSyntax::wapiti, any_bytes}) {}
+                  {labelled, keep_lines, !rules && template_syntax(syntax) == TemplateSyntax::wapiti, loose}) {}
 
     static std::optional<StringIndex> view_of(const std::optional<StringTable>& table) {
         return table ? std::optional(table->view()) : std::nullopt;

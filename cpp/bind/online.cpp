@@ -134,11 +134,13 @@ void bind_online(nb::module_& m) {
             "order"_a, "variance"_a, "gamma"_a, "Summed loss before each update.")
         .def(
             "mira",
-            [](Online& self, const Order& order, double c) {
-                return interruptible(
-                    [&] { return self.chain.mira(order.data(), static_cast<int64_t>(order.size()), c, poll_signals); });
+            [](Online& self, const Order& order, double c, bool shortened) {
+                return interruptible([&] {
+                    return self.chain.mira(order.data(), static_cast<int64_t>(order.size()), c, shortened,
+                                           poll_signals);
+                });
             },
-            "order"_a, "c"_a, "Summed loss before each update.");
+            "order"_a, "c"_a, "shortened"_a = false, "Summed loss before each update.");
 }
 
 }  // namespace crfkit

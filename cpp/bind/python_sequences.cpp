@@ -89,7 +89,7 @@ std::string_view utf8(nb::handle text, const Encoder& encoder) {
     Py_ssize_t size = 0;
     if (PyBytes_Check(text.ptr())) {
         const std::string_view bytes{PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
-        if (encoder.any_bytes() ||
+        if (encoder.loose() ||
             nb::steal(PyUnicode_DecodeUTF8(bytes.data(), PyBytes_GET_SIZE(text.ptr()), nullptr)).is_valid())
             return bytes;
         PyErr_Clear();

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "../core/text/wapiti_weights.hpp"
+
 namespace crfkit {
 
 StringTable make_table(StringArrays&& arrays) {
@@ -85,6 +87,25 @@ void bind_strings(nb::module_& m) {
         .def_prop_ro("offsets", [](nb::handle self) { return member(self, &StringTable::offsets); })
         .def_prop_ro("bytes", [](nb::handle self) { return member(self, &StringTable::bytes); })
         .def_prop_ro("slots", [](nb::handle self) { return member(self, &StringTable::slots); });
+    m.def(
+        "parse_wapiti_weights",
+        [](const Array<uint8_t>& text) {
+            WapitiWeights found = without_gil(
+                [&] { return parse_wapiti_weights({reinterpret_cast<const char*>(text.data()), text.size()}); });
+            return nb::make_tuple(to_numpy(std::move(found.index)), to_numpy(std::move(found.values)));
+        },
+        "text"_a, "(places, weights) of the lines at the end of a Wapiti model",
+        nb::sig("def parse_wapiti_weights(text: NDArray[numpy.uint8]) -> "
+                "tuple[NDArray[numpy.int64], NDArray[numpy.float64]]"));
+    m.def(
+        "format_wapiti_weights",
+        [](const Array<int64_t>& index, const Array<double>& weights) {
+            if (index.size() != weights.size()) throw nb::value_error("one place per weight is needed");
+            const std::string text =
+                format_wapiti_weights({index.data(), index.size()}, {weights.data(), weights.size()});
+            return nb::bytes(text.data(), text.size());
+        },
+        "index"_a, "weights"_a, "The lines at the end of a Wapiti model.");
     m.def(
         "checksum",
         [](const Array<uint8_t>& bytes) {

@@ -43,6 +43,12 @@ class StringTable:
     @property
     def slots(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', writable=False)]: ...
 
+def parse_wapiti_weights(text: NDArray[numpy.uint8]) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64]]:
+    """(places, weights) of the lines at the end of a Wapiti model"""
+
+def format_wapiti_weights(index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bytes:
+    """The lines at the end of a Wapiti model."""
+
 def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
     """64-bit hash of the bytes."""
 
@@ -65,7 +71,7 @@ class Items:
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
-    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', any_bytes: bool = False) -> None: ...
+    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False) -> None: ...
 
     def feed(self, bytes: bytes, end: bool = False) -> None: ...
 
@@ -255,7 +261,7 @@ class Online:
     def arow(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], variance: float, gamma: float) -> float:
         """Summed loss before each update."""
 
-    def mira(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], c: float) -> float:
+    def mira(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], c: float, shortened: bool = False) -> float:
         """Summed loss before each update."""
 
 def dot(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:

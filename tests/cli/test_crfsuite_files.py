@@ -121,3 +121,12 @@ def test_a_template_in_the_encoding_of_the_files(call, fails):
     assert "U単語:日本" in ChainCRF.load("e.crf").model_.vocabulary.attributes.to_list()
     assert call("tag", "e.crf", "euc.txt", "--encoding", "euc-jp").out.startswith("日本 N N\nは P P\n\n")
     assert "1.0" in call("eval", "e.crf", "euc.txt", "--encoding", "euc-jp", "--json").out
+
+
+def test_a_named_format_is_believed(call, fails):
+    """A column file whose cells look like attributes, and whose first column looks like labels."""
+    Path("t").write_text("U0:%x[0,1]\nB\n")
+    Path("odd.txt").write_text("".join(f"{'ab'[k % 2]}\tw=x{k}\tp=n{k % 3}\n" for k in range(60)))
+    assert "looks like a file of CRFsuite attributes" in fails("train", "odd.txt", "-t", "t", "-m", "m.crf")
+    assert call("train", "odd.txt", "-t", "t", "-m", "m.crf", "-q", "--format", "columns").code == 0
+    assert list(ChainCRF.load("m.crf").classes_) == ["p=n0", "p=n1", "p=n2"]

@@ -1,13 +1,18 @@
 """crfkit-wapiti: its modes, streams, and what it refuses."""
 
+import io
 import signal
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crfkit.compat.wapiti.command import main
+from crfkit.compat.wapiti.data import read_batches
 from crfkit.convert import load, wapiti
+from crfkit.errors import ParameterError
 from crfkit.models.chain import ChainModel
 
 TRAIN = "The DT B\ncat NN I\nsat VB O\n\nA DT B\ndog NN I\nsat VB O\n\nThe DT B\ndog NN I\nran VB O\n\n"
@@ -125,6 +130,8 @@ def test_observations_without_patterns(files, capfdbinary):
     assert out == b"B\nI\nO\n\n"
     assert b"Token error   :  0.00%" in err
     assert load("model").predict([[["u:The"], ["u:cat", "*:NN", "b"]]]) == [["B", "I"]]
+    with pytest.raises(ParameterError, match="crfkit-wapiti label"):
+        list(load("model").tag_columns("raw"))
 
 
 def test_model_to_stdout_and_data_from_stdin(files):
@@ -236,7 +243,7 @@ def test_it_starts_without_scikit_learn(model):
         ("label -m model -n 0 train", "invalid"),
         ("label -m model --nonsense", "--nonsense"),
         ("label -m model --me train", "--me is not supported"),
-        ("label -m model pattern", "pattern:1: 1 feature column, but the patterns need 2"),
+        ("label -m model pattern", "pattern:1: 1 feature column, but the template needs 2"),
         ("train -a l-bfsg -p pattern train out", "l-bfgs"),
         ("train -T memm -p pattern train out", "--type memm is not supported"),
         ("train --me -p pattern train out", "--me is not supported"),
@@ -286,3 +293,32 @@ def test_ctrl_c_leaves_a_model(files):
         process.stderr.read()
         assert process.wait(timeout=60) == 0
     assert load("out").class_list == ["B", "I", "O"]
+
+
+# --- how files are split
+
+
+class Dribble(io.BytesIO):
+    """A stream that gives a few bytes at a time."""
+
+    def read1(self, size=-1):
+        return self.read(3)
+
+
+@given(st.text(alphabet="ab \t\v\r\n", max_size=40))
+def test_sequences_are_those_between_blank_lines(text):
+    data = text.encode()
+    expected, lines = [], []
+    for line in [*data.split(b"\n"), b""]:
+        if line.strip():
+            lines.append(line)
+        elif lines:
+            expected.append(lines)
+            lines = []
+    for stream in (io.BytesIO(data), Dribble(data)):
+        batches = list(read_batches(stream))
+        assert [lines for batch in batches for lines in batch.lines] == expected
+        for batch in batches:
+            for n, sequence in enumerate(batch.lines):
+                for t, line in enumerate(sequence):
+                    assert data.split(b"\n")[batch.line(n, t) - 1] == line

@@ -145,12 +145,12 @@ class Twin:
             self._done()
         return total
 
-    def mira(self, order, c: float) -> float:
+    def mira(self, order, c: float, shortened: bool = False) -> float:
         total = 0.0
         for n in order:
             if mistake := self._mistake(n):
                 wrong, behind, difference = mistake
-                loss = wrong + behind
+                loss = max(wrong - behind, 0.0) if shortened else wrong + behind
                 mu = min(loss / (difference @ difference), c * self.weight[n] - self.alpha[n])
                 self.alpha[n] += mu
                 self.w = self.w + mu * difference
@@ -344,11 +344,11 @@ def test_arow(kernels, problem, seed, constants):
 
 @every_kernel
 @settings(max_examples=20)
-@given(problem=any_problem, seed=st.integers(0, 1000), c=st.sampled_from([0.05, 0.5, 100.0]))
-def test_mira(kernels, problem, seed, c):
+@given(problem=any_problem, seed=st.integers(0, 1000), c=st.sampled_from([0.05, 0.5, 100.0]), shortened=st.booleans())
+def test_mira(kernels, problem, seed, c, shortened):
     def run(updates):
         for order in epochs(problem, seed):
-            yield updates.mira(order, c)
+            yield updates.mira(order, c, shortened)
 
     compare(problem, kernels, run)
 

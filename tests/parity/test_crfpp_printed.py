@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from crfkit import ChainCRF, Template, read_columns
 from crfkit.compat.crfpp import learn, tag
 from crfkit.convert import crfpp
 
@@ -71,14 +72,16 @@ def test_crf_l1_ends_lower_after_fewer_evaluations(shared_reference, train, tmp_
     assert abs(numbers(ours, "act")[-1] / numbers(theirs, "act")[-1] - 1) < 0.1
 
 
-def test_mira_separates_as_much(shared_reference, train, tmp_path, capsys):
+def test_mira_begins_and_ends_alike(shared_reference, train, tmp_path, capsys):
     folder = shared_reference / "crfpp"
     ours = learned(capsys, "-a", "MIRA", "-f", 3, folder / "chunking.template", train, tmp_path / "model")
     theirs = (folder / "mira.log").read_text()
-    assert numbers(ours, "kkt")[0] == numbers(theirs, "kkt")[0] == 36
-    assert numbers(ours, "terr")[-1] <= 0.0005
-    assert numbers(ours, "serr")[-1] <= 0.005
-    assert numbers(ours, "kkt")[-2:].tolist() == numbers(theirs, "kkt")[-2:].tolist() == [0, 0]
+    # labellings with the same score are then chosen by rounding, and later epochs depend on that
+    for column in ("terr", "serr", "act", "uact", "kkt"):
+        assert numbers(ours, column)[:2].tolist() == numbers(theirs, column)[:2].tolist()
+        assert numbers(ours, column)[-1] == numbers(theirs, column)[-1]
+    assert_allclose(numbers(ours, "obj")[:2], numbers(theirs, "obj")[:2], rtol=1e-6)
+    assert_allclose(numbers(ours, "obj")[-1], numbers(theirs, "obj")[-1], rtol=0.02)
 
 
 @pytest.mark.parametrize("flag", ["-v1", "-v2", "-n5"])
@@ -108,3 +111,19 @@ def test_the_output_is_that_of_crf_test(shared_reference, unseen, tmp_path, capf
         rtol=0,
         atol=1.01e-6,
     )
+
+
+@pytest.mark.parametrize("name", ["chunking", "cond"])
+def test_a_written_model_is_the_model(shared_reference, train, unseen, tmp_path, name):
+    """A model with weights for observed pairs only, written for CRF++, which has weights for all."""
+    template = Template.read(shared_reference / "crfpp" / f"{name}.template")
+    model = ChainCRF(template=template, tolerance=1e-3, n_threads=1).fit_file(train).model_
+    crfpp.write(model, tmp_path / "model.txt")
+    again = crfpp.read(tmp_path / "model.txt", n_threads=1)
+    assert again.field.size > 2 * model.field.size
+    assert np.count_nonzero(again.w) == np.count_nonzero(model.w)
+    assert np.array_equal(np.unique(again.w[again.w != 0]), np.unique(model.w[model.w != 0]))
+    X, _ = read_columns(unseen)
+    assert again.predict(X) == model.predict(X)
+    ours, theirs = again.predict_marginals(X), model.predict_marginals(X)
+    assert_allclose(np.concatenate(list(ours)), np.concatenate(list(theirs)), rtol=0, atol=1e-12)

@@ -214,6 +214,8 @@ def test_lines_are_as_crfpp_reads_them():
         ("learn", "template nosuch model", "nosuch: cannot read the file"),
         ("learn", "template train nowhere/model", "cannot write nowhere/model"),
         ("learn", "-C train model", "train"),
+        ("learn", "--encoding utf-16 wide wide model", "do not read utf-16"),
+        ("learn", "--encoding klingon template train model", "unknown encoding 'klingon'"),
         ("tag", "train", "give -m MODEL"),
         ("tag", "-m nosuch train", "nosuch"),
         ("tag", "-m train train", "train"),
@@ -226,6 +228,7 @@ def test_lines_are_as_crfpp_reads_them():
 def test_an_error_is_one_line_and_exit_code_255(files, monkeypatch, capsys, command, arguments, why):
     (files / "model").write_bytes(binary_model())
     (files / "one").write_text("a\nb\n")
+    (files / "wide").write_text("U%x[0,0]\n", "utf-16")
     module = {"learn": learn, "tag": tag}[command]
     monkeypatch.setattr(sys, "argv", ["x", *arguments.split()])
     with pytest.raises(SystemExit) as end:

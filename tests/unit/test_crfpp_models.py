@@ -133,17 +133,20 @@ def test_what_crfpp_has_not_is_refused(tmp_path):
         ({"constraints": "observed"}, "constraints"),
         ({"label_classes": {"N": "x", "V": "y"}}, "classes of labels"),
     ]:
-        with pytest.raises(ParameterError, match=why):
+        with pytest.raises(ModelFileError, match=why):
             crfpp.write(trained(**options)[1], path)
     items = ChainCRF(n_threads=1).fit([[{"w": "a"}, {"w": "b"}]], [["N", "V"]]).model_
-    with pytest.raises(ParameterError, match="'items'"):
+    with pytest.raises(ModelFileError, match="'items'"):
         crfpp.write(items, path)
     far = ChainCRF(template="U%x[-9,0]\nB", n_threads=1).fit([[("a",), ("b",)]], [["N", "V"]]).model_
-    with pytest.raises(ParameterError, match="looks -9 rows away"):
+    with pytest.raises(ModelFileError, match="looks -9 rows away"):
         crfpp.write(far, path)
     numbers = ChainCRF(template="U%x[0,0]\nB", n_threads=1).fit([[("a",), ("b",)]], [[1, 2]]).model_
-    with pytest.raises(ParameterError, match="label 1 is not a word"):
+    with pytest.raises(ModelFileError, match="label 1 is not a word"):
         crfpp.write(numbers, path)
+    patterns = ChainCRF(template="u:%x[0,0]\nb", n_threads=1).fit([[("a",), ("b",)]], [["N", "V"]]).model_
+    with pytest.raises(ModelFileError, match="in the syntax of wapiti"):
+        crfpp.write(patterns, path)
     assert not path.exists()
     with pytest.raises(ModelFileError, match="cannot write"):
         crfpp.write(trained()[1], tmp_path / "nowhere" / "model.txt")
@@ -166,6 +169,8 @@ def test_what_crfpp_has_not_is_refused(tmp_path):
         (text_model(templates=("X",)), "'X' starts with neither U nor B"),
         (text_model(templates=("U%y[0,0]",)), "unknown macro '%y'"),
         (text_model(labels=("B", "B", "O")), "label is empty or occurs twice"),
+        (text_model().replace(b"xsize: 2", b"xsize: 1"), "lines have 1 columns, but its template needs 2"),
+        (text_model().replace(b"xsize: 2", b"xsize: 9999"), "lines have 9999 columns"),
         (binary_model() + b"x", "header needs"),
         (binary_model(weights=np.full(42, np.inf)), "not a finite number"),
     ],
@@ -186,6 +191,21 @@ def test_a_trie_with_a_cycle_ends():
         struct.pack_into("<i", copy, trie + 8 * int(place), int(units[0, 0]))  # back to the root
         with pytest.raises(ModelFileError):
             read_crfpp_model(bytes(copy))
+
+
+def test_a_trie_that_would_fill_the_memory_is_refused():
+    """A chain of nodes, each with a value: n nodes would be names of n²/2 bytes."""
+    n = 300_000
+    units = np.zeros((n, 2), dtype="<i4")
+    units[0, 0] = 1
+    bases = np.arange(1, n - 6, 3)
+    units[bases] = np.stack([np.full(len(bases), -5), bases], axis=1)
+    units[bases + 2] = np.stack([bases + 3, bases], axis=1)
+    labels, templates = b"A\0B\0", b"U%x[0,0]\0\0\0\0"
+    header = struct.pack("<IidIII", 100, 0, 1.0, 0, 1, units.nbytes)
+    header += struct.pack("<I", len(labels)) + labels + struct.pack("<I", len(templates)) + templates
+    with pytest.raises(ModelFileError, match="too long for a file of this size"):
+        read_crfpp_model(header + units.tobytes())
 
 
 @pytest.mark.parametrize("make", [text_model, binary_model])

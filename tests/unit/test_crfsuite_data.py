@@ -129,6 +129,18 @@ def test_what_is_written_is_read_back(sequences, chunk):
             assert values == pytest.approx(total)
 
 
+@given(st.binary(max_size=60) | st.lists(st.sampled_from([b"A", b":", b"\\", b"\t", b"\n", b"@weight", b"1", b"\r"])))
+def test_any_bytes_are_read_or_refused(data):
+    data = data if isinstance(data, bytes) else b"".join(data)
+    try:
+        X, y, weights = parsed(data)
+    except DataError:
+        return
+    assert len(X) == len(y) == len(weights)
+    assert [len(items) for items in X] == [len(labels) for labels in y]
+    assert all(label for labels in y for label in labels)
+
+
 # --- learning
 
 

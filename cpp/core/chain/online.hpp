@@ -60,7 +60,8 @@ public:
     double passive_aggressive(const int64_t* order, int64_t n, Aggression kind, double c, bool count_errors,
                               const Poll& poll);
     double arow(const int64_t* order, int64_t n, double variance, double gamma, const Poll& poll);
-    double mira(const int64_t* order, int64_t n, double c, const Poll& poll);
+    // With shortened, the score that the best labelling is ahead by makes steps shorter (CRF++) and not longer.
+    double mira(const int64_t* order, int64_t n, double c, bool shortened, const Poll& poll);
 
 private:
     using Sparse = std::vector<std::pair<int64_t, double>>;  // (place in theta, value)

@@ -163,14 +163,15 @@ double ChainOnline::arow(const int64_t* order, int64_t n, double variance, doubl
     return total;
 }
 
-double ChainOnline::mira(const int64_t* order, int64_t n, double c, const Poll& poll) {
+double ChainOnline::mira(const int64_t* order, int64_t n, double c, bool shortened, const Poll& poll) {
     multipliers_.resize(at(plan_.n_sequences), 0.0);
     double total = 0.0;
     over(order, n, poll, [&](int64_t, int64_t id) {
         const Difference& d = compare(id);
         const double square = squared_norm(d.features);
         if (d.wrong > 0 && square > 0.0) {
-            const double loss = static_cast<double>(d.wrong) - d.margin;
+            const double wrong = static_cast<double>(d.wrong);
+            const double loss = shortened ? std::max(0.0, wrong + d.margin) : wrong - d.margin;
             double& used = multipliers_[at(id)];
             const double mu = std::min(loss / square, c * sequence_weights_[at(id)] - used);
             used += mu;

@@ -6,8 +6,6 @@ namespace crfkit {
 
 namespace {
 
-bool is_separator(char c) { return c == ' ' || c == '\t'; }
-
 // Length of the UTF-8 sequence at s (n bytes left), 0 if malformed, overlong, a surrogate or past U+10FFFF.
 size_t utf8_length(const unsigned char* s, size_t n) {
     const auto follows = [&](size_t i) { return i < n && (s[i] & 0xc0) == 0x80; };
@@ -50,6 +48,14 @@ std::string counted(int64_t n, std::string_view noun) {
     return std::to_string(n) + ' ' + std::string(noun) + (n == 1 ? "" : "s");
 }
 
+ColumnParser ColumnParser::loose(int64_t n_features, bool labelled) {
+    ColumnParser parser(0);
+    parser.loose_ = true;
+    parser.n_features_ = n_features;
+    parser.labelled_ = labelled;
+    return parser;
+}
+
 void ColumnParser::feed(std::string_view bytes, const Sink& sink) {
     text_.append(bytes);
     for (;;) {
@@ -76,13 +82,49 @@ void ColumnParser::finish(const Sink& sink) {
     emit(sink);
 }
 
+int64_t ColumnParser::split(size_t begin, std::string_view line) {
+    const auto separates = [&](char c) {
+        return c == ' ' || c == '\t' || (loose_ && (c == '\v' || c == '\f' || c == '\r'));
+    };
+    int64_t n = 0;
+    for (size_t i = 0; i < line.size();) {
+        if (separates(line[i])) {
+            ++i;
+            continue;
+        }
+        size_t stop = i;
+        while (stop < line.size() && !separates(line[stop])) ++stop;
+        cells_.push_back({begin + i, stop - i});
+        ++n;
+        i = stop;
+    }
+    return n;
+}
+
+int64_t ColumnParser::take_wanted(int64_t n) {
+    const int64_t features = labelled_ ? n - 1 : n;
+    if (features < n_features_)
+        throw InputError{line_, counted(features, "feature column") + ", but the template needs " +
+                                    std::to_string(n_features_) + ", numbered from 0"};
+    const size_t first = cells_.size() - static_cast<size_t>(n);
+    const int64_t wanted = n_features_ + (labelled_ ? 1 : 0);
+    if (labelled_) {
+        const Span label = cells_.back();
+        const std::string_view text(text_.data() + label.begin, label.size);
+        if (find_invalid_utf8(text) != std::string_view::npos)
+            throw InputError{line_, "the label is not UTF-8; labels must be, unlike other columns"};
+        cells_[first + static_cast<size_t>(n_features_)] = label;
+    }
+    cells_.resize(first + static_cast<size_t>(wanted));
+    return wanted;
+}
+
 void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
     ++line_;
-    if (line_ == 1 && text_.compare(begin, 3, "\xef\xbb\xbf") == 0) begin += 3;
+    if (!loose_ && line_ == 1 && text_.compare(begin, 3, "\xef\xbb\xbf") == 0) begin += 3;
     if (end > begin && text_[end - 1] == '\r') --end;
     const std::string_view line(text_.data() + begin, end - begin);
-    if (const size_t bad = any_bytes_ ? std::string_view::npos : find_invalid_utf8(line);
-        bad != std::string_view::npos) {
+    if (const size_t bad = loose_ ? std::string_view::npos : find_invalid_utf8(line); bad != std::string_view::npos) {
         constexpr const char* digits = "0123456789ABCDEF";
         const auto byte = static_cast<unsigned char>(line[bad]);
         throw InputError{line_, "not UTF-8 at byte " + std::to_string(bad + 1) + " of the line (0x" +
@@ -90,24 +132,14 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
                                     "); name the encoding of the file, as in --encoding latin-1 or, in Python, "
                                     "encoding='latin-1'"};
     }
-    int64_t n = 0;
-    for (size_t i = 0; i < line.size();) {
-        if (is_separator(line[i])) {
-            ++i;
-            continue;
-        }
-        size_t stop = i;
-        while (stop < line.size() && !is_separator(line[stop])) ++stop;
-        cells_.push_back({begin + i, stop - i});
-        ++n;
-        i = stop;
-    }
+    int64_t n = split(begin, line);
     if (n == 0) {
         emit(sink);
         sequence_end_ = end;
         return;
     }
     if (lines_.empty()) first_line_ = line_;
+    if (loose_) n = take_wanted(n);
     if (n_columns_ == 0) n_columns_ = n;
     if (n != n_columns_)
         throw InputError{line_, counted(n, "column") + ", but the lines before have " + std::to_string(n_columns_)};

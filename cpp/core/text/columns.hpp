@@ -29,10 +29,11 @@ public:
     // line; the views live until the call returns.
     using Sink = std::function<void(const Columns&, const std::vector<std::string_view>& lines, int64_t first_line)>;
 
-    // A line with fewer columns than this is an error (the label column counts), and so is text that is not UTF-8
-    // unless any bytes are taken.
-    explicit ColumnParser(int64_t least_columns, bool any_bytes = false)
-        : least_columns_(least_columns), any_bytes_(any_bytes) {}
+    // A line with fewer columns than this is an error (the label column counts).
+    explicit ColumnParser(int64_t least_columns) : least_columns_(least_columns) {}
+    // Reads files as Wapiti does: any bytes, any blanks between columns, lines of any width. Of each line it takes the
+    // first `n_features` columns and, with `labelled`, the last.
+    static ColumnParser loose(int64_t n_features, bool labelled);
 
     // Takes the next bytes of the file; throws InputError.
     void feed(std::string_view bytes, const Sink& sink);
@@ -46,6 +47,10 @@ private:
         size_t begin, size;
     };
     void take_line(size_t begin, size_t end, const Sink& sink);
+    // Splits the line at `begin` into cells_; returns their number.
+    int64_t split(size_t begin, std::string_view line);
+    // Leaves the columns of a loose parser of the n last cells_; returns their number.
+    int64_t take_wanted(int64_t n);
     void emit(const Sink& sink);
 
     std::string text_;         // the current sequence and what follows it
@@ -54,7 +59,8 @@ private:
     std::vector<Span> cells_, lines_;
     std::vector<std::string_view> cell_views_, line_views_;
     int64_t least_columns_;
-    bool any_bytes_;
+    bool loose_ = false, labelled_ = false;
+    int64_t n_features_ = 0;  // of a loose parser
     int64_t n_columns_ = 0;
     int64_t line_ = 0;
     int64_t first_line_ = 0;  // of the sequence under way

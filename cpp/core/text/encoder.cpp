@@ -6,7 +6,10 @@ namespace crfkit {
 
 Encoder::Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
                  std::optional<StringIndex> pair_attributes, EncoderOptions options)
-    : rules_(std::move(rules)), options_(options), parser_(options.labelled ? 2 : 1, options.any_bytes) {
+    : rules_(std::move(rules)),
+      options_(options),
+      parser_(options.loose ? ColumnParser::loose(rules_ ? rules_->n_columns : 0, options.labelled)
+                            : ColumnParser(options.labelled ? 2 : 1)) {
     if (attributes) {
         attributes_ = Vocabulary(*attributes);
         pair_attributes_ = Vocabulary(pair_attributes.value_or(StringIndex{}));

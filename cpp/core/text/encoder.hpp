@@ -27,7 +27,8 @@ struct EncoderOptions {
     bool keep_lines = false;  // for files that are written again with more columns
     // The first character of an item's attribute says whether it is of labels (u), of label pairs (b) or both (*).
     bool by_prefix = false;
-    bool any_bytes = false;  // texts need not be UTF-8
+    // Wapiti's way to read: texts need not be UTF-8, and lines may have any number of columns.
+    bool loose = false;
 };
 
 class Encoder {
@@ -79,7 +80,7 @@ public:
     Encoded& data() { return data_; }
     KeptLines& kept_lines() { return kept_; }
     bool labelled() const { return options_.labelled; }
-    bool any_bytes() const { return options_.any_bytes; }
+    bool loose() const { return options_.loose; }
     bool has_pairs() const { return options_.by_prefix || (rules_ && !rules_->bigrams.empty()); }
     int64_t n_columns() const { return parser_.n_columns(); }
     int64_t line() const { return parser_.line(); }

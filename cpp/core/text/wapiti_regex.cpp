@@ -89,7 +89,9 @@ bool WapitiRegex::Atom::matches(char c) const {
 // From the last atom to the first, what the rest of the pattern gives at every place of the text.
 WapitiRegex::Match WapitiRegex::find(std::string_view text) const {
     const size_t n = text.size();
-    std::vector<Outcome> next(n + 1, Outcome{!at_end_, 0}), here(n + 1);
+    thread_local std::vector<Outcome> next, here;  // kept, because expressions are small and many
+    next.assign(n + 1, Outcome{!at_end_, 0});
+    here.resize(n + 1);
     next[n].matches = true;
     for (auto atom = atoms_.rbegin(); atom != atoms_.rend(); ++atom) {
         for (size_t s = n + 1; s-- > 0;) {

@@ -27,6 +27,7 @@ from crfkit.readers.crfpp_model import VERSION, CRFPPModel, read_crfpp_model
 
 TRANSITION = "B"  # the feature of a bare B
 MAX_ROW = 8  # CRF++ accepts %x[-8,…] to %x[8,…]
+MAX_COLUMNS = 1024
 _MAX_WEIGHTS = 2**31 - 1
 
 
@@ -51,8 +52,14 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
     names = _decoded(file.names, encoding, "feature")
     lines = _decoded(file.templates, encoding, "template line", distinct=False)
     times = Counter(lines)[TRANSITION]  # CRF++ adds the weight once for every bare B
-    kept = (line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line))
-    template = Template("\n".join(kept), None, "crf++")
+    kept = [line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line)]
+    template = Template("\n".join(kept), syntax="crf++")
+
+    if not template.n_columns <= file.n_columns <= MAX_COLUMNS:
+        raise ModelFileError(
+            f"damaged: its header says that lines have {file.n_columns} columns, but its template needs "
+            f"{template.n_columns}, and CRF++ reads at most {MAX_COLUMNS}"
+        )
 
     def block(kind: str, size: int) -> tuple[list[str], Floats]:
         """Return the names that start with U, or with B, and their weights, in the order of the file."""
@@ -74,7 +81,7 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
         template,
         _core.StringTable.from_strings(attributes),
         _core.StringTable.from_strings(pair_attributes),
-        max(file.n_columns, template.n_columns),
+        file.n_columns,
     )
     w = np.concatenate([state, transition, pair])
     record = {"read_from": "CRF++", "encoding": encoding}
@@ -106,7 +113,7 @@ def _decoded(names: tuple[bytes, ...], encoding: str, what: str, distinct: bool 
 def write(model: ChainModel, path: str | Path, encoding: str = "utf-8") -> None:
     """Write a model as CRF++'s text file, which ``crf_learn -C`` makes a binary one of.
 
-    Raises ParameterError if the model has something that CRF++ has not. Weights that the model does not have are
+    Raises ModelFileError if the model has something that CRF++ has not. Weights that the model does not have are
     written as zeros.
     """
     templates = _check_fits(model)
@@ -114,7 +121,7 @@ def write(model: ChainModel, path: str | Path, encoding: str = "utf-8") -> None:
         try:
             text.writelines(_text(model, templates))
         except UnicodeEncodeError as error:
-            raise ParameterError(
+            raise ModelFileError(
                 f"the model has a character that {encoding} does not have: {error.object[error.start]!r}"
             ) from None
 
@@ -144,6 +151,8 @@ def _text(model: ChainModel, templates: list[str]) -> Any:
 
 def _number(value: float) -> str:
     """Return a weight with 16 decimals, as CRF++ writes it, or with all its digits where those are not enough."""
+    if value == 0.0:  # most of a sparse model
+        return "0.0000000000000000"
     text = f"{value:.16f}"
     return text if float(text) == value else repr(value)
 
@@ -173,14 +182,16 @@ def _rows(model: ChainModel, block: str, offsets: Ints | None, codes: Any, n: in
 
 
 def _check_fits(model: ChainModel) -> list[str]:
-    """Return the template lines; raise ParameterError if CRF++ could not read or use the model."""
+    """Return the template lines; raise ModelFileError if CRF++ could not read or use the model."""
     vocabulary, field = model.vocabulary, model.field
 
-    def refuse(why: str) -> ParameterError:
-        return ParameterError(f"this model cannot be written for CRF++: {why}")
+    def refuse(why: str) -> ModelFileError:
+        return ModelFileError(f"this model cannot be written for CRF++: {why}")
 
     if vocabulary.kind != "template" or vocabulary.template is None:
         raise refuse(f"CRF++ models have a template, but this one takes inputs of kind '{vocabulary.kind}'")
+    if vocabulary.template.syntax != "crf++":
+        raise refuse(f"its template is in the syntax of {vocabulary.template.syntax}")
     if field.order != 1:
         raise refuse(f"CRF++ models are of order 1, but this one is of order {field.order}")
     if field.label_classes is not None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.errors import ModelFileError
-from crfkit.files import make_ordinary
+from crfkit.files import replacing
 
 Source = str | Path | bytes | bytearray | memoryview
 
@@ -31,16 +30,5 @@ def read_bytes(source: Source) -> NDArray[np.uint8]:
 
 def write_bytes(path: str | Path, contents: bytes) -> None:
     """Write a file. An older file at `path` is replaced only when the new one is complete."""
-    target = Path(path).resolve()
-    temporary: str | None = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(contents)
-        make_ordinary(temporary)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+    with replacing(path) as stream:
+        stream.write(contents)

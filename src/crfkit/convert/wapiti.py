@@ -37,7 +37,7 @@ def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") 
 
 
 def write(model: ChainModel, path: str | Path) -> None:
-    """Write a chain as a Wapiti model; raise ParameterError if it does not fit.
+    """Write a chain as a Wapiti model; raise ModelFileError if it does not fit.
 
     The model must take Wapiti's patterns, or observations, and have neither constraints, label classes nor order 2.
     """
@@ -104,17 +104,17 @@ def from_wapiti(
 
 
 def to_wapiti(model: ChainModel) -> WapitiModel:
-    """Return a chain as a Wapiti model; raise ParameterError if it does not fit."""
+    """Return a chain as a Wapiti model; raise ModelFileError if it does not fit."""
     v, f = model.vocabulary, model.field
     template = v.template
     if v.kind != "observations" and (template is None or template.syntax != "wapiti"):
         what = f"inputs of kind '{v.kind}'" if template is None else "a CRF++ template"
-        raise ParameterError(f"a Wapiti model needs Wapiti's patterns or observations; this model has {what}")
+        raise ModelFileError(f"a Wapiti model needs Wapiti's patterns or observations; this model has {what}")
     if f.order != 1 or f.constrained or f.n_classes:
-        raise ParameterError("Wapiti has neither chains of order 2, constraints nor label classes; this model does")
+        raise ModelFileError("Wapiti has neither chains of order 2, constraints nor label classes; this model does")
     labels = tuple(str(label).encode("utf-8", "surrogatepass") for label in model.class_list)
     if any(not label or re.search(rb"\s", label) for label in labels):
-        raise ParameterError("Wapiti's labels are words; a label of this model is empty or has a blank")
+        raise ModelFileError("Wapiti's labels are words; a label of this model is empty or has a blank")
     L, line = f.n_labels, template.transition_line if template else None
     states, pairs = _strings(v.attributes), _strings(v.pair_attributes)
     names = dict.fromkeys([*states, *pairs])

@@ -45,10 +45,10 @@ class Vocabulary:
         _add_sequences(encoder, X, self.kind)
         return sorted_data(encoder.take())
 
-    def encoder(self, labelled: bool = False, keep_lines: bool = False, any_bytes: bool = False) -> _core.Encoder:
-        """Return a native encoder over the frozen tables; with `any_bytes`, texts need not be UTF-8."""
+    def encoder(self, labelled: bool = False, keep_lines: bool = False, loose: bool = False) -> _core.Encoder:
+        """Return a native encoder over the frozen tables; with `loose`, it reads as Wapiti does."""
         text, syntax = _rules(self.kind, self.template)
-        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines, syntax, any_bytes)
+        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines, syntax, loose)
 
     def _encode_matrices(self, X: Iterable[Any]) -> SequenceData:
         starts, matrix = stack_matrices(X, self.n_features)
@@ -103,7 +103,7 @@ def learn(
         template.warn_of_clashes()
     kind = "template" if template else "observations" if prefixed else "items"
     text, syntax = _rules(kind, template)
-    encoder = _core.Encoder(text, syntax=syntax, any_bytes=prefixed)
+    encoder = _core.Encoder(text, syntax=syntax, loose=prefixed)
     _add_sequences(encoder, X, kind)
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
@@ -126,14 +126,15 @@ def learned_items(encoder: _core.Encoder, y: Iterable[Iterable[Any]], min_freque
 
 
 def learn_file(
-    sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int, any_bytes: bool = False
+    sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int, loose: bool = False
 ) -> TaggedCorpus:
     """Encode one or several column files as a training set, streaming them; the last column is the label.
 
-    With `any_bytes`, all columns but the label may have bytes that are not UTF-8.
+    With `loose`, files are read as Wapiti does: columns other than the label may have bytes that are not UTF-8, and
+    lines may have any number of columns.
     """
     template.warn_of_clashes()
-    encoder = _core.Encoder(template.text, labelled=True, syntax=template.syntax, any_bytes=any_bytes)
+    encoder = _core.Encoder(template.text, labelled=True, syntax=template.syntax, loose=loose)
     files = column_files(sources)
     if not files:
         raise DataError("there are no files to learn from")
@@ -143,7 +144,7 @@ def learn_file(
             for _ in feed_columns(encoder, file, labelled=True, tap=beginning.add):
                 pass
         except DataError as error:
-            suspicion = describe_attribute_file(beginning.text)
+            suspicion = describe_attribute_file(beginning.text) if file.format == "auto" else None
             if suspicion and error.line:
                 raise DataError(suspicion, file.name, error.line) from None
             raise
@@ -152,7 +153,8 @@ def learn_file(
                 "a label column was named, but this is not a CoNLL-U file; in other column files the label is last",
                 file.name,
             )
-        suspicion = describe_attribute_file(beginning.text) if file.conllu is None else None
+        looked = file.format == "auto" and file.conllu is None
+        suspicion = describe_attribute_file(beginning.text) if looked else None
         if suspicion:
             raise DataError(suspicion, file.name)
     *arrays, labels = encoder.take()

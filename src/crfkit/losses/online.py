@@ -132,10 +132,12 @@ class OnlineChain:
         """Adaptive regularisation of weights (Crammer et al. 2009), diagonal covariances; returns the summed loss."""
         return self._native.arow(_ids(order), variance, gamma)
 
-    def mira(self, order: ArrayLike, c: float) -> float:
+    def mira(self, order: ArrayLike, c: float, shortened: bool = False) -> float:
         """``w += μ·Δ``, the smallest change that separates y from y* by the number of wrong positions; the sum of a
-        sequence's multipliers μ is at most c. Returns the summed loss."""
-        return self._native.mira(_ids(order), c)
+        sequence's multipliers μ is at most c. Returns the summed loss.
+
+        With `shortened`, μ falls with the score that y* has more than y, as in CRF++, instead of rising with it."""
+        return self._native.mira(_ids(order), c, shortened)
 
 
 def _ids(order: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

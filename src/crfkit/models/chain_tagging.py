@@ -91,6 +91,11 @@ def _prepared(model: ChainModel, source: ColumnSource) -> ColumnFile:
     kind = model.vocabulary.kind
     if kind == "matrix":
         raise ParameterError("a model of matrices cannot read files; use predict")
+    if kind == "observations":
+        raise ParameterError(
+            "the model takes Wapiti's observations, which begin with u, b or *; label their files with "
+            "crfkit-wapiti label -m MODEL FILE"
+        )
     if kind == "items" and file.format not in ("auto", "crfsuite"):
         raise ParameterError(
             f"the model was trained on attributes, so that it reads CRFsuite's files, not files of format {file.format}"

@@ -20,7 +20,9 @@ from crfkit.errors import ModelFileError
 VERSION = 100
 _HEADER = struct.Struct("<IidIIII")  # version, type, cost factor, maxid, xsize, bytes of the trie, bytes of the labels
 _MAX_NAME = 1 << 16  # bytes; CRF++ itself reads lines of 8 KB
-_NAMES_PER_FILE = 64  # all names together may have so many times the bytes of the file: names share them in the trie
+# Names share their beginnings in the trie. So all names together may have more bytes than the file, by this factor, and
+# all beginnings, which are made on the way, by that one.
+_NAMES, _BEGINNINGS = 16, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,7 @@ def _parse_binary(data: bytes) -> CRFPPModel:
     if trie_bytes % 8 or trie_bytes < 16:
         raise ModelFileError(f"damaged: its double array has {trie_bytes} bytes")
     units = np.frombuffer(data, dtype="<i4", count=trie_bytes // 4, offset=place).reshape(-1, 2)
-    pairs = list(_walk(units, _NAMES_PER_FILE * len(data)))
+    pairs = list(_walk(units, len(data)))
     weights = np.frombuffer(data, dtype="<f4", count=size, offset=place + trie_bytes).astype(np.float64)
     return CRFPPModel(
         labels,
@@ -153,7 +155,7 @@ def _strings(block: bytes, what: str) -> tuple[bytes, ...]:
     return tuple(block[:-1].split(b"\0"))
 
 
-def _walk(units: Ints, most_bytes: int) -> Iterator[tuple[bytes, int]]:
+def _walk(units: Ints, file_size: int) -> Iterator[tuple[bytes, int]]:
     """Yield (key, value) of a double array, level by level.
 
     Unit p is (base, check). A node with base b > 0 has the child of character c at unit b + 1 + c, and the value of its
@@ -164,7 +166,7 @@ def _walk(units: Ints, most_bytes: int) -> Iterator[tuple[bytes, int]]:
     order = np.argsort(check, kind="stable")
     ordered = check[order]
     seen = np.zeros(len(units), dtype=bool)
-    frontier, prefixes, total = base[:1], [b""], 0
+    frontier, prefixes, beginnings, names = base[:1], [b""], 0, 0
     for _ in range(_MAX_NAME):
         first, last = np.searchsorted(ordered, frontier, "left"), np.searchsorted(ordered, frontier, "right")
         counts = last - first
@@ -179,6 +181,7 @@ def _walk(units: Ints, most_bytes: int) -> Iterator[tuple[bytes, int]]:
         if (values[ends] >= 0).any() or (values[~ends] <= 0).any():
             raise ModelFileError("damaged: its double array has a node without a value")
         for parent, value in zip(parents[ends].tolist(), values[ends].tolist(), strict=True):
+            names += len(prefixes[parent])
             yield prefixes[parent], -value - 1
         more = ~ends
         letters = codes[more].tolist()
@@ -188,8 +191,8 @@ def _walk(units: Ints, most_bytes: int) -> Iterator[tuple[bytes, int]]:
         frontier = values[more]
         if len(np.unique(frontier)) < len(frontier):
             raise ModelFileError("damaged: its double array is not a tree")
-        total += sum(map(len, prefixes))
-        if total > most_bytes:
+        beginnings += sum(map(len, prefixes))
+        if names > _NAMES * file_size or beginnings > _BEGINNINGS * file_size:
             raise ModelFileError("damaged: the names in its double array are too long for a file of this size")
         if not len(frontier):
             return

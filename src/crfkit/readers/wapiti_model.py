@@ -7,22 +7,21 @@ label (u), per pair of labels (b), or both (*), in the order of the observations
 
 from __future__ import annotations
 
-import math
+import mmap
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from crfkit import _core
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
 
 TYPES = ("maxent", "memm", "crf")
 _HEADER = re.compile(rb"#mdl#(?:(\d{1,9})#)?(\d{1,18})\r?\n#rdr#(\d{1,9})/(\d{1,9})(?:/(\d{1,9}))?\r?\n")
 _LIST = re.compile(rb"#qrk#(\d{1,18})\r?\n")
-_WEIGHT = re.compile(
-    rb"(\d{1,18})=([+-]?0x[\da-f](?:\.[\da-f]*)?p[+-]?\d{1,5}|[+-]?\d+(?:\.\d*)?(?:e[+-]?\d{1,3})?)", re.I
-)
 _SHORTEST = 5  # bytes of a netstring and its line end: "1:x,\n"
 
 
@@ -50,7 +49,9 @@ def read_wapiti(source: str | Path | bytes | bytearray | memoryview) -> WapitiMo
     if not isinstance(source, (str, Path)):
         return parse_wapiti(bytes(source))
     try:
-        data = Path(source).read_bytes()
+        with open(source, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except OSError as error:
         raise ModelFileError(f"cannot read {source}: {error.strerror or error}") from error
     try:
@@ -59,7 +60,7 @@ def read_wapiti(source: str | Path | bytes | bytearray | memoryview) -> WapitiMo
         raise ModelFileError(f"{source}: {error}") from None
 
 
-def parse_wapiti(data: bytes) -> WapitiModel:
+def parse_wapiti(data: bytes | mmap.mmap) -> WapitiModel:
     """Return the contents of a model file from its bytes."""
     header = _HEADER.match(data)
     if header is None:
@@ -114,8 +115,7 @@ def format_wapiti(model: WapitiModel) -> bytes:
         f"#qrk#{len(model.observations)}\n".encode(),
         *map(_netstring, model.observations),
     ]
-    pairs = zip(model.index[kept].tolist(), model.weights[kept].tolist(), strict=True)
-    parts.extend(f"{place}={_hexadecimal(weight)}\n".encode() for place, weight in pairs)
+    parts.append(_core.format_wapiti_weights(model.index[kept].astype(np.int64), model.weights[kept]))
     return b"".join(parts)
 
 
@@ -123,24 +123,18 @@ def _netstring(text: bytes) -> bytes:
     return b"%d:%s,\n" % (len(text), text)
 
 
-def _hexadecimal(number: float) -> str:
-    """Return the number as C's %a prints it: without the zeros at the end."""
-    mantissa, exponent = number.hex().split("p")
-    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"
-
-
 def _shown(name: bytes) -> str:
     return repr(name[:60].decode("utf-8", "replace"))
 
 
-def _named_list(data: bytes, begin: int, what: str) -> tuple[tuple[bytes, ...], int]:
+def _named_list(data: bytes | mmap.mmap, begin: int, what: str) -> tuple[tuple[bytes, ...], int]:
     header = _LIST.match(data, begin)
     if header is None:
         raise ModelFileError(f"damaged or truncated: the list of {what} should begin at byte {begin} with #qrk#")
     return _netstrings(data, header.end(), int(header[1]), what)
 
 
-def _netstrings(data: bytes, begin: int, n: int, what: str) -> tuple[tuple[bytes, ...], int]:
+def _netstrings(data: bytes | mmap.mmap, begin: int, n: int, what: str) -> tuple[tuple[bytes, ...], int]:
     """Return n netstrings that begin there, and where they end."""
     if n > (len(data) - begin) // _SHORTEST + 1:
         raise ModelFileError(f"damaged or truncated: {n} {what} do not fit into the file")
@@ -163,27 +157,16 @@ def _netstrings(data: bytes, begin: int, n: int, what: str) -> tuple[tuple[bytes
     return tuple(texts), begin
 
 
-def _weights(data: bytes, begin: int, n: int) -> tuple[Ints, Floats]:
-    lines = data[begin:].split()
-    if len(lines) != n or (n and not data.endswith(b"\n")):
-        raise ModelFileError(
-            f"damaged or truncated: {n} weights are announced, and there are {len(lines)} lines of them"
-        )
-    index, weights = np.empty(n, np.int64), np.empty(n)
-    for i, line in enumerate(lines):
-        found = _WEIGHT.fullmatch(line)
-        if found is None:
-            raise ModelFileError(f"damaged: {_shown(line)} is not a weight, as in 12=0x1.8p-1")
-        text = found[2].decode()
-        try:
-            value = float.fromhex(text) if "x" in text.lower() else float(text)
-        except OverflowError:
-            value = math.inf
-        if not math.isfinite(value):
-            raise ModelFileError(f"damaged: the weight {text} is not a finite number")
-        index[i], weights[i] = int(found[1]), value
-    order = np.argsort(index, kind="stable")
-    index, weights = index[order], weights[order]
+def _weights(data: bytes | mmap.mmap, begin: int, n: int) -> tuple[Ints, Floats]:
+    try:
+        index, weights = _core.parse_wapiti_weights(np.frombuffer(data, np.uint8, offset=begin))
+    except ValueError as error:
+        raise ModelFileError(f"damaged or truncated: {error}") from None
+    if len(index) != n:
+        raise ModelFileError(f"damaged or truncated: {n} weights are announced, and there are {len(index)}")
+    if (np.diff(index) < 0).any():
+        order = np.argsort(index, kind="stable")
+        index, weights = index[order], weights[order]
     if (np.diff(index) == 0).any():
         raise ModelFileError("damaged: a weight of the Wapiti model occurs twice")
     return index, weights

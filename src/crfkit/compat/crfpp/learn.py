@@ -14,7 +14,10 @@ from crfkit.compat.crfpp.options import FAILURE, Parser, banner, version
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
+    from crfkit.encoders.sequences import TaggedCorpus
+    from crfkit.models.chain import ChainModel
     from crfkit.protocols import Penalty
+    from crfkit.result import Status
 
 ALGORITHMS = ("crf", "crf-l2", "crf-l1", "mira")
 
@@ -83,72 +86,19 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
-    import numpy as np
-
     from crfkit import modelfile
-    from crfkit._threads import count_threads, using_threads
-    from crfkit.compat.crfpp import training as crfpp_training
-    from crfkit.compat.crfpp.lines import column_file, common_encoding
     from crfkit.convert import crfpp
-    from crfkit.encoders.sequences import learn_file
-    from crfkit.features.template import Template
-    from crfkit.models.chain import ChainModel
-    from crfkit.penalties import L1, L2, NoPenalty
     from crfkit.result import Status
-    from crfkit.training.chain import ChainTraining
 
     _check(options)
     if options.R:
         _note("-R is ignored; crf_learn 0.58 has no such option")
-    template_file, train, target = options.files
+    target = options.files[2]
     print(banner())
     modelfile.check_writable(target)
-    algorithm = options.algorithm.lower()
-    encoding, odd = common_encoding([template_file, train], options.encoding)
-    if odd is not None:
-        _note(f"{odd} is not UTF-8, so that files are read as bytes; --encoding NAME names their encoding")
+    corpus, encoding = _read(options)
     clock = time.process_time()
-    print("reading training data: ", end="", flush=True)
-    template = Template.read(template_file, "crf++", encoding)
-    corpus = learn_file(column_file(Path(train), train, encoding), template, max(options.freq, 1))
-    for n in range(100, len(corpus.data) + 1, 100):
-        print(f"{n}.. ", end="")
-    print(f"\nDone!{time.process_time() - clock:.2f} s\n")
-
-    threads = options.thread or None
-    C, eta = float(np.float32(options.cost)), float(np.float32(options.eta))  # CRF++ reads single floats
-    solver: Any = crfpp_training.smooth_solver()
-    penalty: Penalty = L2.from_crfpp(C)
-    if algorithm == "crf-l1":
-        solver, penalty = crfpp_training.sparse_solver(), L1.from_crfpp(C)
-    elif algorithm == "mira":
-        limit = max(options.maxiter, 1)
-        solver = crfpp_training.SequentialMIRA(max_iterations=limit, c=C, shrinking=options.shrinking_size)
-        penalty = NoPenalty()
-    trainer = ChainTraining(penalty, solver, max(options.freq, 1), True, True, n_threads=threads)
-    problem = trainer.make_problem(corpus)
-    print(
-        f"Number of sentences: {len(corpus.data)}\nNumber of features:  {problem.field.size}\n"
-        f"Number of thread(s): {count_threads(threads)}\nFreq:                {options.freq}\n"
-        f"eta:                 {eta:.5f}\nC:                   {C:.5f}\nshrinking size:      {options.shrinking_size}",
-        flush=True,
-    )
-    clock = time.process_time()
-    with using_threads(count_threads(threads)):
-        if algorithm == "mira":
-            result = solver.minimize(problem.loss, penalty, np.zeros(problem.field.size))
-            w, status = result.w, result.status
-        else:
-            w, status = crfpp_training.watched_training(problem.loss, penalty, solver, eta, options.maxiter)
-    record = {
-        "objective": f"{problem.loss.name} + {penalty.name}",
-        "status": status.name,
-        "min_frequency": options.freq,
-        "solver": solver.name,
-        "auto": {},
-        "encoding": encoding,
-    }
-    model = ChainModel(corpus.vocabulary, corpus.classes, problem.field, np.array(w), record, threads)
+    model, status = _learn(options, corpus, encoding)
     model.save(target)
     if options.textmodel:
         crfpp.write(model, f"{target}.txt", encoding)
@@ -158,6 +108,70 @@ def _train(options: argparse.Namespace) -> int:
     if not (status.converged or status is Status.MAX_ITERATIONS):
         _note(str(status))
     return 0
+
+
+def _read(options: argparse.Namespace) -> tuple[TaggedCorpus, str]:
+    """Return the training set and the encoding of its file."""
+    from crfkit.compat.crfpp.lines import column_file, common_encoding
+    from crfkit.encoders.sequences import learn_file
+    from crfkit.features.template import Template
+
+    template, train, _ = options.files
+    encoding, odd = common_encoding([template, train], options.encoding)
+    if odd is not None:
+        _note(f"{odd} is not UTF-8, so that files are read as bytes; --encoding NAME names their encoding")
+    clock = time.process_time()
+    print("reading training data: ", end="", flush=True)
+    rules = Template.read(template, "crf++", encoding)
+    corpus = learn_file(column_file(Path(train), train, encoding), rules, max(options.freq, 1))
+    for n in range(100, len(corpus.data) + 1, 100):
+        print(f"{n}.. ", end="")
+    print(f"\nDone!{time.process_time() - clock:.2f} s\n")
+    return corpus, encoding
+
+
+def _learn(options: argparse.Namespace, corpus: TaggedCorpus, encoding: str) -> tuple[ChainModel, Status]:
+    """Return the model, and why training ended."""
+    import numpy as np
+
+    from crfkit._threads import count_threads, using_threads
+    from crfkit.compat.crfpp import training
+    from crfkit.models.chain import ChainModel
+    from crfkit.penalties import L1, L2, NoPenalty
+    from crfkit.training.chain import ChainTraining
+
+    C, eta = float(np.float32(options.cost)), float(np.float32(options.eta))  # CRF++ reads single floats
+    solver: Any = training.smooth_solver()
+    penalty: Penalty = L2.from_crfpp(C)
+    algorithm, threads = options.algorithm.lower(), options.thread or None
+    if algorithm == "crf-l1":
+        solver, penalty = training.sparse_solver(), L1.from_crfpp(C)
+    elif algorithm == "mira":
+        solver = training.SequentialMIRA(max_iterations=options.maxiter, c=C, shrinking=options.shrinking_size)
+        penalty = NoPenalty()
+    trainer = ChainTraining(penalty, solver, max(options.freq, 1), True, True, n_threads=threads)
+    problem = trainer.make_problem(corpus)
+    print(
+        f"Number of sentences: {len(corpus.data)}\nNumber of features:  {problem.field.size}\n"
+        f"Number of thread(s): {count_threads(threads)}\nFreq:                {options.freq}\n"
+        f"eta:                 {eta:.5f}\nC:                   {C:.5f}\nshrinking size:      {options.shrinking_size}",
+        flush=True,
+    )
+    with using_threads(count_threads(threads)):
+        if algorithm == "mira":
+            result = solver.minimize(problem.loss, penalty, np.zeros(problem.field.size))
+            w, status = result.w, result.status
+        else:
+            w, status = training.watched_training(problem.loss, penalty, solver, eta, options.maxiter)
+    record = {
+        "objective": f"{problem.loss.name} + {penalty.name}",
+        "status": status.name,
+        "min_frequency": options.freq,
+        "solver": solver.name,
+        "auto": {},
+        "encoding": encoding,
+    }
+    return ChainModel(corpus.vocabulary, corpus.classes, problem.field, np.array(w), record, threads), status
 
 
 def _note(text: str) -> None:

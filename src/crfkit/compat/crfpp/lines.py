@@ -5,10 +5,11 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from crfkit.errors import DataError
+from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import ColumnFile, read_chunks
 
 BYTES = "latin-1"  # has a character for every byte, so that files in an unknown encoding keep their bytes
@@ -31,7 +32,10 @@ class Columns:
 
 
 def column_file(source: Path | BinaryIO, name: str, encoding: str) -> ColumnFile:
-    """Return a file with columns as CRF++ reads it."""
+    """Return a file with columns as CRF++ reads it, which needs blanks and line ends that are single bytes."""
+    with suppress(LookupError):  # an unknown encoding is reported by ColumnFile
+        if not "\t".encode(encoding).endswith(b"\t"):
+            raise ParameterError(f"CRF++'s commands do not read {encoding}; convert {name} to UTF-8, or use crfkit")
     stream: BinaryIO = Columns(source, name)  # type: ignore[assignment]
     return ColumnFile(stream, encoding, "columns")
 

@@ -50,20 +50,21 @@ def tag(arguments: Sequence[str] | None = None) -> int:
     if options.help or options.version:
         print(p.format_help() if options.help else version())
         return FAILURE
+    model, encoding = open_model(options)
+    _tag(model, encoding, options)
+    return 0
+
+
+def open_model(options: argparse.Namespace) -> tuple[ChainModel, str]:
+    """Return the model and the encoding of its input; check the options."""
+    from crfkit.compat.crfpp.lines import BYTES
+
     if options.model is None:
         raise ParameterError("no model was given; give -m MODEL")
     if options.nbest < 0:
         raise ParameterError(f"--nbest must be >= 0, not {options.nbest}")
     if not options.cost_factor > 0:
         raise ParameterError(f"--cost-factor must be > 0, not {options.cost_factor}")
-    model, encoding = _load(options)
-    _tag(model, encoding, options)
-    return 0
-
-
-def _load(options: argparse.Namespace) -> tuple[ChainModel, str]:
-    """Return the model and the encoding of its input."""
-    from crfkit.compat.crfpp.lines import BYTES
 
     try:
         model = convert.load(options.model, encoding=options.encoding or "utf-8")
@@ -82,11 +83,12 @@ def _tag(model: ChainModel, encoding: str, options: argparse.Namespace) -> None:
     from crfkit.cli.output import open_input, open_output
     from crfkit.compat.crfpp.lines import column_file
 
+    keep = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
     with open_output(Path(options.output) if options.output else None) as out:
         for name in options.files or ["-"]:
             file = column_file(open_input(Path(name)), "<stdin>" if name == "-" else name, encoding)
             for text in tagged(model, file, options.nbest, options.verbose):
-                out.write(text if encoding == "utf-8" else text.decode("utf-8").encode(encoding))
+                out.write(text if keep else text.decode("utf-8").encode(encoding))
                 out.flush()
 
 

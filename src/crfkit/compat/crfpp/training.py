@@ -111,12 +111,13 @@ class SequentialMIRA(MIRA):
         losses, wrong, sequences = np.zeros(n), 0, 0
         active = np.flatnonzero(epochs.right < self.shrinking)
         for k in active.tolist():
-            losses[k] = online.mira([k], self.c)
+            losses[k] = online.mira([k], self.c, shortened=True)
             mistakes = online.mistakes[1]
             wrong, sequences = wrong + mistakes, sequences + (mistakes > 0)
             epochs.right[k] = 0 if mistakes else epochs.right[k] + 1
         kept = online.save()
-        full = np.asarray(kept["multipliers"]) >= self.c
+        full = (np.asarray(kept["multipliers"]) >= self.c) & (epochs.right == 0)
+        full[np.setdiff1d(np.arange(n), active)] = False
         violation = float(losses[~full].max(initial=0.0))
         w = online.weights()
         positions = max(int(objective.loss.data.n_positions), 1)  # type: ignore[attr-defined]

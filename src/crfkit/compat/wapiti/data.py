@@ -2,141 +2,118 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import BinaryIO
 
 from crfkit import _core
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import Vocabulary, sorted_data
 from crfkit.errors import DataError
-from crfkit.wording import counted
 
 CHUNK = 1 << 20
+_BLANK = rb"[ \t\v\f\r]*\n"  # what C's isspace takes for a blank
+_FIRST_LINES = re.compile(b"(?:%s)*" % _BLANK)
+_END = re.compile(b"\n(?:%s)+" % _BLANK)  # of a sequence
 
 
-@dataclass
-class Sequence:
-    """One sequence: its lines as they stand in the file, and their cells."""
+@dataclass(eq=False)
+class Batch:
+    """Whole sequences, and the text that they stand in."""
 
-    lines: list[bytes]
-    first: int  # number of the first line
-    cells: list[list[bytes]] = field(init=False)
+    text: bytes
+    first: int  # number of its first line
 
-    def __post_init__(self) -> None:
-        self.cells = [line.split() for line in self.lines]  # of ASCII blanks, as C's isspace has them
+    @cached_property
+    def lines(self) -> list[list[bytes]]:
+        """Return the lines of each sequence, as they stand in the file."""
+        start = _FIRST_LINES.match(self.text)
+        blocks = _END.split(self.text[start.end() if start else 0 :])
+        found = [block.split(b"\n") for block in blocks]
+        while found[-1] and not found[-1][-1].strip():  # the end of the file
+            found[-1].pop()
+        return found if found[-1] else found[:-1]
+
+    @cached_property
+    def cells(self) -> list[list[list[bytes]]]:
+        """Return the columns of each line of each sequence."""
+        return [[line.split() for line in lines] for lines in self.lines]
+
+    def labels(self, numbers: Mapping[bytes, int], needed: int = 0) -> list[list[int]]:
+        """Return the numbers of the labels in the last column, −1 for others.
+
+        A column among the first `needed` is no label: patterns name it.
+        """
+        return [[numbers.get(row[-1], -1) if len(row) > needed else -1 for row in rows] for rows in self.cells]
+
+    def line(self, n: int, t: int) -> int:
+        """Return the number of a line: that of position t in sequence n."""
+        tokens = [number for number, line in enumerate(self.text.split(b"\n"), start=self.first) if line.strip()]
+        return tokens[sum(len(lines) for lines in self.lines[:n]) + t]
 
 
-def read_batches(stream: BinaryIO) -> Iterator[list[Sequence]]:
+def read_batches(stream: BinaryIO) -> Iterator[Batch]:
     """Yield the sequences of a stream as they arrive, many at a time if many are there."""
-    number, lines, rest, ready = 0, list[bytes](), b"", list[Sequence]()
+    text, number = b"", 1
     read = getattr(stream, "read1", stream.read)
-
-    def take(line: bytes) -> None:
-        nonlocal number, lines
-        number += 1
-        if line.strip():
-            lines.append(line)
-        elif lines:
-            ready.append(Sequence(lines, number - len(lines)))
-            lines = []
-
     while block := read(CHUNK):
-        *whole, rest = (rest + block).split(b"\n")
-        for line in whole:
-            take(line)
-        if ready:
-            yield ready
-            ready = []
-    if rest:
-        take(rest)
-    take(b"")
-    if ready:
-        yield ready
+        begin = max(text.rfind(b"\n"), 0)  # no sequence ends before
+        text += block
+        end = max((found.end() for found in _END.finditer(text, begin)), default=0)
+        if end:
+            batch = Batch(text[:end], number)
+            number += batch.text.count(b"\n")
+            text = text[end:]
+            if batch.lines:
+                yield batch
+    if text.strip():
+        yield Batch(text, number)
+
+
+def read_whole(stream: BinaryIO) -> Batch:
+    """Return all sequences of a stream."""
+    return Batch(stream.read(), 1)
 
 
 class Encoding:
     """Encode sequences for a model, without the label in their last column if there is one. Texts are any bytes."""
 
     def __init__(self, vocabulary: Vocabulary, name: str, labelled: bool) -> None:
-        self._encoder = vocabulary.encoder(any_bytes=True)
-        self._needed = vocabulary.template.n_columns if vocabulary.template is not None else None
+        self._encoder = vocabulary.encoder(loose=True)
+        self._rows = vocabulary.template is not None
         self._name, self._labelled = name, labelled
 
-    def __call__(self, batch: list[Sequence]) -> SequenceData:
-        if self._needed is None:
-            self._add_observations(batch)
+    def __call__(self, batch: Batch) -> SequenceData:
+        if self._rows:
+            self._add_rows(batch)
         else:
-            self._add_rows(batch, self._needed)
+            self._add_observations(batch)
         return sorted_data(self._encoder.take())
 
-    def _add_rows(self, batch: list[Sequence], needed: int) -> None:
-        text = []
-        for sequence in batch:
-            for t, cells in enumerate(sequence.cells):
-                check_width(len(cells), needed, self._name, sequence.first + t)
-                text.append(b" ".join(cells[: max(needed, 1)]))
-            text.append(b"")
-        self._encoder.feed(b"\n".join(text) + b"\n")
-
-    def _add_observations(self, batch: list[Sequence]) -> None:
-        at = 0
+    def _add_rows(self, batch: Batch) -> None:
+        before = self._encoder.line
         try:
-            for sequence in batch:
-                at = sequence.first
-                self._encoder.add_items([cells[:-1] for cells in sequence.cells] if self._labelled else sequence.cells)
+            self._encoder.feed(batch.text)
+            self._encoder.feed(b"", end=True)
+        except _core.LineError as error:
+            line, message = error.args
+            raise DataError(message, self._name, line - before + batch.first - 1) from None
+
+    def _add_observations(self, batch: Batch) -> None:
+        done = 0
+        try:
+            for rows in batch.cells:
+                self._encoder.add_items([row[:-1] for row in rows] if self._labelled else rows)
+                done += 1
         except _core.BadInput as error:
-            raise DataError(str(error), self._name, at) from None
+            raise DataError(str(error), self._name, batch.line(done, 0)) from None
 
 
-def label_numbers(sequence: Sequence, labels: Mapping[bytes, int], needed: int = 0) -> list[int]:
-    """Return the numbers of the labels in the last column, −1 for others; columns that patterns need are no labels."""
-    return [labels.get(cells[-1], -1) if len(cells) > needed else -1 for cells in sequence.cells]
-
-
-def label_text(label: bytes, name: str, number: int) -> str:
-    """Return a label as a string; raise DataError if it is not UTF-8."""
+def check_label(label: bytes, name: str, number: int) -> None:
+    """Raise DataError if a label is not UTF-8."""
     try:
-        return label.decode("utf-8")
+        label.decode("utf-8")
     except UnicodeDecodeError:
-        raise DataError(
-            f"the label {label!r} is not UTF-8; labels must be, unlike other columns", name, number
-        ) from None
-
-
-def check_width(given: int, needed: int, name: str, number: int) -> None:
-    """Raise DataError if a row lacks a column that a pattern names."""
-    if given < needed:
-        raise DataError(
-            f"{counted(given, 'feature column')}, but the patterns need {needed}, numbered from 0", name, number
-        )
-
-
-class UniformColumns:
-    """A stream of labelled rows in which every row has the columns that patterns need, and the label last."""
-
-    def __init__(self, stream: BinaryIO, needed: int, name: str) -> None:
-        self._needed, self.name = max(needed, 1), name
-        self._blocks = self._read(stream)
-
-    def read(self, size: int = CHUNK) -> bytes:
-        """Return the next rows, as many as there are in a block of the stream, or nothing at its end."""
-        return next(self._blocks, b"")
-
-    def _read(self, stream: BinaryIO) -> Iterator[bytes]:
-        number, rest = 0, b""
-        while block := stream.read(CHUNK):
-            *whole, rest = (rest + block).split(b"\n")
-            if whole:
-                yield b"".join(self._row(line, number + i) for i, line in enumerate(whole, start=1))
-                number += len(whole)
-        if rest:
-            yield self._row(rest, number + 1)
-
-    def _row(self, line: bytes, number: int) -> bytes:
-        cells = line.split()
-        if not cells:
-            return b"\n"
-        check_width(len(cells) - 1, self._needed, self.name, number)
-        label_text(cells[-1], self.name, number)
-        return b" ".join([*cells[: self._needed], cells[-1]]) + b"\n"
+        raise DataError("the label is not UTF-8; labels must be, unlike other columns", name, number) from None

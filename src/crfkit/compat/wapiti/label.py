@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from crfkit._types import Ids, Ints
-from crfkit.compat.wapiti.data import Encoding, Sequence, label_numbers, read_batches
+from crfkit.compat.wapiti.data import Encoding, read_batches
 from crfkit.compat.wapiti.lattice import Lattice, best_paths, force
 from crfkit.data.sequences import SequenceData
 from crfkit.models.chain import ChainModel
@@ -46,9 +46,9 @@ def label(
     count = 0
     for batch in read_batches(source):
         data = encode(batch)
-        gold = [np.array(label_numbers(s, number, needed), np.int32) for s in batch] if labelled else None
+        gold = [np.array(row, np.int32) for row in batch.labels(number, needed)] if labelled else None
         found = find(data, gold)
-        target.write(b"".join(_written(s, paths, names, options) for s, paths in zip(batch, found, strict=True)))
+        target.write(b"".join(_written(*pair, names, options) for pair in zip(batch.lines, found, strict=True)))
         target.flush()
         for n, paths in enumerate(found):
             if options.check and gold is not None:
@@ -111,13 +111,13 @@ class _Finder:
         return result
 
 
-def _written(sequence: Sequence, paths: list[Path], names: list[bytes], options: LabelOptions) -> bytes:
+def _written(lines: list[bytes], paths: list[Path], names: list[bytes], options: LabelOptions) -> bytes:
     out = []
     for n, (labels, score, local) in enumerate(paths):
         if options.scores:
             out.append(b"# %d %.6f\n" % (n, score))
         for t, j in enumerate(labels.tolist()):
-            line = names[j] if options.labels_only else b"%s\t%s" % (sequence.lines[t], names[j])
+            line = names[j] if options.labels_only else b"%s\t%s" % (lines[t], names[j])
             out.append(b"%s\t%s/%.6f\n" % (line, names[j], local[t]) if options.scores else line + b"\n")
         out.append(b"\n")
     return b"".join(out)

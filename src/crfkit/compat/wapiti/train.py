@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from crfkit._types import Ids
-from crfkit.compat.wapiti.data import Encoding, UniformColumns, label_numbers, label_text, read_batches
+from crfkit.compat.wapiti.data import Encoding, check_label, read_whole
 from crfkit.compat.wapiti.progress import Progress
 from crfkit.convert.wapiti import from_wapiti, to_wapiti
 from crfkit.data.sequences import SequenceData
@@ -112,15 +112,17 @@ def _corpus(
         data, gold = _encoded(empty, source, strict=True)
         return replace(empty, data=replace(data, labels=gold))
     if template is not None:
-        rows: Any = UniformColumns(source.stream, template.n_columns, source.name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TemplateWarning)  # Wapiti's patterns share observations on purpose
-            corpus = learn_file(ColumnFile(cast(BinaryIO, rows), format="columns"), template, 1, any_bytes=True)
-        return _as_they_appear(corpus)
-    X, y = [], []
-    for sequence in chain.from_iterable(read_batches(source.stream)):
-        X.append([cells[:-1] for cells in sequence.cells])
-        y.append([label_text(cells[-1], source.name, sequence.first + t) for t, cells in enumerate(sequence.cells)])
+            file = ColumnFile(source.stream, format="columns")
+            return _as_they_appear(learn_file(file, template, 1, loose=True))
+    batch = read_whole(source.stream)
+    for n, rows in enumerate(batch.cells):
+        for t, row in enumerate(rows):
+            if not row[-1].isascii():
+                check_label(row[-1], source.name, batch.line(n, t))
+    X = [[row[:-1] for row in rows] for rows in batch.cells]
+    y = [[row[-1].decode("utf-8") for row in rows] for rows in batch.cells]
     try:
         return _as_they_appear(learn(X, y, None, 1, prefixed=True))
     except DataError as error:
@@ -140,18 +142,19 @@ def _as_they_appear(corpus: TaggedCorpus) -> TaggedCorpus:
 
 def _encoded(corpus: TaggedCorpus, source: Source, strict: bool = False) -> tuple[SequenceData, Ids]:
     """Return a file encoded with the corpus's observations, and its labels (−1: unknown; an error if `strict`)."""
-    sequences = list(chain.from_iterable(read_batches(source.stream)))
-    if not sequences:
+    batch = read_whole(source.stream)
+    if not batch.lines:
         raise DataError("the file has no sequences", source.name)
-    number = {str(label).encode(): i for i, label in enumerate(corpus.classes.tolist())}
-    rows = [label_numbers(sequence, number) for sequence in sequences]
-    for sequence, row in zip(sequences, rows, strict=True):
-        if strict and -1 in row:
-            place = source.name, sequence.first + row.index(-1)
-            label = label_text(sequence.cells[row.index(-1)][-1], *place)
-            raise DataError(f"the label {label!r} is not one of the model that training starts from", *place)
+    rows = batch.labels({str(label).encode(): i for i, label in enumerate(corpus.classes.tolist())})
+    for n, row in enumerate(rows if strict else []):
+        if -1 in row:
+            t = row.index(-1)
+            label = batch.cells[n][t][-1].decode("utf-8", "replace")
+            raise DataError(
+                f"the label {label!r} is not one of the model that training starts from", source.name, batch.line(n, t)
+            )
     labels = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
-    return Encoding(corpus.vocabulary, source.name, True)(sequences), labels
+    return Encoding(corpus.vocabulary, source.name, True)(batch), labels
 
 
 def _no_data() -> SequenceData:
