@@ -21,9 +21,8 @@ PLUGIN = """
 import sys
 
 def pytest_sessionfinish(session):
-    for name in ("pycrfsuite", "sklearn_crfsuite"):
-        module = sys.modules.get(name)
-        assert module is not None and module.__name__.startswith("crfkit.compat."), (name, module)
+    loaded = [sys.modules[name] for name in ("pycrfsuite", "sklearn_crfsuite") if name in sys.modules]
+    assert loaded and all(module.__name__.startswith("crfkit.compat.") for module in loaded), loaded
 """
 
 
@@ -78,7 +77,7 @@ def run_suite(tests: Path, *options: str) -> Outcome:
     )
     text = run.stdout + run.stderr
     assert run.returncode in (0, 1), text
-    assert "AssertionError: ('" not in run.stderr, text
+    assert "in pytest_sessionfinish" not in text, text
     passed, failed, expected = set(), set(), set()
     for case in ElementTree.parse(report).iter("testcase"):
         kinds = {child.tag for child in case}

@@ -60,10 +60,11 @@ void bind_encoder(nb::module_& m) {
         }
     });
 
-    m.def("prepare_items", &prepare_items, "sequence"_a,
-          "The attributes of each item as a dict; for items that repeat some, also the last value of each, else None.",
-          nb::sig("def prepare_items(sequence: object) -> "
-                  "tuple[list[dict[str, float]], list[dict[str, float] | None]]"));
+    nb::class_<PreparedItems>(m, "Items", "A sequence of items whose attributes have been worked out.")
+        .def(nb::init<nb::handle>(), "sequence"_a, nb::sig("def __init__(self, sequence: object) -> None"))
+        .def("__len__", [](const PreparedItems& self) { return self.item_ends.size(); })
+        .def("items", &PreparedItems::items, "The attributes of each item with their values.",
+             nb::sig("def items(self) -> list[dict[str, float]]"));
     nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.data.")
         .def(nb::init<const std::optional<std::string>&, std::optional<StringTable>, std::optional<StringTable>, bool,
                       bool, const std::string&, bool>(),

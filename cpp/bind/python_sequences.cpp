@@ -155,37 +155,64 @@ void each_item(Encoder& encoder, nb::handle sequence, const End& end) {
 
 }  // namespace
 
-void add_items(Encoder& encoder, nb::handle sequence) {
-    each_item(encoder, sequence, [&] { encoder.end_item(); });
-    encoder.end_items();
-}
-
-nb::tuple prepare_items(nb::handle sequence) {
+PreparedItems::PreparedItems(nb::handle sequence) {
+    if (const PreparedItems* other = prepared(sequence)) {
+        *this = *other;
+        return;
+    }
     // kept from call to call; taken away meanwhile, as an iterator of the caller may come here again
     static std::unique_ptr<Encoder> kept;
     std::unique_ptr<Encoder> encoder = std::move(kept);
     if (!encoder) encoder = std::make_unique<Encoder>(std::nullopt, std::nullopt, std::nullopt, EncoderOptions{});
-    const auto set = [](const nb::object& dict, const nb::object& key, double value) {
-        if (PyDict_SetItem(dict.ptr(), key.ptr(), nb::steal(PyFloat_FromDouble(value)).ptr())) throw nb::python_error();
-    };
-    nb::list prepared, last;
     each_item(*encoder, sequence, [&] {
-        const nb::object totals = nb::steal(PyDict_New());
-        nb::object values = nb::none();
         encoder->hand_out([&](std::string_view name, double value) {
-            const nb::object key =
-                nb::steal(PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), nullptr));
-            if (!key.is_valid()) throw nb::python_error();
-            PyObject* before = PyDict_GetItemWithError(totals.ptr(), key.ptr());
-            if (before && values.is_none()) values = nb::steal(PyDict_Copy(totals.ptr()));
-            set(totals, key, before ? PyFloat_AS_DOUBLE(before) + value : value);
-            if (!values.is_none()) set(values, key, value);
+            text += name;
+            name_ends.push_back(text.size());
+            values.push_back(value);
         });
-        prepared.append(totals);
-        last.append(values);
+        item_ends.push_back(values.size());
     });
     kept = std::move(encoder);
-    return nb::make_tuple(prepared, last);
+}
+
+template <class Visit, class End>
+void PreparedItems::each(const Visit& visit, const End& end_item) const {
+    size_t name = 0, begin = 0;
+    for (const size_t end : item_ends) {
+        for (; name < end; ++name) {
+            visit(std::string_view(text).substr(begin, name_ends[name] - begin), values[name]);
+            begin = name_ends[name];
+        }
+        end_item();
+    }
+}
+
+nb::list PreparedItems::items() const {
+    nb::list all;
+    nb::dict item;
+    each([&](std::string_view name, double value) { item[nb::str(name.data(), name.size())] = nb::float_(value); },
+         [&] {
+             all.append(item);
+             item = nb::dict();
+         });
+    return all;
+}
+
+const PreparedItems* prepared(nb::handle sequence) {
+    if (PyList_Check(sequence.ptr()) || PyTuple_Check(sequence.ptr())) return nullptr;
+    PreparedItems* found = nullptr;
+    return nb::try_cast(sequence, found) ? found : nullptr;
+}
+
+void add_items(Encoder& encoder, nb::handle sequence) {
+    if (const PreparedItems* items = prepared(sequence)) {
+        encoder.begin_items();
+        items->each([&](std::string_view name, double value) { encoder.add(name, value); },
+                    [&] { encoder.end_item(); });
+    } else {
+        each_item(encoder, sequence, [&] { encoder.end_item(); });
+    }
+    encoder.end_items();
 }
 
 }  // namespace crfkit

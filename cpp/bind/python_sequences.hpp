@@ -14,11 +14,24 @@ std::string_view utf8(nb::handle text, const Encoder& encoder);
 // Adds one sequence of rows: tuples or lists of column strings, or plain strings (one column).
 void add_rows(Encoder& encoder, nb::handle sequence);
 
-// Adds one sequence of items: lists of attribute strings, or dicts.
+// Adds one sequence of items: lists of attribute strings, or dicts; or PreparedItems.
 void add_items(Encoder& encoder, nb::handle sequence);
 
-// The attributes of each item as {name: value}, where repeated ones are added up; and, for items with repeated ones,
-// the same with the last value of each, else None.
-nb::tuple prepare_items(nb::handle sequence);
+// A sequence of items whose attributes have been worked out: their names one after the other, and their values.
+struct PreparedItems {
+    std::string text;
+    std::vector<size_t> name_ends, item_ends;  // of each name in text; of each item among the names
+    std::vector<double> values;
+
+    explicit PreparedItems(nb::handle sequence);
+    // {name: value} of each item; the last value of names that are repeated.
+    nb::list items() const;
+    // visit(name, value) for each attribute, end_item() after each item.
+    template <class Visit, class End>
+    void each(const Visit& visit, const End& end_item) const;
+};
+
+// The PreparedItems behind a Python object, or null.
+const PreparedItems* prepared(nb::handle sequence);
 
 }  // namespace crfkit

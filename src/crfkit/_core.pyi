@@ -63,10 +63,15 @@ class BadInput(ValueError):
 class LineError(ValueError):
     pass
 
-def prepare_items(sequence: object) -> tuple[list[dict[str, float]], list[dict[str, float] | None]]:
-    """
-    The attributes of each item as a dict; for items that repeat some, also the last value of each, else None.
-    """
+class Items:
+    """A sequence of items whose attributes have been worked out."""
+
+    def __init__(self, sequence: object) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def items(self) -> list[dict[str, float]]:
+        """The attributes of each item with their values."""
 
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""

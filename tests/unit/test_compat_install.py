@@ -52,6 +52,22 @@ print(pycrfsuite.__name__, TrainLogParser.__module__, metrics.__name__)
     ]
 
 
+def test_installing_loads_nothing_that_is_not_asked_for():
+    code = """
+import sys
+from crfkit.compat import install
+install()
+print("numpy" in sys.modules)
+import pycrfsuite
+print("sklearn" in sys.modules)
+try:
+    import sklearn_crfsuite.nothing
+except ModuleNotFoundError as error:
+    print(error.name)
+"""
+    assert python(code).split() == ["False", "False", "sklearn_crfsuite.nothing"]
+
+
 def test_uninstall_puts_back_what_was_there():
     pytest.importorskip("sklearn_crfsuite")
     before = {name: sys.modules.get(name) for name in NAMES}

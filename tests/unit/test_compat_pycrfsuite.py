@@ -306,6 +306,8 @@ def test_marginals_of_each_position_sum_up_to_one(model):
     tagger.set(ItemSequence(X[0]))
     for t in range(3):
         assert sum(tagger.marginal(label, t) for label in tagger.labels()) == pytest.approx(1.0, abs=1e-12)
+    assert tagger.marginals().tolist() == [[tagger.marginal(label, t) for label in "AB"] for t in range(3)]
+    assert tagger.marginals([]).shape == (0, 2)
 
 
 def test_a_dump_can_be_parsed_back(model, tmp_path, capsys):
@@ -339,8 +341,6 @@ def test_item_sequences_are_made_of_anything():
     made = ItemSequence({"w": word} for word in ("a", "b"))
     assert made.items() == [{"w:a": 1.0}, {"w:b": 1.0}]
     assert ItemSequence(made).items() == made.items()
-    twice = ItemSequence([["a", "a"]])
-    assert list(twice) == [{"a": 2.0}]  # counts twice
     assert len(ItemSequence([])) == 0
 
 

@@ -62,6 +62,19 @@ def test_sequences_of_one_length_are_rows():
     assert crf.predict([]).shape == (0,)
 
 
+def test_few_sequences_are_tagged_like_many():
+    crf = CRF().fit(X, Y)
+    many = [*corpus(600, seed=3)[0], []]
+    bulk, marginals = crf.predict(many), crf.predict_marginals(many)
+    for start in range(0, len(many), 60):
+        part = many[start : start + 60]
+        assert [list(row) for row in crf.predict(part)] == [list(row) for row in bulk[start : start + 60]]
+        for found, expected in zip(crf.predict_marginals(part), marginals[start : start + 60], strict=True):
+            assert len(found) == len(expected)
+            for one, other in zip(found, expected, strict=True):
+                assert one == pytest.approx(other, abs=1e-12)
+
+
 def test_parameters_go_by_crfsuites_names(tmp_path):
     seen = {}
 

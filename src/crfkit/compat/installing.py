@@ -7,18 +7,47 @@ crfkit's with their model.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 from crfkit.warn import warn_caller
 
-MODULES = {
-    "pycrfsuite": ("_pycrfsuite", "_logparser", "_dumpparser"),
-    "sklearn_crfsuite": ("estimator", "metrics", "utils", "scorers", "trainer", "compat", "_fileresource"),
-}
+MODULES = ("pycrfsuite", "sklearn_crfsuite")
 
+
+class _Finder(MetaPathFinder, Loader):
+    """Give out crfkit's modules under the other names, when they are imported and not before."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, Any] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] not in MODULES or find_spec(f"crfkit.compat.{fullname}") is None:
+            return None
+        package = "." not in fullname
+        return ModuleSpec(fullname, self, is_package=package)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(f"crfkit.compat.{spec.name}")
+        self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # it has been executed; the import system has given it the spec of the other name
+        other = module.__spec__
+        if other is not None:
+            module.__spec__ = self._specs.pop(other.name, other)
+
+
+_finder = _Finder()
 _replaced: dict[str, ModuleType] | None = None  # what stood in sys.modules before; None while nothing is installed
 
 
@@ -37,12 +66,11 @@ def install() -> None:
     global _replaced
     if _replaced is not None:
         return
-    ours = _modules()
-    _replaced = {name: module for name, module in sys.modules.items() if name.split(".")[0] in MODULES}
-    early = sorted(name for name in _replaced if name in MODULES)
+    _replaced = _loaded()
+    early = [name for name in MODULES if name in _replaced]
     for name in _replaced:
         del sys.modules[name]
-    sys.modules.update(ours)
+    sys.meta_path.insert(0, _finder)
     if early:
         one = len(early) == 1
         warn_caller(
@@ -57,9 +85,9 @@ def uninstall() -> None:
     global _replaced
     if _replaced is None:
         return
-    for name, module in _modules().items():
-        if sys.modules.get(name) is module:
-            del sys.modules[name]
+    sys.meta_path.remove(_finder)
+    for name in _loaded():
+        del sys.modules[name]
     sys.modules.update(_replaced)
     _replaced = None
 
@@ -82,10 +110,6 @@ def installed() -> Iterator[None]:
             uninstall()
 
 
-def _modules() -> dict[str, ModuleType]:
-    """Return crfkit's modules by the names that they stand in for."""
-    found = {}
-    for package, parts in MODULES.items():
-        for name in (package, *(f"{package}.{part}" for part in parts)):
-            found[name] = import_module(f"crfkit.compat.{name}")
-    return found
+def _loaded() -> dict[str, ModuleType]:
+    """Return what stands in sys.modules under the names of the two packages."""
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] in MODULES}

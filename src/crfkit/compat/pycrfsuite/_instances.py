@@ -49,9 +49,9 @@ class Instances:
     def labels(self) -> list[str]:
         return list(self._labels)
 
-    def append(self, xseq: Iterable[Any], yseq: Iterable[Any], group: int) -> None:
+    def append(self, xseq: Iterable[Any] | _core.Items, yseq: Iterable[Any], group: int) -> None:
         """Add a sequence. Nothing is added if it cannot be used."""
-        if not isinstance(xseq, (list, tuple)):
+        if not isinstance(xseq, (list, tuple, _core.Items)):
             if isinstance(xseq, (str, bytes)) or not isinstance(xseq, Iterable):
                 raise DataError(f"a sequence must be a list of items, not the {type(xseq).__name__} {xseq!r}")
             xseq = list(xseq)

@@ -9,8 +9,8 @@ from crfkit import _core
 from crfkit.errors import DataError
 
 
-class ItemSequence(list[dict[str, float]]):
-    """The attributes of a sequence: a list with one ``{attribute: value}`` for each item.
+class ItemSequence(_core.Items):
+    """The attributes of a sequence, as the core keeps them.
 
     An item may be a list (or set, or other iterable) of attributes, or a dict: ``{"word": "the"}`` is the attribute
     ``word:the``; numbers and booleans are values; dicts, lists and sets nest, ``{"next": ["a"]}`` is ``next:a``.
@@ -21,18 +21,9 @@ class ItemSequence(list[dict[str, float]]):
 
     def __init__(self, pyseq: Iterable[Any]) -> None:
         try:
-            totals, last = _core.prepare_items(pyseq)
+            super().__init__(pyseq)
         except _core.BadInput as error:
             raise DataError(str(error)) from None
-        super().__init__(totals)
-        # an attribute that is named several times counts as often, but `items` shows its last value
-        self._last: list[dict[str, float] | None] = last
-        if isinstance(pyseq, ItemSequence):
-            self._last = pyseq._last
-
-    def items(self) -> list[dict[str, float]]:
-        """Return the attributes of each item with their values."""
-        return [dict(total if last is None else last) for total, last in zip(self, self._last, strict=True)]
 
     def __repr__(self) -> str:
         return f"<ItemSequence of size {len(self)}>"

@@ -9,11 +9,15 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from crfkit import _core
 from crfkit.compat.pycrfsuite._dump import describe, dump_lines
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
 from crfkit.compat.pycrfsuite._errors import ClosedModelError, ClosedTaggerError, UnknownLabelError
 from crfkit.compat.pycrfsuite._files import OpenModel, open_bytes, open_model
+from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 
@@ -93,7 +97,7 @@ class Tagger:
             raise ClosedTaggerError
         return list(self._labels)
 
-    def tag(self, xseq: Iterable[Any] | None = None) -> list[Any]:
+    def tag(self, xseq: Iterable[Any] | ItemSequence | None = None) -> list[Any]:
         """Return the best labels of a sequence, or of the one that was set last."""
         try:
             return self._native.viterbi() if xseq is None else self._native.tag(xseq)  # type: ignore[no-any-return]
@@ -102,7 +106,7 @@ class Tagger:
         except _core.BadModel as error:
             raise ModelFileError(f"the model is damaged: {error}") from None
 
-    def set(self, xseq: Iterable[Any]) -> None:
+    def set(self, xseq: Iterable[Any] | ItemSequence) -> None:
         """Set the sequence that `tag`, `probability` and `marginal` are about."""
         try:
             self._native.set(xseq)
@@ -131,6 +135,14 @@ class Tagger:
         if not 0 <= pos < length:
             raise ParameterError(f"the position {pos} is out of range: the sequence has {length} items")
         return native.marginal(self._id(y), pos)  # type: ignore[no-any-return]
+
+    def marginals(self, xseq: Iterable[Any] | ItemSequence | None = None) -> NDArray[np.float64]:
+        """Return the probabilities of all labels of a sequence, or of the one that was set last: [items, labels]."""
+        if xseq is not None:
+            self.set(xseq)
+        if self._native.length == 0:
+            return np.zeros((0, len(self._labels)))
+        return self._native.marginals()  # type: ignore[no-any-return]
 
     def _id(self, label: Any) -> int:
         try:

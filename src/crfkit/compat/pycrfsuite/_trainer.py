@@ -8,6 +8,7 @@ from typing import Any
 
 from crfkit.compat.pycrfsuite import _logparser
 from crfkit.compat.pycrfsuite._instances import Instances
+from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.compat.pycrfsuite._parameters import ALGORITHMS, ALIASES, Parameters
 from crfkit.errors import DataError, ParameterError
 from crfkit.names import unknown_name
@@ -52,7 +53,7 @@ class BaseTrainer:
         if self.verbose:
             print(message, end="")
 
-    def append(self, xseq: Iterable[Any], yseq: Iterable[Any], group: int = 0) -> None:
+    def append(self, xseq: Iterable[Any] | ItemSequence, yseq: Iterable[Any], group: int = 0) -> None:
         """Add a sequence of items and its labels (strings) to the data set.
 
         Items are lists of attributes or dicts, as in :class:`ItemSequence`. `group` is a number by which :meth:`train`

@@ -34,6 +34,14 @@ _NAMES: Mapping[str, str] = {
 }  # fmt: skip
 
 
+def _few(X: Iterable[Any]) -> bool:
+    """Return whether sequences are tagged faster one by one than in a call on all of them, which begins threads."""
+    try:
+        return isinstance(X, (list, tuple)) and len(X) <= 256 and sum(map(len, X)) <= 1500
+    except TypeError:  # an iterator
+        return False
+
+
 class CRF(BaseEstimator):  # type: ignore[misc]
     """A linear-chain CRF with CRFsuite's parameters; None stands for CRFsuite's default.
 
@@ -164,7 +172,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[Any]) -> NDArray[Any]:
         """Return the best labels of each sequence, an array of lists (of rows if all are of one length)."""
-        return np.array(list(self._fitted.predict(X)), dtype=object)
+        rows = [*map(self._open.tag, X)] if _few(X) else list(self._fitted.predict(X))
+        return np.array(rows, dtype=object)
 
     def predict_single(self, xseq: Iterable[Any]) -> list[Any]:
         """Return the best labels of one sequence."""
@@ -172,10 +181,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[Any, float]]]:
         """Return the probability of each label at each position: a list of dicts for every sequence."""
-        labels = self._open.labels()
-        return [
-            [dict(zip(labels, row, strict=True)) for row in node.tolist()] for node in self._fitted.predict_marginals(X)
-        ]
+        tagger = self._open
+        labels = tagger.labels()
+        nodes = map(tagger.marginals, X) if _few(X) else self._fitted.predict_marginals(X)
+        return [[dict(zip(labels, row, strict=True)) for row in node.tolist()] for node in nodes]
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[Any, float]]:
         """Return the probability of each label at each position of one sequence."""
