@@ -21,6 +21,16 @@ struct Objective {
     }
 };
 
+// The data with what single positions allow, [positions, labels].
+SequenceView limited(const Sequences& data, const Decoder& decoder, const OptionalArray<uint8_t>& allowed) {
+    SequenceView view = data.view();
+    if (!allowed) return view;
+    if (static_cast<int64_t>(allowed->size()) != view.n_positions * decoder.field.n_labels)
+        throw nb::value_error("allowed must have an entry for every label of every position");
+    view.allowed = allowed->data();
+    return view;
+}
+
 }  // namespace
 
 void bind_chain(nb::module_& m) {
@@ -108,8 +118,9 @@ void bind_chain(nb::module_& m) {
         .def(nb::init<Field, Array<double>, const std::string&>(), "field"_a, "weights"_a, "kernels"_a = "auto")
         .def(
             "marginals",
-            [](const Decoder& self, const Sequences& data, int n_threads, bool nodes, bool edges) {
-                const SequenceView view = data.view();
+            [](const Decoder& self, const Sequences& data, int n_threads, bool nodes, bool edges,
+               const OptionalArray<uint8_t>& allowed) {
+                const SequenceView view = limited(data, self, allowed);
                 const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
                 const auto l = static_cast<size_t>(self.field.n_labels);
                 nb::capsule log_z_owner, node_owner, edge_owner;
@@ -124,14 +135,15 @@ void bind_chain(nb::module_& m) {
                                       nodes ? nb::cast(Numpy2<double>(node, {t, l}, node_owner)) : nb::none(),
                                       edges ? nb::cast(Numpy3<double>(edge, {t, l, l}, edge_owner)) : nb::none());
             },
-            "data"_a, "n_threads"_a, "nodes"_a = true, "edges"_a = false,
+            "data"_a, "n_threads"_a, "nodes"_a = true, "edges"_a = false, "allowed"_a.none() = nb::none(),
             "(log Z per sequence, node marginals, edge marginals)",
-            nb::sig("def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False) -> "
+            nb::sig("def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False, "
+                    "allowed: NDArray[numpy.uint8] | None = None) -> "
                     "tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]"))
         .def(
             "viterbi",
-            [](const Decoder& self, const Sequences& data, int n_threads) {
-                const SequenceView view = data.view();
+            [](const Decoder& self, const Sequences& data, int n_threads, const OptionalArray<uint8_t>& allowed) {
+                const SequenceView view = limited(data, self, allowed);
                 const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
                 nb::capsule label_owner, score_owner;
                 auto* labels = allocate<int32_t>(t, label_owner);
@@ -143,22 +155,27 @@ void bind_chain(nb::module_& m) {
                 return nb::make_tuple(Numpy1<int32_t>(labels, {t}, label_owner),
                                       Numpy1<double>(scores, {n}, score_owner));
             },
-            "data"_a, "n_threads"_a, "(best labels, their scores)",
-            nb::sig("def viterbi(self, data: Sequences, n_threads: int) -> "
-                    "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"))
+            "data"_a, "n_threads"_a, "allowed"_a.none() = nb::none(), "(best labels, their scores)",
+            nb::sig(
+                "def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> "
+                "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"))
         .def(
             "nbest",
-            [](const Decoder& self, const Sequences& data, int n_threads, int64_t most) {
+            [](const Decoder& self, const Sequences& data, int n_threads, int64_t most,
+               const OptionalArray<uint8_t>& allowed) {
+                const SequenceView view = limited(data, self, allowed);
                 ChainLabellings found;
                 interruptible([&] {
-                    found = chain_nbest(data.view(), self.field.view(), self.prepared.view(), self.kernels, n_threads,
-                                        most, poll_signals);
+                    found = chain_nbest(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, most,
+                                        poll_signals);
                 });
                 return nb::make_tuple(to_numpy(std::move(found.counts)), to_numpy(std::move(found.scores)),
                                       to_numpy(std::move(found.labels)));
             },
-            "data"_a, "n_threads"_a, "most"_a, "(number of labellings per sequence, their scores, their labels)",
-            nb::sig("def nbest(self, data: Sequences, n_threads: int, most: int) -> "
+            "data"_a, "n_threads"_a, "most"_a, "allowed"_a.none() = nb::none(),
+            "(number of labellings per sequence, their scores, their labels)",
+            nb::sig("def nbest(self, data: Sequences, n_threads: int, most: int, "
+                    "allowed: NDArray[numpy.uint8] | None = None) -> "
                     "tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]"));
 
     m.def(

@@ -154,13 +154,13 @@ class Decoder:
 
     def __init__(self, field: Field, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kernels: str = 'auto') -> None: ...
 
-    def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+    def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
         """(log Z per sequence, node marginals, edge marginals)"""
 
-    def viterbi(self, data: Sequences, n_threads: int) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
+    def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """(best labels, their scores)"""
 
-    def nbest(self, data: Sequences, n_threads: int, most: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]:
+    def nbest(self, data: Sequences, n_threads: int, most: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]:
         """(number of labellings per sequence, their scores, their labels)"""
 
 def available_kernels() -> list[str]:

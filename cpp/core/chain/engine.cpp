@@ -35,7 +35,8 @@ constexpr double kWorthAThread = 50'000;  // of what `cost` counts: less is done
 constexpr int64_t kBlock = 1024;          // positions that are planned together, so that the plan stays in the cache
 
 // Sequences first … last of the data, as data of their own; `starts` keeps where they begin.
-SequenceView slice(const SequenceView& data, int64_t first, int64_t last, std::vector<int64_t>& starts) {
+SequenceView slice(const SequenceView& data, int64_t n_labels, int64_t first, int64_t last,
+                   std::vector<int64_t>& starts) {
     const int64_t begin = data.starts[first];
     starts.clear();
     for (int64_t n = first; n <= last; ++n) starts.push_back(data.starts[n] - begin);
@@ -47,6 +48,7 @@ SequenceView slice(const SequenceView& data, int64_t first, int64_t last, std::v
     if (part.pair_offsets) part.pair_offsets += begin;
     part.labels = nullptr;
     part.weights = nullptr;
+    if (part.allowed) part.allowed += begin * n_labels;
     return part;
 }
 
@@ -73,7 +75,7 @@ void over_data(const SequenceView& data, FieldView field, const ChainKernels& ke
         for (int64_t first = bounds[static_cast<size_t>(thread)], last = first; first < end; first = last) {
             do ++last;
             while (last < end && data.starts[last + 1] - data.starts[first] <= kBlock);
-            const PlannedData planned(slice(data, first, last, starts), field, false, false);
+            const PlannedData planned(slice(data, field.n_labels, first, last, starts), field, false, false);
             const ChainPlan& plan = planned.view();
             scratch.reserve(kernels.scratch_size(longest_sequence(plan, 0, plan.n_sequences), field.n_labels,
                                                  field.order, plan.pair_offsets != nullptr, false));

@@ -33,9 +33,10 @@ struct ChainPlan {
     const double* entry_values;   // or null: all 1
     const int64_t* pair_offsets;  // [n_positions + 1], or null: none
     const int32_t* pair_attributes;
-    const int32_t* labels;  // [n_positions], or null
-    const double* weights;  // [n_sequences], or null: all 1
-    const double* cost;     // [L][P] added to the score of label j where the label is i, or null: a margin
+    const int32_t* labels;   // [n_positions], or null
+    const double* weights;   // [n_sequences], or null: all 1
+    const double* cost;      // [L][P] added to the score of label j where the label is i, or null: a margin
+    const uint8_t* allowed;  // [n_positions][L]: 0 where a label may not be taken; or null: all may
 };
 
 // One weight vector, laid out for the kernels. A jump leads from a state to the next label: in order 1 row

@@ -54,7 +54,9 @@ CRFKIT_INLINE Lattice<Shape> lattice_of(const ChainPlan& data, const ChainRange&
     const int64_t length = data.starts[n + 1] - data.starts[n];
     const bool pairs =
         order_1 && data.pair_offsets && data.pair_offsets[data.starts[n + 1]] > data.pair_offsets[data.starts[n]];
-    return make_lattice(range.scratch, length, shape, pairs);
+    Lattice<Shape> a = make_lattice(range.scratch, length, shape, pairs);
+    a.limited = data.allowed != nullptr;
+    return a;
 }
 
 template <class Shape>

@@ -74,7 +74,7 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
     check_data(data, field, need_labels);
     view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
-             data.labels,      data.weights,     nullptr};
+             data.labels,      data.weights,     nullptr,     data.allowed};
     if (cost) {
         const int64_t n = field.n_labels, width = padded(n);
         cost_ = Buffer(n * width);

@@ -28,6 +28,7 @@ struct Lattice {
     double* square;    // [L][P] and a row: label pairs of one position
     double* scores;    // [T][L][P] pair potentials m_t, null without pair attributes and in order 2
     double* matrices;  // [T][L][P] exp(m_t - max m_t)
+    bool limited;      // single positions forbid labels
 };
 
 template <class Shape>
@@ -41,8 +42,8 @@ template <class Shape>
 CRFKIT_INLINE Lattice<Shape> make_lattice(double* scratch, int64_t length, const Shape& shape, bool pairs) {
     const int64_t rows = length * shape.span(), square = shape.n_labels * shape.width;
     Lattice<Shape> a{
-        shape,   length,  scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows, scratch + 4 * rows,
-        nullptr, nullptr, nullptr, nullptr};
+        shape,   length,  scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows, scratch + 4 * rows, nullptr,
+        nullptr, nullptr, nullptr, false};
     a.factor = a.edge + (shape.jump_rows() + 1) * shape.width;
     a.square = a.factor + length;
     if (pairs) {
@@ -103,6 +104,12 @@ CRFKIT_INLINE void forbid(const double* mask, int64_t span, double* u) {
         if (mask[s] == 0.0) u[s] = -INFINITY;
 }
 
+// -inf for the labels that position t forbids, in a row of labels.
+CRFKIT_INLINE void forbid_labels(const ChainPlan& data, int64_t t, int64_t n_labels, double* u) {
+    for (int64_t j = 0; data.allowed && j < n_labels; ++j)
+        if (!data.allowed[t * n_labels + j]) u[j] = -INFINITY;
+}
+
 CRFKIT_INLINE const double* mask_at(const ChainWeights& w, int64_t t) { return t == 0 ? w.first_mask : w.inner_mask; }
 
 // The label scores at t, with the cost of the labels that are not the true one.
@@ -110,6 +117,7 @@ template <class Width>
 CRFKIT_INLINE void label_scores(const ChainPlan& data, const ChainWeights& w, Width width, int64_t t, double* u) {
     position_scores(data, w, width, t, u);
     if (data.cost) add_row(u, data.cost + data.labels[t] * width, w.n_labels);
+    forbid_labels(data, t, w.n_labels, u);
 }
 
 // Scores of sequence n into the lattice. `masked`: -inf where a state is not allowed.
@@ -209,14 +217,16 @@ static double scaled_recursions(const ChainWeights& w, const Lattice<Shape>& a, 
     double drift = a.matrices ? kMaxRange : w.range;
     if (const double growth = std::log(static_cast<double>(n)); drift < growth) drift = growth;
     int64_t period = static_cast<int64_t>(kMaxDrift / (drift + 0.1));
-    const bool masked = w.first_mask != nullptr;
+    const bool masked = w.first_mask || a.limited;
     if (period < 1 || masked) period = 1;
 
     double log_z = 0.0;
     for (int64_t t = 0; t < length; ++t)
-        log_z += masked ? exp_masked_row(a.u + t * span, mask_at(w, t), span, a.e + t * span)
-                        : exp_row(a.u + t * span, n, span, a.e + t * span);
-    if (masked && w.last_mask) multiply_rows(a.e + (length - 1) * span, w.last_mask, span, a.e + (length - 1) * span);
+        log_z += w.first_mask ? exp_masked_row(a.u + t * span, mask_at(w, t), span, a.e + t * span)
+                              : exp_row(a.u + t * span, n, span, a.e + t * span);
+    for (int64_t i = 0; a.limited && i < length * span; ++i)  // of -inf, exp_nonpositive is not 0
+        if (a.u[i] == -INFINITY) a.e[i] = 0.0;
+    if (w.last_mask) multiply_rows(a.e + (length - 1) * span, w.last_mask, span, a.e + (length - 1) * span);
 
     for (int64_t s = 0; s < span; ++s) {
         a.alpha[s] = a.e[s];
@@ -346,7 +356,7 @@ static Inference infer(const ChainWeights& w, const Lattice<Shape>& a, double* k
     if (w.range <= kMaxRange) {
         const double log_z = scaled_recursions(w, a, KeptRows<Shape>{a.shape, a.length, kept});
         if (!std::isnan(log_z)) return {log_z, false};
-        if (!a.matrices && !w.first_mask) return {log_z, false};  // the input is NaN
+        if (!a.matrices && !w.first_mask && !a.limited) return {log_z, false};  // the input is NaN
     }
     return {log_recursions(w, a), true};
 }

@@ -16,6 +16,7 @@ struct SequenceView {
     const int32_t* pair_attributes = nullptr;  // ids; of the pair (t - 1, t) at position t
     const int32_t* labels = nullptr;           // [n_positions], or null
     const double* weights = nullptr;           // [n_sequences], or null: all 1
+    const uint8_t* allowed = nullptr;          // [n_positions][labels]: 0 where a label may not be taken; or null
 };
 
 // Which weights a chain has and where they stand: state block, transition block, pair block, triple block (order 2:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit._threads import count_threads
@@ -14,10 +15,16 @@ from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
 from crfkit.fields.chain import ChainField
 
+Flags = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, eq=False)
 class ChainInference:
-    """A field with its weights."""
+    """A field with its weights.
+
+    With `allowed` ([positions, labels], True where a label may be taken), everything is about the labellings that keep to
+    it: some labels are known, or only some are possible.
+    """
 
     field: ChainField
     w: Floats
@@ -28,30 +35,30 @@ class ChainInference:
     def decoder(self) -> _core.Decoder:
         return _core.Decoder(self.field.native, self.w, self.kernels)
 
-    def log_partition(self, data: SequenceData) -> Floats:
+    def log_partition(self, data: SequenceData, allowed: Flags | None = None) -> Floats:
         """Return log Z of each sequence."""
-        return self._marginals(data, nodes=False)[0]
+        return self._marginals(data, allowed, nodes=False)[0]
 
-    def node_marginals(self, data: SequenceData) -> Floats:
+    def node_marginals(self, data: SequenceData, allowed: Flags | None = None) -> Floats:
         """Return p(y_t = j | x), [T, L]."""
-        return self._marginals(data)[1]
+        return self._marginals(data, allowed)[1]
 
-    def edge_marginals(self, data: SequenceData) -> Floats:
+    def edge_marginals(self, data: SequenceData, allowed: Flags | None = None) -> Floats:
         """Return p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
-        return self._marginals(data, nodes=False, edges=True)[2]
+        return self._marginals(data, allowed, nodes=False, edges=True)[2]
 
-    def decode(self, data: SequenceData) -> tuple[Ids, Floats]:
+    def decode(self, data: SequenceData, allowed: Flags | None = None) -> tuple[Ids, Floats]:
         """Return (the most probable labels [T], their score per sequence [N])."""
-        labels, scores = self.decoder.viterbi(data.native, self._threads)
-        self._check_possible(scores)
+        labels, scores = self.decoder.viterbi(data.native, self._threads, self._limits(data, allowed))
+        self._check_possible(scores, allowed)
         return labels, scores
 
-    def nbest(self, data: SequenceData, n: int) -> list[list[tuple[Ids, float]]]:
+    def nbest(self, data: SequenceData, n: int, allowed: Flags | None = None) -> list[list[tuple[Ids, float]]]:
         """Return the n best labellings of each sequence with their scores, best first; fewer where no more exist.
 
         ``exp(score − log_partition)`` is the probability of a labelling.
         """
-        counts, scores, labels = self.decoder.nbest(data.native, self._threads, n)
+        counts, scores, labels = self.decoder.nbest(data.native, self._threads, n, self._limits(data, allowed))
         found, score, at = [], iter(scores.tolist()), 0
         for length, count in zip(data.lengths.tolist(), counts.tolist(), strict=True):
             found.append([(labels[at + k * length : at + (k + 1) * length], next(score)) for k in range(count)])
@@ -66,15 +73,35 @@ class ChainInference:
         per_sequence = np.add.reduceat(wrong, data.starts[:-1][data.lengths > 0])
         return float(wrong.mean()), float((per_sequence > 0).sum() / len(data))
 
-    def _marginals(self, data: SequenceData, nodes: bool = True, edges: bool = False) -> tuple[Floats, Floats, Floats]:
-        found = self.decoder.marginals(data.native, self._threads, nodes, edges)
-        self._check_possible(found[0])
+    def _marginals(
+        self, data: SequenceData, allowed: Flags | None, nodes: bool = True, edges: bool = False
+    ) -> tuple[Floats, Floats, Floats]:
+        limits = self._limits(data, allowed)
+        found = self.decoder.marginals(data.native, self._threads, nodes, edges, limits)
+        self._check_possible(found[0], allowed)
         return found
 
-    def _check_possible(self, scores: Floats) -> None:
-        """Raise DataError if the constraints forbid all labellings of a sequence, so that its log Z is −inf."""
-        if self.field.constrained and np.isneginf(scores).any():
-            raise DataError(f"the constraints allow no labelling of sequence {int(np.argmin(scores))}")
+    def _limits(self, data: SequenceData, allowed: Flags | None) -> NDArray[np.uint8] | None:
+        """Return what single positions allow as the core takes it."""
+        if allowed is None:
+            return None
+        shape = (data.n_positions, self.field.n_labels)
+        if np.shape(allowed) != shape:
+            raise DataError(f"allowed has shape {np.shape(allowed)}; expected {shape}: positions by labels")
+        limits = np.ascontiguousarray(allowed, dtype=bool)
+        none = np.flatnonzero(~limits.any(axis=1))
+        if len(none):
+            n = int(np.searchsorted(data.starts, none[0], side="right")) - 1
+            raise DataError(f"sequence {n}, position {none[0] - data.starts[n]}: no label is allowed")
+        return limits.view(np.uint8).ravel()
+
+    def _check_possible(self, scores: Floats, allowed: Flags | None = None) -> None:
+        """Raise DataError if no labelling of a sequence is allowed, so that its log Z is −inf."""
+        if (self.field.constrained or allowed is not None) and np.isneginf(scores).any():
+            what = (
+                "constraints allow" if allowed is None else "constraints and the labels allowed at its positions leave"
+            )
+            raise DataError(f"the {what} no labelling of sequence {int(np.argmin(scores))}")
 
     @property
     def _threads(self) -> int:
