@@ -243,6 +243,15 @@ def test_a_tagger_opens_models_of_crfkit(tmp_path):
         tagger.tag(X[0])
 
 
+def test_the_environment_limits_threads(model, monkeypatch):
+    for text, expected in (("1", 1), ("3,2", 3), ("", None), ("none", None), ("0", None)):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        tagger = Tagger()
+        tagger.open(model)
+        assert tagger.model.n_threads == expected
+        assert tagger.model.predict(X) == Y
+
+
 def test_a_closed_tagger(model):
     tagger = Tagger()
     for call in (tagger.labels, lambda: tagger.tag(X[0]), tagger.tag, lambda: tagger.set(X[0])):
