@@ -243,6 +243,15 @@ def test_a_tagger_opens_models_of_crfkit(tmp_path):
         tagger.tag(X[0])
 
 
+def test_the_environment_limits_threads(model, monkeypatch):
+    for text, expected in (("1", 1), ("3,2", 3), ("", None), ("none", None), ("0", None)):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        tagger = Tagger()
+        tagger.open(model)
+        assert tagger.model.n_threads == expected
+        assert tagger.model.predict(X) == Y
+
+
 def test_a_closed_tagger(model):
     tagger = Tagger()
     for call in (tagger.labels, lambda: tagger.tag(X[0]), tagger.tag, lambda: tagger.set(X[0])):
@@ -364,3 +373,27 @@ def test_weights_that_are_not_finite_raise(tmp_path):
     with np.errstate(all="ignore"), pytest.raises(CrfkitError):
         trainer.train(str(tmp_path / "model"))
     assert not (tmp_path / "model").exists()
+
+
+def test_damaged_models_are_refused_or_tag(model):
+    """Flipped bytes and truncations end in an error with a sentence, or in a model that still has its labels."""
+    with open(model, "rb") as stream:
+        blob = stream.read()
+    rng = np.random.default_rng(7)
+    busy = [k for k, byte in enumerate(blob) if byte or k < 120]
+    refused = []
+    for k in range(500):
+        damaged = bytearray(blob[: rng.integers(len(blob))] if k % 5 == 0 else blob)
+        for _ in range(rng.integers(1, 4) if k % 5 else 0):
+            damaged[rng.choice(busy)] = rng.integers(256)
+        tagger = Tagger()
+        try:
+            tagger.open_inmemory(bytes(damaged))
+            for items in X:
+                assert set(tagger.tag(items)) <= set(tagger.labels())
+                assert 0 <= tagger.marginal(tagger.labels()[0], 0) <= 1 + 1e-9
+            tagger.info()
+        except CrfkitError as error:
+            refused.append(str(error))
+    assert len(refused) > 300
+    assert all(refused)

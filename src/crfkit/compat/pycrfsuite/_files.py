@@ -12,6 +12,7 @@ from os import PathLike
 import numpy as np
 
 from crfkit import _core, convert
+from crfkit.compat.pycrfsuite._limits import thread_limit
 from crfkit.convert import crfsuite
 from crfkit.errors import ModelFileError
 from crfkit.models.chain import ChainModel
@@ -58,7 +59,7 @@ def open_model(path: str | PathLike[str]) -> OpenModel:
         kind = ModelNotFoundError if isinstance(error, FileNotFoundError) else ModelAccessError
         raise kind(f"cannot open the model {name}: {error.strerror or error}") from None
     if not is_crfsuite:
-        model = convert.load(name)
+        model = convert.load(name, thread_limit())
         if model.vocabulary.kind == "matrix":
             raise ModelFileError(f"{name}: this model takes matrices, which a tagger cannot; use ChainCRF.load")
         return OpenModel(_summary(model, size), model.tagger, lambda: model)
@@ -77,7 +78,7 @@ def open_bytes(value: bytes) -> OpenModel:
         native = None if _is_empty(header, len(value)) else _core.Tagger.open_crfsuite(value)
     except _core.BadModel as error:
         raise ModelFileError(f"this is not a sound CRFsuite model: {error}") from None
-    return OpenModel(header, native, lambda: crfsuite.read(value))
+    return OpenModel(header, native, lambda: crfsuite.read(value, thread_limit()))
 
 
 def _header(head: bytes) -> dict[str, str]:

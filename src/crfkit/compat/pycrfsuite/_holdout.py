@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit._types import Floats
+from crfkit.compat.pycrfsuite._limits import thread_limit
 from crfkit.data.sequences import SequenceData
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
@@ -26,7 +27,7 @@ class Holdout:
         data, n = self.data, len(self.labels)
         gold = data.labels
         assert gold is not None
-        found = ChainInference(self.field, w).decode(data)[0]
+        found = ChainInference(self.field, w, thread_limit()).decode(data)[0]
         right = gold == found
         match, model, reference = (np.bincount(ids, minlength=n) for ids in (gold[right], found, gold))
         precision = match / np.maximum(model, 1)

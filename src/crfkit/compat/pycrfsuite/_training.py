@@ -15,6 +15,7 @@ from crfkit.compat.pycrfsuite._field import FeatureRules, active_model
 from crfkit.compat.pycrfsuite._files import write_model
 from crfkit.compat.pycrfsuite._holdout import Holdout
 from crfkit.compat.pycrfsuite._instances import Instances, TrainingSet
+from crfkit.compat.pycrfsuite._limits import thread_limit
 from crfkit.compat.pycrfsuite._parameters import FEATURES, Parameters
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
@@ -99,7 +100,7 @@ def _untrained(algorithm: Algorithm, training_set: TrainingSet | None, field: Ch
 def _run(algorithm: Algorithm, training_set: TrainingSet, field: ChainField) -> ChainModel:
     """Train, with the messages of the algorithm."""
     say, corpus = algorithm.say, training_set.corpus
-    loss = FeatureRules().make_loss(corpus.data, field)
+    loss = FeatureRules(n_threads=thread_limit()).make_loss(corpus.data, field)
     penalty = algorithm.penalty().bind(loss)
     solver = algorithm.solver(len(corpus.data))
     holdout = None
@@ -108,7 +109,7 @@ def _run(algorithm: Algorithm, training_set: TrainingSet, field: ChainField) -> 
     for line in algorithm.introduction(len(corpus.data)):
         say(line)
     begun = time.perf_counter()
-    with using_threads(count_threads(None)):
+    with using_threads(count_threads(thread_limit())):
         result = solver.minimize(loss, penalty, np.zeros(field.size), [_reporter(algorithm, holdout)])
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
