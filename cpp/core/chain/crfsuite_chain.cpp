@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <utility>
 
 #include "plan.hpp"
@@ -39,25 +38,21 @@ CrfsuiteChain::CrfsuiteChain(std::string_view file, const ChainKernels& kernels)
             transition_codes_.push_back(static_cast<int32_t>(i * n) + j);
             transition_weights_.push_back(weight);
         }
-    taken_.reset(static_cast<int32_t*>(std::calloc(file_.attributes.size() + 1, sizeof(int32_t))));
-    if (!taken_) throw std::bad_alloc();
     transitions_ = std::make_unique<PreparedWeights>(transition_field(), kernels, RowTable{});
     transitions_->set(transition_weights_.data());
 }
 
 int32_t CrfsuiteChain::find(std::string_view attribute) {
+    const uint64_t hash = hash_string(attribute);
+    if (const int32_t taken = taken_.view().find(attribute, hash); taken >= 0) return taken;
     const int32_t id = file_.attributes.find(attribute);
     if (id < 0) return -1;
-    int32_t& taken = taken_[static_cast<size_t>(id)];
-    if (taken == 0) {
-        for (const auto& [label, weight] : sorted_features(file_, crfsuite::kState, static_cast<size_t>(id))) {
-            state_labels_.push_back(label);
-            state_weights_.push_back(weight);
-        }
-        state_offsets_.push_back(static_cast<int64_t>(state_labels_.size()));
-        taken = static_cast<int32_t>(state_offsets_.size()) - 1;
+    for (const auto& [label, weight] : sorted_features(file_, crfsuite::kState, static_cast<size_t>(id))) {
+        state_labels_.push_back(label);
+        state_weights_.push_back(weight);
     }
-    return taken - 1;
+    state_offsets_.push_back(static_cast<int64_t>(state_labels_.size()));
+    return taken_.intern(attribute, hash);
 }
 
 FieldView CrfsuiteChain::transition_field() const {

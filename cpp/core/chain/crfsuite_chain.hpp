@@ -2,13 +2,13 @@
 // longer than reading it, and a few short texts touch little of it.
 #pragma once
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "../text/crfsuite_file.hpp"
+#include "../text/interner.hpp"
 #include "../text/sequences.hpp"
 #include "weights.hpp"
 
@@ -34,8 +34,7 @@ private:
     std::vector<int32_t> transition_codes_;
     std::vector<double> transition_weights_;
     std::unique_ptr<PreparedWeights> transitions_;
-    // [attributes of the file]: id here + 1, or 0. From calloc, which leaves pages that are never read to the system.
-    std::unique_ptr<int32_t[], decltype(&std::free)> taken_{nullptr, std::free};
+    Interner taken_;  // the attributes that have occurred; their ids here
     std::vector<int64_t> state_offsets_{0};
     std::vector<int32_t> state_labels_;
     std::vector<double> state_weights_;

@@ -22,8 +22,8 @@ Flags = NDArray[np.bool_]
 class ChainInference:
     """A field with its weights.
 
-    With `allowed` ([positions, labels], True where a label may be taken), everything is about the labellings that keep to
-    it: some labels are known, or only some are possible.
+    With `allowed` ([positions, labels], True where a label may be taken), everything is about the labellings that keep
+    to it: some labels are known, or only some are possible.
     """
 
     field: ChainField
