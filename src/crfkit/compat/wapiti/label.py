@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crfkit._types import Ids, Ints
 from crfkit.compat.wapiti.data import Encoding, read_batches
-from crfkit.compat.wapiti.lattice import Lattice, best_paths, force
+from crfkit.compat.wapiti.lattice import Lattice, best_paths
 from crfkit.data.sequences import SequenceData
 from crfkit.models.chain import ChainModel
 
@@ -66,18 +67,17 @@ class _Finder:
 
     def __init__(self, model: ChainModel, options: LabelOptions) -> None:
         self._inference, self._options = model.inference, options
-        self._lattice = Lattice(model) if (options.scores and not options.posterior) or options.forced else None
+        self._lattice = Lattice(model) if options.scores and not options.posterior else None
 
     def __call__(self, data: SequenceData, gold: list[Ids] | None) -> list[list[Path]]:
         known = gold if self._options.forced else None
         if self._options.posterior:
             return self._posterior(data, known)
-        if known is not None and self._lattice is not None:
-            found = [self._lattice.forced(data.take([n]), row, self._options.n_best) for n, row in enumerate(known)]
-        elif self._options.n_best > 1:
-            found = self._inference.nbest(data, self._options.n_best)
+        allowed = None if known is None else _allowed(known, self._inference.field.n_labels)
+        if self._options.n_best > 1:
+            found = self._inference.nbest(data, self._options.n_best, allowed)
         else:
-            best, scores = self._inference.decode(data)
+            best, scores = self._inference.decode(data, allowed)
             rows = [best[a:b] for a, b in zip(data.starts[:-1], data.starts[1:], strict=True)]
             found = [[(row, score)] for row, score in zip(rows, scores.tolist(), strict=True)]
         return self._with_scores(data, found)
@@ -101,14 +101,21 @@ class _Finder:
             with np.errstate(divide="ignore"):
                 logs = np.log(here)
             if known is not None:
-                logs = force(logs, known[n])
+                logs = np.where(_allowed([known[n]], logs.shape[1]), logs, -np.inf)
             if self._options.n_best == 1:
                 best = logs.argmax(axis=1).astype(np.int32)
                 found = [(best, float(np.take_along_axis(logs, best[:, None], 1).sum()))]
             else:
-                found = best_paths(logs, None, self._options.n_best)
+                found = best_paths(logs, self._options.n_best)
             result.append([(path, math.exp(score), here[np.arange(len(path)), path].tolist()) for path, score in found])
         return result
+
+
+def _allowed(known: list[Ids], n_labels: int) -> NDArray[np.bool_]:
+    """Return which labels known ones leave to every position: the known one, or all where it is −1."""
+    labels = np.concatenate(known) if known else np.empty(0, np.int32)
+    flags: NDArray[np.bool_] = (labels[:, None] == np.arange(n_labels)) | (labels[:, None] < 0)
+    return flags
 
 
 def _written(lines: list[bytes], paths: list[Path], names: list[bytes], options: LabelOptions) -> bytes:

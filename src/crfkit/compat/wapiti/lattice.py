@@ -1,13 +1,11 @@
-"""Scores of single positions, and best labellings where some labels are known: what `label -s` and `--force` need.
+"""Scores of single positions, as `label -s` prints them, and labellings of the greatest marginal probabilities.
 
 ψ_t(i, j) is the score of label j at position t after label i: its attributes, the transition, and the attributes of the
-pair. The best labellings of whole files come from the compiled core; those with known labels are found here, a sequence
-at a time, in NumPy.
+pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,8 +27,7 @@ class Lattice:
         field = self.model.field
         if field.order != 1 or field.n_classes or field.constrained:
             raise ParameterError(
-                "scores of single labels and forced decoding need a model of order 1 without constraints and label "
-                "classes"
+                "scores of single labels need a model of order 1 without constraints and label classes"
             )
 
     @cached_property
@@ -69,62 +66,29 @@ class Lattice:
             total = total + np.bincount(owner, _lookup(pairs, codes), minlength=T)
         return total + np.where(first, 0.0, self._transitions[before, labels])
 
-    def forced(self, data: SequenceData, known: Ids, n: int) -> list[tuple[Ids, float]]:
-        """Return the n best labellings of one sequence that keep the labels `known` (−1: any), with their scores."""
-        L, T = self.model.field.n_labels, data.n_positions
-        states, pairs = self._codes
-        owner = np.repeat(np.arange(T), np.diff(data.offsets))
-        codes = data.attributes.astype(np.int64)[:, None] * L + np.arange(L)
-        scores = _lookup(states, codes) if data.values is None else _lookup(states, codes) * data.values[:, None]
-        unary = np.zeros((T, L))
-        np.add.at(unary, owner, scores)
 
-        def pairwise(t: int) -> Floats:
-            if data.pair_offsets is None or data.pair_attributes is None:
-                return self._transitions
-            here = data.pair_attributes[data.pair_offsets[t] : data.pair_offsets[t + 1]].astype(np.int64)
-            codes = here[:, None, None] * L * L + np.arange(L * L).reshape(L, L)
-            table: Floats = self._transitions + _lookup(pairs, codes).sum(axis=0)
-            return table
-
-        return best_paths(force(unary, known), pairwise, n)
-
-
-def force(unary: Floats, known: Ids) -> Floats:
-    """Return scores [T, L] that are −inf for all labels but the known one."""
-    fixed = known >= 0
-    held = np.where(fixed[:, None], -np.inf, unary)
-    held[fixed, known[fixed]] = unary[fixed, known[fixed]]
-    return held
-
-
-def best_paths(unary: Floats, pairwise: Callable[[int], Floats] | None, n: int) -> list[tuple[Ids, float]]:
-    """Return the n labellings with the greatest Σ unary[t, y_t] + Σ_{t>0} pairwise(t)[y_{t−1}, y_t], and these sums.
+def best_paths(unary: Floats, n: int) -> list[tuple[Ids, float]]:
+    """Return the n labellings with the greatest Σ unary[t, y_t], and these sums.
 
     Fewer are returned where no more are possible. Of equal ones, those of the first labels come first.
     """
     T, L = unary.shape
-    best = unary[0][:, None]  # [L, k]: the k best that end in each label
-    steps: list[Ints] = []  # [L, k]: label before · (its k) + rank before
+    best = unary[0]  # the sums of the best labellings so far
+    steps: list[Ints] = []  # label · (number of the best before) + rank before
     for t in range(1, T):
-        k = best.shape[1]
-        coming = best.reshape(-1, 1) + (0.0 if pairwise is None else np.repeat(pairwise(t), k, axis=0))
-        coming = np.broadcast_to(coming, (L * k, L))
-        kept = np.argsort(-coming, axis=0, kind="stable")[:n]
-        steps.append(kept.T)
-        best = np.take_along_axis(coming, kept, axis=0).T + unary[t][:, None]
-    order = np.argsort(-best.ravel(), kind="stable")[:n]
+        coming = (unary[t][:, None] + best).ravel()
+        steps.append(np.argsort(-coming, kind="stable")[:n])
+        best = coming[steps[-1]]
+    sizes = [L, *(len(kept) for kept in steps)]
     found = []
-    for end in order.tolist():
-        score = float(best.ravel()[end])
-        if score == -np.inf:
+    for end in np.argsort(-best, kind="stable")[:n].tolist():
+        if best[end] == -np.inf:
             break
-        path = np.empty(T, dtype=np.int32)
-        path[T - 1], rank = divmod(end, best.shape[1])
+        path, rank = np.empty(T, dtype=np.int32), end
         for t in range(T - 1, 0, -1):
-            came = int(steps[t - 1][path[t], rank])
-            path[t - 1], rank = divmod(came, steps[t - 2].shape[1] if t > 1 else 1)
-        found.append((path, score))
+            path[t], rank = divmod(int(steps[t - 1][rank]), sizes[t - 1])
+        path[0] = rank
+        found.append((path, float(best[end])))
     return found
 
 
