@@ -47,6 +47,21 @@ class ChainInference:
         """Return p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
         return self._marginals(data, allowed, nodes=False, edges=True)[2]
 
+    def both_marginals(self, data: SequenceData) -> tuple[Floats, Floats]:
+        """Return the node and the edge marginals of one pass."""
+        return self._marginals(data, None, edges=True)[1:]
+
+    def log_partition_or_none(self, data: SequenceData, allowed: Flags) -> Floats:
+        """Return log Z of each sequence, −inf where no labelling keeps to `allowed`."""
+        limits = np.ascontiguousarray(allowed, dtype=bool).view(np.uint8).ravel()
+        return self.decoder.marginals(data.native, self._threads, False, False, limits)[0]
+
+    def score(self, data: SequenceData, labels: Ids) -> Floats:
+        """Return the score of given labels [T] for each sequence, −inf where constraints forbid them."""
+        # The only labelling that is left is the given one.
+        limits = (labels[:, None] == np.arange(self.field.n_labels)).view(np.uint8).ravel()
+        return self.decoder.viterbi(data.native, self._threads, limits)[1]
+
     def decode(self, data: SequenceData, allowed: Flags | None = None) -> tuple[Ids, Floats]:
         """Return (the most probable labels [T], their score per sequence [N])."""
         labels, scores = self.decoder.viterbi(data.native, self._threads, self._limits(data, allowed))
