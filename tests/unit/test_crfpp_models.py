@@ -2,6 +2,7 @@
 
 import random
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -223,3 +224,11 @@ def test_flipped_and_truncated_bytes_never_crash(make):
             model.predict([[("a", "n", "x"), ("b", "v", "x")]])
         except CrfkitError:
             pass
+
+
+def test_time_is_bounded():
+    begin = time.process_time()
+    templates = ["U"] * 40_000 + ["B"] * 40_000
+    model = crfpp.read(text_model(templates=templates, names=["B"], labels=("A",), weights=[0.5]))
+    assert model.w.tolist() == [20_000.0]
+    assert time.process_time() - begin < 5

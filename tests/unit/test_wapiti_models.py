@@ -263,3 +263,9 @@ def test_every_truncation_is_refused():
     for size in range(len(MODEL)):
         with pytest.raises(ModelFileError):
             wapiti.read(MODEL[:size])
+
+
+def test_too_many_labels():
+    labels = b"".join(b"%d:%x,\n" % (len(b"%x" % k), k) for k in range(46341))
+    with pytest.raises(ModelFileError, match="46341 labels; at most 46340 are supported"):
+        wapiti.read(b"#mdl#2#0\n#rdr#1/0/0\n1:b,\n#qrk#46341\n" + labels + b"#qrk#1\n1:b,\n")

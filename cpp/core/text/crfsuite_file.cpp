@@ -115,7 +115,7 @@ File::File(std::string_view text)
       label_lists_(lists_of(bytes, bytes.number(40), "LFRF", labels.size())),
       attribute_lists_(lists_of(bytes, bytes.number(44), "AFRF", attributes.size())) {
     if (labels.size() == 0) refuse("it has no labels");
-    if (labels.size() > 65535) refuse("it has more than 65535 labels");
+    if (labels.size() > kMostLabels) refuse("it has more than " + std::to_string(kMostLabels) + " labels");
     for (const auto& [named, n] : {std::pair{bytes.number(16), features.size()},
                                    {bytes.number(20), labels.size()},
                                    {bytes.number(24), attributes.size()}})

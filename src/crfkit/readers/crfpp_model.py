@@ -16,6 +16,7 @@ import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
+from crfkit.files import mapped
 
 VERSION = 100
 _HEADER = struct.Struct("<IidIIII")  # version, type, cost factor, maxid, xsize, bytes of the trie, bytes of the labels
@@ -44,10 +45,7 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
     """Return the contents of a model file, or of its bytes; raise ModelFileError if it is not a valid one."""
     if isinstance(source, bytes):
         return _parse(source)
-    try:
-        data = Path(source).read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"cannot read {source}: {error.strerror or error}") from error
+    data = mapped(source)[:]
     try:
         return _parse(data)
     except ModelFileError as error:
