@@ -186,9 +186,15 @@ void bind_tagger(nb::module_& m) {
             [](nb::bytes file) {
                 auto parts = std::make_unique<FileParts>(std::move(file));
                 nb::list labels;
-                for (const std::string& label : parts->chain.labels())
-                    labels.append(nb::steal(
-                        PyUnicode_DecodeUTF8(label.data(), static_cast<Py_ssize_t>(label.size()), "replace")));
+                for (const std::string& label : parts->chain.labels()) {
+                    const nb::object name =
+                        nb::steal(PyUnicode_DecodeUTF8(label.data(), static_cast<Py_ssize_t>(label.size()), nullptr));
+                    if (!name.is_valid()) {
+                        PyErr_Clear();
+                        throw BadModel("a label is not UTF-8; crfkit.convert.load takes the encoding of a model");
+                    }
+                    labels.append(name);
+                }
                 return new Tagger(std::move(parts), labels, false);
             },
             "file"_a, "The tagger of a CRFsuite file, whose attributes are read when they occur. Raises BadModel.")
@@ -201,10 +207,10 @@ void bind_tagger(nb::module_& m) {
                 self.set(sequence);
                 return self.viterbi();
             },
-            "sequence"_a, "The best labels of a sequence.",
+            "sequence"_a.none(), "The best labels of a sequence.",
             nb::sig("def tag(self, sequence: object) -> list[typing.Any]"))
         .def(
-            "set", [](Tagger& self, nb::handle sequence) { self.set(sequence); }, "sequence"_a,
+            "set", [](Tagger& self, nb::handle sequence) { self.set(sequence); }, "sequence"_a.none(),
             "Encodes a sequence and keeps it.", nb::sig("def set(self, sequence: object) -> None"))
         .def("viterbi", &Tagger::viterbi, "The best labels.", nb::sig("def viterbi(self) -> list[typing.Any]"))
         .def("score", &Tagger::score, "labels"_a, "The score of labels, given by their ids.")

@@ -232,3 +232,7 @@ def test_time_is_bounded():
     model = crfpp.read(text_model(templates=templates, names=["B"], labels=("A",), weights=[0.5]))
     assert model.w.tolist() == [20_000.0]
     assert time.process_time() - begin < 5
+
+
+def test_the_record_names_the_tool():
+    assert crfpp.read(text_model()).training == {"origin": "CRF++", "encoding": "utf-8"}

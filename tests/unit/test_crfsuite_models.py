@@ -194,6 +194,17 @@ def test_records_that_overlap_do_not_fill_the_memory(of_labels):
     assert crfsuite.read(overlapping(1, of_labels)).class_list == [""]
 
 
+@pytest.mark.parametrize(("label", "reason"), [(b"L0", "a label occurs twice"), (b"L\xff", "a label is not UTF-8")])
+def test_labels_that_are_no_names(model_file, label, reason):
+    contents = model_file.read_bytes()
+    assert contents.count(b"L1\0") == 1
+    damaged = contents.replace(b"L1\0", label + b"\0")
+    with pytest.raises(_core.BadModel, match=reason):
+        _core.Tagger.open_crfsuite(damaged)
+    with pytest.raises(ModelFileError, match="label"):
+        crfsuite.read(damaged)
+
+
 def test_bytes_that_may_change_are_copied(model_file):
     contents = bytearray(model_file.read_bytes())
     expected = crfsuite.read(model_file).class_list

@@ -206,3 +206,9 @@ def test_dicts_that_contain_themselves(tagger):
     item["again"] = item
     with pytest.raises(RecursionError):
         tagger.tag([item])
+
+
+def test_none_is_no_sequence(crf, tagger):
+    for call in (tagger.tag, tagger.set, ItemSequence, lambda x: crf.predict([x])):
+        with pytest.raises(ValueError, match="a sequence must be a list of items, not NoneType"):
+            call(None)

@@ -92,6 +92,10 @@ void Encoder::begin_items() {
     const auto kept = static_cast<size_t>(data_.offsets.back());
     data_.attributes.resize(kept);
     if (!data_.values.empty()) data_.values.resize(kept);
+    if (options_.by_prefix) {
+        data_.pair_offsets.resize(data_.offsets.size());
+        data_.pair_attributes.resize(static_cast<size_t>(data_.pair_offsets.back()));
+    }
 }
 
 void Encoder::forget_item() {

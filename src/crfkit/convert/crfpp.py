@@ -87,7 +87,7 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
         file.n_columns,
     )
     w = np.concatenate([state, transition, pair])
-    record = {"read_from": "CRF++", "encoding": encoding}
+    record = {"origin": "CRF++", "encoding": encoding}
     return ChainModel(vocabulary, label_array(labels), field, w, record, n_threads)
 
 

@@ -101,7 +101,7 @@ def from_wapiti(
         template.n_columns if template else None,
     )
     w = np.concatenate([state[2], weights[is_transition], pair[2]])
-    return ChainModel(vocabulary, label_array(labels), field, w, {"converted_from": "Wapiti"}, n_threads)
+    return ChainModel(vocabulary, label_array(labels), field, w, {"origin": "Wapiti"}, n_threads)
 
 
 def to_wapiti(model: ChainModel) -> WapitiModel:
