@@ -163,6 +163,7 @@ def test_what_crfpp_has_not_is_refused(tmp_path):
         (text_model(version=205), "version 205"),
         (binary_model(version=205), "version 205"),
         (text_model().replace(b"maxid: 42", b"maxid: x"), "'maxid:'"),
+        (text_model(weights=np.zeros(42)).replace(b"0.0", b"0_0.0"), "underscore"),
         (text_model().replace(b"\n0 B\n", b"\n0B\n"), "feature line '0B'"),
         (text_model().replace(b"0 B\n", b"1 B\n"), "do not make 42 weights"),
         (text_model()[:-4].rsplit(b"\n", 1)[0], "has 41"),
@@ -236,3 +237,9 @@ def test_time_is_bounded():
 
 def test_the_record_names_the_tool():
     assert crfpp.read(text_model()).training == {"origin": "CRF++", "encoding": "utf-8"}
+
+
+def test_too_many_labels():
+    labels = [f"{k:x}" for k in range(20_000)]
+    with pytest.raises(ModelFileError, match="20000 labels are too many for a file of"):
+        crfpp.read(text_model(labels, ["U"], ["U"], np.zeros(20_000)))

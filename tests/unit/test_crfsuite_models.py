@@ -186,11 +186,12 @@ def overlapping(n, of_labels):
 
 @pytest.mark.parametrize("of_labels", [True, False])
 def test_records_that_overlap_do_not_fill_the_memory(of_labels):
+    n = 2048 if of_labels else 20_000  # 1.6 GB of strings in a file of 500 KB
     with pytest.raises(ModelFileError, match="its strings together are longer than their database"):
-        crfsuite.read(overlapping(20_000, of_labels))  # 1.6 GB of strings in a file of 500 KB
+        crfsuite.read(overlapping(n, of_labels))
     if of_labels:
         with pytest.raises(_core.BadModel, match="its strings together are longer than their database"):
-            _core.Tagger.open_crfsuite(overlapping(20_000, of_labels))
+            _core.Tagger.open_crfsuite(overlapping(n, of_labels))
     assert crfsuite.read(overlapping(1, of_labels)).class_list == [""]
 
 
@@ -203,6 +204,15 @@ def test_labels_that_are_no_names(model_file, label, reason):
         _core.Tagger.open_crfsuite(damaged)
     with pytest.raises(ModelFileError, match="label"):
         crfsuite.read(damaged)
+
+
+@pytest.mark.parametrize(("n", "reason"), [(46341, "more than 46340 labels"), (20_000, "labels, too many for a file")])
+def test_too_many_labels(n, reason):
+    contents = overlapping(n, of_labels=True)
+    with pytest.raises(ModelFileError, match=reason):
+        crfsuite.read(contents)
+    with pytest.raises(_core.BadModel, match=reason):
+        _core.Tagger.open_crfsuite(contents)
 
 
 def test_bytes_that_may_change_are_copied(model_file):

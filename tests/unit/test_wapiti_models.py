@@ -271,10 +271,11 @@ def test_every_truncation_is_refused():
             wapiti.read(MODEL[:size])
 
 
-def test_too_many_labels():
-    labels = b"".join(b"%d:%x,\n" % (len(b"%x" % k), k) for k in range(46341))
-    with pytest.raises(ModelFileError, match="46341 labels; at most 46340 are supported"):
-        wapiti.read(b"#mdl#2#0\n#rdr#1/0/0\n1:b,\n#qrk#46341\n" + labels + b"#qrk#1\n1:b,\n")
+@pytest.mark.parametrize(("n", "why"), [(46341, "at most 46340 are supported"), (46340, "too many for a file of")])
+def test_too_many_labels(n, why):
+    labels = b"".join(b"%d:%x,\n" % (len(b"%x" % k), k) for k in range(n))
+    with pytest.raises(ModelFileError, match=f"{n} labels.*{why}"):
+        wapiti.read(b"#mdl#2#0\n#rdr#1/0/0\n1:b,\n#qrk#%d\n" % n + labels + b"#qrk#1\n1:b,\n")
 
 
 def test_weights_are_written_with_all_their_digits():

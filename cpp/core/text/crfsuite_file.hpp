@@ -22,6 +22,8 @@ namespace crfsuite {
 constexpr uint32_t kVersion = 100, kByteOrder = 0x62445371;
 constexpr size_t kHeader = 48, kFeature = 20, kDatabaseHeader = 24, kTables = 256;
 constexpr size_t kMostLabels = 46340;  // the code of a pair of labels is an int32
+// A chain takes memory for every pair of labels: more labels than this only in a file that is not too small for them.
+constexpr size_t kAlwaysLabels = 2048, kPairsPerByte = 256;
 enum Type : uint32_t { kState = 0, kTransition = 1 };
 
 [[noreturn]] inline void refuse(const std::string& what) { throw BadModel(what); }

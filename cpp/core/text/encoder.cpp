@@ -78,6 +78,7 @@ void Encoder::end_row() {
 }
 
 void Encoder::end_rows() {
+    if (!rules_) throw BadInput("rows of columns need a template");
     const Columns x{cells_.data(), static_cast<int64_t>(position_), static_cast<int64_t>(n_columns_)};
     if (x.length > 0)
         if (const std::string wrong = missing_column(x.n_columns); !wrong.empty()) throw BadInput(where(0) + wrong);

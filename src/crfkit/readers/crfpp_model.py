@@ -17,6 +17,7 @@ import numpy as np
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
 from crfkit.files import mapped
+from crfkit.readers.limits import check_label_count
 
 VERSION = 100
 _HEADER = struct.Struct("<IidIIII")  # version, type, cost factor, maxid, xsize, bytes of the trie, bytes of the labels
@@ -53,7 +54,9 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
 
 
 def _parse(data: bytes) -> CRFPPModel:
-    return _parse_text(data) if re.match(rb"version:\s", data) else _parse_binary(data)
+    model = _parse_text(data) if re.match(rb"version:\s", data) else _parse_binary(data)
+    check_label_count(len(model.labels), len(data))
+    return model
 
 
 def _check_version(version: int) -> None:
@@ -90,6 +93,8 @@ def _parse_text(data: bytes) -> CRFPPModel:
     if len(numbers) != size:
         raise ModelFileError(f"the header says that there are {size} weights, but the file has {len(numbers)}")
     try:
+        if b"_" in parts[4]:  # which Python takes for a part of a number
+            raise ValueError("there is an underscore among them")
         weights = np.array([float(number) for number in numbers], dtype=np.float64)
     except ValueError as error:
         raise ModelFileError(f"a weight is not a number: {error}") from None

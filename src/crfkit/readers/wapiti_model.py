@@ -18,11 +18,11 @@ from crfkit import _core
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
 from crfkit.files import mapped
+from crfkit.readers.limits import check_label_count
 
 TYPES = ("maxent", "memm", "crf")
 _HEADER = re.compile(rb"#mdl#(?:(\d{1,9})#)?(\d{1,18})\r?\n#rdr#(\d{1,9})/(\d{1,9})(?:/(\d{1,9}))?\r?\n")
 _LIST = re.compile(rb"#qrk#(\d{1,18})\r?\n")
-_MOST_LABELS = 46340  # the code of a pair of labels is an int32
 _SHORTEST = 5  # bytes of a netstring and its line end: "1:x,\n"
 
 
@@ -70,8 +70,7 @@ def parse_wapiti(data: bytes | mmap.mmap) -> WapitiModel:
     observations, end = _named_list(data, end, "observations")
     if not labels or not observations:
         raise ModelFileError("a Wapiti model without labels or without observations")
-    if len(labels) > _MOST_LABELS:
-        raise ModelFileError(f"{len(labels)} labels; at most {_MOST_LABELS} are supported")
+    check_label_count(len(labels), len(data))
     for what, names in (("label", labels), ("observation", observations)):
         if len(set(names)) != len(names):
             raise ModelFileError(f"damaged: a {what} of the Wapiti model occurs twice")
