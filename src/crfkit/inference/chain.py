@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit._threads import count_threads
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
 from crfkit.fields.chain import ChainField
@@ -47,9 +47,12 @@ class ChainInference:
         """Return p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
         return self._marginals(data, allowed, nodes=False, edges=True)[2]
 
-    def both_marginals(self, data: SequenceData) -> tuple[Floats, Floats]:
-        """Return the node and the edge marginals of one pass."""
-        return self._marginals(data, None, edges=True)[1:]
+    def picked_marginals(self, data: SequenceData, offsets: Ints, codes: Ids) -> tuple[Floats, Floats]:
+        """Return node marginals and, of the edge marginals of each position t, those of some label pairs (i, j).
+
+        ``codes[offsets[t] : offsets[t + 1]]`` are the pairs of position t, as i·L + j.
+        """
+        return self.decoder.picked_edges(data.native, self._threads, offsets, codes)
 
     def log_partition_or_none(self, data: SequenceData, allowed: Flags) -> Floats:
         """Return log Z of each sequence, −inf where no labelling keeps to `allowed`."""

@@ -97,39 +97,44 @@ def _by_marginals(
     inference: ChainInference, data: SequenceData, run: Runs, spans: Sequence[tuple[int, int, int, str]]
 ) -> Floats:
     """The recursion of the module's text, for all spans side by side; labels of a type are padded to the most."""
-    node, edge = inference.both_marginals(data)
-    most = max(map(len, run.of_type.values()))
-    begin = np.array([data.starts[n] + s for n, s, _, _ in spans])
-    end = np.array([data.starts[n] + e for n, _, e, _ in spans])  # one past the last position
-    ends = np.array([data.starts[n + 1] for n, _, _, _ in spans])
-    none = len(run.labels)  # a label that is never taken
-    ids = np.array([[*run.of_type[kind], *[none] * (most - len(run.of_type[kind]))] for *_, kind in spans])
+    L, most = len(run.labels), max(map(len, run.of_type.values()))
+    number = np.array([n for n, *_ in spans])
+    begin = data.starts[number] + np.array([s for _, s, _, _ in spans])
+    end = data.starts[number] + np.array([e for _, _, e, _ in spans])  # one past the last position
+    padded = {kind: [*ids, *[L] * (most - len(ids))] for kind, ids in run.of_type.items()}  # L: no label
+    ids = np.array([padded[kind] for *_, kind in spans])
+
+    # q_t(i, j) C(i, j) of the labels of each span's type, at begin … end: row first[k] + (t − begin[k])
+    sizes = end - begin + 1
+    first = np.cumsum(sizes) - sizes
+    of = np.repeat(np.arange(len(spans)), sizes)
+    at = begin[of] + np.arange(len(of)) - first[of]
+    inside = (at > data.starts[number[of]]) & (at < data.starts[number[of] + 1])  # a position with one before it
+    i, j = ids[of][:, :, None], ids[of][:, None, :]
+    going = np.pad(run.goes_on, ((0, 1), (0, 1)))[i, j] & inside[:, None, None]
+    at = np.minimum(at, data.n_positions - 1)
+    order = np.argsort(at, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=data.n_positions))]) * most * most
+    codes = np.where(going, i * L + j, 0).astype(np.int32)[order]
+    node, picked = inference.picked_marginals(data, offsets.astype(np.int64), codes.ravel())
+    onward = np.empty(going.shape)
+    onward[order] = picked.reshape(codes.shape)
+    onward *= going
     node = np.pad(node, ((0, 0), (0, 1)))
-    going = np.pad(run.goes_on, ((0, 1), (0, 1)))
 
-    def onward(t: Ints, rows: Ints) -> Floats:
-        """q_t(i, j) C(i, j) among the labels of each span's type: [spans, most, most]."""
-        i, j = ids[rows][:, :, None], ids[rows][:, None, :]
-        inside = np.minimum(i, none - 1), np.minimum(j, none - 1)
-        return np.where(going[i, j], edge[t[:, None, None], inside[0], inside[1]], 0.0)
-
-    def share(v: Floats, t: Ints, rows: Ints) -> Floats:
-        """v(i) / p_t(i), 0 where nothing is."""
-        p = node[t[:, None], ids[rows]]
-        shares: Floats = np.divide(v, p, out=np.zeros_like(v), where=p > 0)
-        return shares
+    def follow(v: Floats, rows: Ints, t: Ints) -> Floats:
+        """Return Σ_i v(i) q_t(i, j) C(i, j) / p_{t−1}(i) of some spans."""
+        p = node[t[:, None] - 1, ids[rows]]
+        shares = np.divide(v, p, out=np.zeros_like(v), where=p > 0)
+        moved: Floats = np.einsum("si,sij->sj", shares, onward[first[rows] + t - begin[rows]])
+        return moved
 
     every = np.arange(len(spans))
-    v = node[begin[:, None], ids]
-    inner = every[np.isin(begin, data.starts, invert=True)]  # those with a label before them
-    v[inner] -= onward(begin[inner], inner).sum(axis=1)
+    v = node[begin[:, None], ids] - onward[first].sum(axis=1)
     for step in range(1, int((end - begin).max())):
         rows = every[begin + step < end]
-        t = begin[rows] + step
-        v[rows] = np.einsum("si,sij->sj", share(v[rows], t - 1, rows), onward(t, rows))
-    chance: Floats = v.sum(axis=1)
-    rows = every[end < ends]
-    chance[rows] -= np.einsum("si,sij->s", share(v[rows], end[rows] - 1, rows), onward(end[rows], rows))
+        v[rows] = follow(v[rows], rows, begin[rows] + step)
+    chance: Floats = v.sum(axis=1) - follow(v, every, end).sum(axis=1)
     return chance
 
 
