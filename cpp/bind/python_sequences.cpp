@@ -55,11 +55,14 @@ bool is_plain_number(nb::handle value) { return PyFloat_Check(value.ptr()) || Py
 bool is_plain_list(nb::handle value) {
     return PyList_CheckExact(value.ptr()) || PyTuple_CheckExact(value.ptr()) || PyAnySet_CheckExact(value.ptr());
 }
+bool is_plain_value(nb::handle value) {
+    return is_text(value) || is_plain_number(value) || PyBool_Check(value.ptr()) || is_plain_list(value);
+}
 bool is_plain_dict(nb::handle dict) {
     PyObject* value = nullptr;
     Py_ssize_t cursor = 0;
     while (PyDict_Next(dict.ptr(), &cursor, nullptr, &value)) {
-        if (is_text(value) || is_plain_number(value) || PyBool_Check(value) || is_plain_list(value)) continue;
+        if (is_plain_value(value)) continue;
         if (!PyDict_Check(value)) return false;
         const RecursionGuard guard;
         if (!is_plain_dict(value)) return false;
@@ -80,13 +83,16 @@ nb::object plain_number(const nb::object& value) {
     throw nb::python_error();
 }
 
+// A copy of the dict with plain values.
 nb::object plain_dict(nb::handle dict) {
     const RecursionGuard guard;
-    nb::object copy = nb::steal(PyDict_Copy(dict.ptr()));
+    const auto given = nb::steal<nb::dict>(PyDict_Copy(dict.ptr()));
+    if (!given.is_valid()) throw nb::python_error();
+    nb::object copy = nb::steal(PyDict_Copy(given.ptr()));
     if (!copy.is_valid()) throw nb::python_error();
-    for (const auto& [key, given] : nb::borrow<nb::dict>(nb::steal(PyDict_Copy(copy.ptr())))) {
-        const nb::object value = nb::borrow(given);
-        if (is_text(value) || is_plain_number(value) || PyBool_Check(value.ptr()) || is_plain_list(value)) continue;
+    for (const auto& [key, member] : given) {
+        const nb::object value = nb::borrow(member);
+        if (is_plain_value(value)) continue;
         const bool is_list = PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()) || PyAnySet_Check(value.ptr());
         const nb::object plain = PyDict_Check(value.ptr()) ? plain_dict(value)
                                  : is_list                 ? nb::steal(PySequence_List(value.ptr()))
