@@ -10,3 +10,12 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     ('1 column', '3 columns', '2 entries')
     """
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def shortened(text: str, length: int = 400) -> str:
+    """Return a message without the middle of a long line of the user's that it quotes.
+
+    >>> shortened("'" + 1000 * "x" + "' is no macro", 40)
+    "'xxxxxxxxxxxxxxxxxxx … xxxxxxx' is no macro"
+    """
+    return text if len(text) <= length else f"{text[: length // 2]} … {text[-(length // 2) :]}"

@@ -16,7 +16,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, program: str, usage: str, description: str) -> None:
         super().__init__(program, usage, description, add_help=False, allow_abbrev=False)
-        self.add_argument("--encoding", metavar="NAME", help="encoding of all files (default UTF-8, else any bytes)")
+        self.add_argument(
+            "--encoding",
+            metavar="NAME",
+            help="encoding of all files (default: UTF-8, or bytes if a file is not UTF-8)",
+        )
         self.add_argument("-h", "--help", action="store_true", help="show this help and exit")
         self.add_argument("files", nargs="*", help=argparse.SUPPRESS)
 
@@ -30,11 +34,11 @@ class Parser(argparse.ArgumentParser):
 def version() -> str:
     from crfkit import __version__
 
-    return f"crfkit {__version__}, in place of CRF++ of 0.58"
+    return f"crfkit {__version__}, in place of CRF++ 0.58"
 
 
 def banner() -> str:
     """Return the first lines of output: as many as those of CRF++."""
     from crfkit import __version__
 
-    return f"crfkit {__version__}: the commands of CRF++\nCRF++ itself is by Taku Kudo\n"
+    return f"crfkit {__version__}, in place of CRF++ 0.58\nCRF++ itself is by Taku Kudo\n"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import NoReturn
 
+from crfkit.compat.numbers import count, number, positive, strength
 from crfkit.errors import ParameterError
 
 
@@ -21,27 +21,6 @@ def _parser(mode: str, inputs: str, outputs: str) -> _Parser:
     return parser
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-def _strength(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError
-    return value
-
-
 def train_parser() -> _Parser:
     """Return the parser of `train`; the help says which options of Wapiti have no effect."""
     parser = _parser("train", "DATA", "MODEL")
@@ -52,19 +31,19 @@ def train_parser() -> _Parser:
     add("-m", "--model", metavar="FILE", help="model to start from")
     add("-d", "--devel", metavar="FILE", help="development data, whose error is reported and decides when to stop")
     add("-c", "--compact", action="store_true", help="leave observations without weights out of the model")
-    add("-t", "--nthread", type=_positive, default=1, metavar="N", help="number of threads (default: 1)")
-    add("-i", "--maxiter", type=_count, default=0, metavar="N", help="maximum number of iterations (0: no limit)")
-    add("-1", "--rho1", type=_strength, default=0.5, metavar="X", help="L1 penalty X·‖w‖₁ (default: 0.5)")
-    add("-2", "--rho2", type=_strength, default=0.0001, metavar="X", help="L2 penalty X/2·‖w‖² (default: 0.0001)")
-    add("-o", "--objwin", type=_count, default=5, metavar="N", help="window of the objective (default: 5)")
-    add("-w", "--stopwin", type=_count, default=5, metavar="N", help="window of the token error (default: 5; 0: none)")
-    add("-e", "--stopeps", type=_strength, default=0.02, metavar="X", help="stop below this change (default: 0.02)")
-    add("--histsz", type=_positive, metavar="N", help="(l-bfgs) number of curvature pairs")
-    add("--eta0", type=float, metavar="X", help="(sgd-l1) step size; chosen by trials by default")
-    add("-j", "--jobsize", type=_positive, metavar="N", help="no effect")
+    add("-t", "--nthread", type=positive, default=1, metavar="N", help="number of threads (default: 1)")
+    add("-i", "--maxiter", type=count, default=0, metavar="N", help="maximum number of iterations (0: no limit)")
+    add("-1", "--rho1", type=strength, default=0.5, metavar="X", help="L1 penalty X·‖w‖₁ (default: 0.5)")
+    add("-2", "--rho2", type=strength, default=0.0001, metavar="X", help="L2 penalty X/2·‖w‖² (default: 0.0001)")
+    add("-o", "--objwin", type=count, default=5, metavar="N", help="window of the objective (default: 5)")
+    add("-w", "--stopwin", type=count, default=5, metavar="N", help="window of the token error (default: 5; 0: none)")
+    add("-e", "--stopeps", type=strength, default=0.02, metavar="X", help="stop below this change (default: 0.02)")
+    add("--histsz", type=positive, metavar="N", help="(l-bfgs) number of curvature pairs")
+    add("--eta0", type=number, metavar="X", help="(sgd-l1) step size; chosen by trials by default")
+    add("-j", "--jobsize", type=positive, metavar="N", help="no effect")
     add("-s", "--sparse", action="store_true", help="no effect: crfkit always uses what is sparse")
     for name in ("--maxls", "--alpha", "--kappa", "--stpmin", "--stpmax", "--stpinc", "--stpdec"):
-        add(name, type=float, metavar="X", help="no effect")
+        add(name, type=number, metavar="X", help="no effect")
     add("--cutoff", action="store_true", help="no effect")
     for name, metavar in (("--rstate", "FILE"), ("--sstate", "FILE")):
         add(name, metavar=metavar, help="not supported")
@@ -82,9 +61,9 @@ def label_parser() -> _Parser:
     add("-c", "--check", action="store_true", help="the last column is the label: report errors")
     add("-s", "--score", action="store_true", help="write the scores of labellings and labels")
     add("-p", "--post", action="store_true", help="choose labels by their marginal probabilities")
-    add("-n", "--nbest", type=_positive, default=1, metavar="N", help="write the N best labellings")
+    add("-n", "--nbest", type=positive, default=1, metavar="N", help="write the N best labellings")
     add("--force", action="store_true", help="keep the labels that the last column gives")
-    add("-t", "--nthread", type=_positive, metavar="N", help="number of threads (default: all); not in Wapiti")
+    add("-t", "--nthread", type=positive, metavar="N", help="number of threads (default: all); not in Wapiti")
     add("--me", action="store_true", help="not supported")
     return parser
 
@@ -92,7 +71,7 @@ def label_parser() -> _Parser:
 def dump_parser() -> _Parser:
     """Return the parser of `dump`."""
     parser = _parser("dump", "MODEL", "TEXT")
-    parser.add_argument("-p", "--prec", type=_count, default=5, metavar="N", help="digits after the point (default: 5)")
+    parser.add_argument("-p", "--prec", type=count, default=5, metavar="N", help="digits after the point (default: 5)")
     parser.add_argument("--all", action="store_true", help="write weights that are zero as well")
     return parser
 
