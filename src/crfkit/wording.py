@@ -13,9 +13,13 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def shortened(text: str, length: int = 400) -> str:
-    """Return a message without the middle of a long line of the user's that it quotes.
+    """Return a message that quotes a line of a file, without the middle of a long line and without control characters.
 
     >>> shortened("'" + 1000 * "x" + "' is no macro", 40)
     "'xxxxxxxxxxxxxxxxxxx … xxxxxxx' is no macro"
+    >>> print(shortened("'\\x1b[2J' is no macro"))
+    '\\x1b[2J' is no macro
     """
-    return text if len(text) <= length else f"{text[: length // 2]} … {text[-(length // 2) :]}"
+    if len(text) > length:
+        text = f"{text[: length // 2]} … {text[-(length // 2) :]}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

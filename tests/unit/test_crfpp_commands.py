@@ -208,7 +208,9 @@ def test_lines_are_as_crfpp_reads_them():
         ("learn", "-c 0 template train model", "--cost must be > 0"),
         ("learn", "-e -1 template train model", "--eta must be > 0, not -1"),
         ("learn", "-H 0 template train model", "--shrinking-size must be >= 1"),
-        ("learn", "--nosuch template train model", "--nosuch"),
+        ("learn", "--nosuch template train model", "unknown option --nosuch (crfkit-learn --help)"),
+        ("learn", "--frq=3 template train model", "unknown option --frq=3; did you mean --freq?"),
+        ("learn", "junk train model", "'\\x00\\x1b[2J' starts with neither U"),
         ("learn", "-f x template train model", "-f/--freq: expected an integer, not 'x'"),
         ("learn", "-c x template train model", "-c/--cost: expected a number, not 'x'"),
         ("learn", "template train", "expected 3 files, TEMPLATE TRAIN MODEL, but got 2"),
@@ -235,6 +237,7 @@ def test_an_error_is_one_line_and_exit_code_255(files, monkeypatch, capsys, comm
     (files / "model").write_bytes(binary_model())
     (files / "one").write_text("a\nb\n")
     (files / "wapiti").write_text("#mdl#2#1\n")
+    (files / "junk").write_bytes(b"\0\x1b[2J")
     (files / "long").write_text("x" * 10_000)
     (files / "wide").write_text("U%x[0,0]\n", "utf-16")
     module = {"learn": learn, "tag": tag}[command]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crfkit.cli.running import run
+from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, banner, version
-from crfkit.compat.numbers import integer, number
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import NoReturn
 
-from crfkit.errors import ParameterError
+from crfkit.compat.arguments import CommandParser
 
 FAILURE = 255  # the exit code of CRF++ for errors; also of crf_test for --help and --version
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are errors of crfkit."""
+class Parser(CommandParser):
+    """A parser with the options that both commands have."""
 
     def __init__(self, program: str, usage: str, description: str) -> None:
         super().__init__(program, usage, description, add_help=False, allow_abbrev=False)
@@ -26,9 +25,6 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         return self.parse_intermixed_args(arguments)
-
-    def error(self, message: str) -> NoReturn:
-        raise ParameterError(f"{message} ({self.prog} --help)")
 
 
 def version() -> str:

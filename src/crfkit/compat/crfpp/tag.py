@@ -13,8 +13,8 @@ import numpy as np
 
 from crfkit import convert
 from crfkit.cli.running import run
+from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, version
-from crfkit.compat.numbers import integer, number
 from crfkit.errors import ModelFileError, ParameterError
 
 if TYPE_CHECKING:

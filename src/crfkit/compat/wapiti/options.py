@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import NoReturn
-
-from crfkit.compat.numbers import count, number, positive, strength
-from crfkit.errors import ParameterError
+from crfkit.compat.arguments import CommandParser, count, number, positive, strength
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ParameterError(f"{message} ({self.prog} --help)")
-
-
-def _parser(mode: str, inputs: str, outputs: str) -> _Parser:
-    parser = _Parser(prog=f"crfkit-wapiti {mode}", allow_abbrev=False)
+def _parser(mode: str, inputs: str, outputs: str) -> CommandParser:
+    parser = CommandParser(prog=f"crfkit-wapiti {mode}", allow_abbrev=False)
     parser.add_argument("input", nargs="?", metavar=inputs, help="default: standard input")
     parser.add_argument("output", nargs="?", metavar=outputs, help="default: standard output")
     return parser
 
 
-def train_parser() -> _Parser:
+def train_parser() -> CommandParser:
     """Return the parser of `train`; the help says which options of Wapiti have no effect."""
     parser = _parser("train", "DATA", "MODEL")
     add = parser.add_argument
@@ -52,7 +43,7 @@ def train_parser() -> _Parser:
     return parser
 
 
-def label_parser() -> _Parser:
+def label_parser() -> CommandParser:
     """Return the parser of `label`."""
     parser = _parser("label", "DATA", "LABELLED")
     add = parser.add_argument
@@ -68,7 +59,7 @@ def label_parser() -> _Parser:
     return parser
 
 
-def dump_parser() -> _Parser:
+def dump_parser() -> CommandParser:
     """Return the parser of `dump`."""
     parser = _parser("dump", "MODEL", "TEXT")
     parser.add_argument("-p", "--prec", type=count, default=5, metavar="N", help="digits after the point (default: 5)")
@@ -76,7 +67,7 @@ def dump_parser() -> _Parser:
     return parser
 
 
-def update_parser() -> _Parser:
+def update_parser() -> CommandParser:
     """Return the parser of `update`."""
     parser = _parser("update", "PATCH", "MODEL")
     parser.add_argument("-m", "--model", metavar="FILE", help="model whose weights the patch changes")

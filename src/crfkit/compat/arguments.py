@@ -1,9 +1,30 @@
-"""Numbers on the command lines of other tools, with sentences for texts that are none."""
+"""Command lines of other tools: numbers, and sentences for what is wrong."""
 
 from __future__ import annotations
 
 import math
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
+from difflib import get_close_matches
+from typing import NoReturn
+
+from crfkit.errors import ParameterError
+
+
+class CommandParser(ArgumentParser):
+    """A parser that raises ParameterError, with the nearest name of an unknown option."""
+
+    def error(self, message: str) -> NoReturn:
+        prefix, found, rest = message.partition("unrecognized arguments: ")
+        if found and not prefix:
+            message = self._unknown(rest.split(" ")[0])
+        raise ParameterError(f"{message} ({self.prog} --help)")
+
+    def _unknown(self, given: str) -> str:
+        if not given.startswith("-"):
+            return f"there is one argument too many, {given}"
+        known = [option for action in self._actions for option in action.option_strings]
+        near = get_close_matches(given.split("=")[0], known, 1)
+        return f"unknown option {given}{f'; did you mean {near[0]}?' if near else ''}"
 
 
 def integer(text: str) -> int:
