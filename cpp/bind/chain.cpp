@@ -141,6 +141,34 @@ void bind_chain(nb::module_& m) {
                     "allowed: NDArray[numpy.uint8] | None = None) -> "
                     "tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]"))
         .def(
+            "picked_edges",
+            [](const Decoder& self, const Sequences& data, int n_threads, const Array<int64_t>& offsets,
+               const Array<int32_t>& codes) {
+                const SequenceView view = data.view();
+                const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
+                const auto l = static_cast<size_t>(self.field.n_labels);
+                bool fits = offsets.size() == t + 1 && offsets.data()[0] == 0 &&
+                            offsets.data()[t] == static_cast<int64_t>(codes.size());
+                for (size_t k = 0; fits && k < t; ++k) fits = offsets.data()[k] <= offsets.data()[k + 1];
+                for (size_t k = 0; fits && k < codes.size(); ++k)
+                    fits = codes.data()[k] >= 0 && codes.data()[k] < static_cast<int64_t>(l * l);
+                if (!fits) throw nb::value_error("the offsets and codes of the picked edges do not fit the data");
+                nb::capsule node_owner, picked_owner;
+                double* node = allocate<double>(t * l, node_owner);
+                double* picked = allocate<double>(codes.size(), picked_owner);
+                std::vector<double> log_z(n);
+                interruptible([&] {
+                    chain_picked_edges(view, self.field.view(), self.prepared.view(), self.kernels, n_threads,
+                                       offsets.data(), codes.data(), log_z.data(), node, picked, poll_signals);
+                });
+                return nb::make_tuple(Numpy2<double>(node, {t, l}, node_owner),
+                                      Numpy1<double>(picked, {codes.size()}, picked_owner));
+            },
+            "data"_a, "n_threads"_a, "offsets"_a, "codes"_a,
+            "(node marginals, the edge marginals of each position t at codes[offsets[t]] …)",
+            nb::sig("def picked_edges(self, data: Sequences, n_threads: int, offsets: NDArray[numpy.int64], "
+                    "codes: NDArray[numpy.int32]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"))
+        .def(
             "viterbi",
             [](const Decoder& self, const Sequences& data, int n_threads, const OptionalArray<uint8_t>& allowed) {
                 const SequenceView view = limited(data, self, allowed);

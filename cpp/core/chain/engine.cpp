@@ -276,6 +276,22 @@ void chain_marginals(const SequenceView& data, const FieldView& field, const Cha
               });
 }
 
+void chain_picked_edges(const SequenceView& data, const FieldView& field, const ChainWeights& w,
+                        const ChainKernels& kernels, int n_threads, const int64_t* offsets, const int32_t* codes,
+                        double* log_z, double* node, double* picked, const Poll& poll) {
+    const int64_t square = field.n_labels * field.n_labels;
+    std::vector<Buffer> edges(static_cast<size_t>(std::max(n_threads, 1)));  // of a block, for each thread
+    over_data(data, field, kernels, n_threads, poll,
+              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
+                  Buffer& edge = edges[static_cast<size_t>(range.thread)];
+                  edge.reserve(plan.n_positions * square);
+                  kernels.marginals(plan, w, log_z + first, node + position * field.n_labels, edge.data(), range);
+                  for (int64_t t = 0; t < plan.n_positions; ++t)
+                      for (int64_t k = offsets[position + t]; k < offsets[position + t + 1]; ++k)
+                          picked[k] = edge.data()[t * square + codes[k]];
+              });
+}
+
 void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll) {
     over_data(data, field, kernels, n_threads, poll,

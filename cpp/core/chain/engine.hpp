@@ -60,6 +60,11 @@ private:
 void chain_marginals(const SequenceView& data, const FieldView& field, const ChainWeights& w,
                      const ChainKernels& kernels, int n_threads, double* log_z, double* node, double* edge,
                      const Poll& poll);
+// Node marginals, and of the edge marginals of each position t (of the pair (t - 1, t)) those of the label pairs
+// codes[offsets[t]] …, coded i * L + j.
+void chain_picked_edges(const SequenceView& data, const FieldView& field, const ChainWeights& w,
+                        const ChainKernels& kernels, int n_threads, const int64_t* offsets, const int32_t* codes,
+                        double* log_z, double* node, double* picked, const Poll& poll);
 void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <queue>
 #include <utility>
 
@@ -54,12 +55,27 @@ std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWei
     using Entry = std::pair<double, int64_t>;  // (bound, -index in made): of equal ones the oldest first
     std::priority_queue<Entry> queue;
     const auto add = [&](const Partial& partial) {
-        if (partial.bound == -INFINITY) return;
         queue.emplace(partial.bound, -static_cast<int64_t>(made.size()));
         made.push_back(partial);
     };
+    // Every partial labelling can become a complete one with the score of its bound, and no two can become the same.
+    // So only those among the best n bounds are needed, of the ones that wait and of the ones that are complete;
+    // `least` holds these bounds, the least one on top. What a partial labelling becomes first has its bound already.
+    std::priority_queue<double, std::vector<double>, std::greater<>> least;
+    const auto needed = [&](double bound) {
+        if (bound == -INFINITY) return false;
+        if (static_cast<int64_t>(least.size()) == most) {
+            if (!(bound > least.top())) return false;
+            least.pop();
+        }
+        least.push(bound);
+        return true;
+    };
     const int64_t last = scores.length - 1;
-    states.each([&](int64_t s) { add({scores.delta[last * w.span + s], 0.0, s, last, -1}); });
+    states.each([&](int64_t s) {
+        const double bound = scores.delta[last * w.span + s];
+        if (needed(bound)) add({bound, 0.0, s, last, -1});
+    });
     for (int64_t steps = 1; !queue.empty() && static_cast<int64_t>(found.size()) < most; ++steps) {
         if (steps % 1024 == 0) check();
         const int64_t index = -queue.top().second;
@@ -75,9 +91,15 @@ std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWei
         const double* jumps = states.jumps(top.t);
         const double* before = scores.delta + (top.t - 1) * w.span;
         const double rest = top.rest + scores.u[top.t * w.span + top.state];
+        const int32_t label = states.label(top.state);
+        int64_t best = -1;
         states.each_before(top.state, [&](int64_t r) {
-            const double after = rest + jumps[r * w.width + states.label(top.state)];
-            add({before[r] + after, after, r, top.t - 1, index});
+            if (best < 0 || before[r] + jumps[r * w.width + label] > before[best] + jumps[best * w.width + label])
+                best = r;
+        });
+        states.each_before(top.state, [&](int64_t r) {
+            const double after = rest + jumps[r * w.width + label], bound = before[r] + after;
+            if (r == best || needed(bound)) add({bound, after, r, top.t - 1, index});
         });
     }
     check();

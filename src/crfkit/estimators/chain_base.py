@@ -15,6 +15,8 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ParameterError
 from crfkit.estimators.base import Estimator
 from crfkit.models.chain import ChainModel
+from crfkit.models.chain_decoding import Labelling
+from crfkit.models.chain_spans import Span
 from crfkit.ragged import Ragged
 from crfkit.result import Result, Status
 
@@ -50,6 +52,36 @@ class ChainEstimator(Estimator):
         model = self._fitted()
         data = model.encode(X)
         return Ragged(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
+
+    def predict_nbest(self, X: Iterable[Any], n: int) -> list[list[Labelling]]:
+        """Return the n best labellings of each sequence, best first: fewer where no more exist.
+
+        Each has `labels`, `probability` and `score`.
+
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
+        >>> [(found.labels, round(found.probability, 2)) for found in crf.predict_nbest([[["w=the"]]], 2)[0]]
+        [(['DET'], 0.57), (['NOUN'], 0.43)]
+        """
+        return self._fitted().predict_nbest(X, n)
+
+    def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
+        """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow)."""
+        return self._fitted().sequence_probability(X, y, log)
+
+    def predict_spans(self, X: Iterable[Any]) -> list[list[Span]]:
+        """Return the phrases of the best labelling of each sequence: (start, end, type, probability).
+
+        The probability is exact: that of all labellings which have this phrase, with these ends and this type. Labels
+        must mark phrases, in any scheme (see :mod:`crfkit.schemes`).
+
+        >>> from crfkit import ChainCRF
+        >>> X = [[["w=in"], ["w=New"], ["w=York"]], [["w=York"], ["w=in"], ["w=rain"]]]
+        >>> crf = ChainCRF().fit(X, [["O", "B-LOC", "I-LOC"], ["B-LOC", "O", "O"]])
+        >>> [(s.start, s.end, s.type, round(s.probability, 2)) for s in crf.predict_spans(X[:1])[0]]
+        [(1, 3, 'LOC', 0.26)]
+        """
+        return self._fitted().predict_spans(X)
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:
         """Return the share of positions that `predict` labels correctly, weighted by `sample_weight` if it is given."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit._threads import count_threads
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
 from crfkit.fields.chain import ChainField
@@ -46,6 +46,24 @@ class ChainInference:
     def edge_marginals(self, data: SequenceData, allowed: Flags | None = None) -> Floats:
         """Return p(y_{t−1} = i, y_t = j | x), [T, L, L]; zero at the first position of each sequence."""
         return self._marginals(data, allowed, nodes=False, edges=True)[2]
+
+    def picked_marginals(self, data: SequenceData, offsets: Ints, codes: Ids) -> tuple[Floats, Floats]:
+        """Return node marginals and, of the edge marginals of each position t, those of some label pairs (i, j).
+
+        ``codes[offsets[t] : offsets[t + 1]]`` are the pairs of position t, as i·L + j.
+        """
+        return self.decoder.picked_edges(data.native, self._threads, offsets, codes)
+
+    def log_partition_or_none(self, data: SequenceData, allowed: Flags) -> Floats:
+        """Return log Z of each sequence, −inf where no labelling keeps to `allowed`."""
+        limits = np.ascontiguousarray(allowed, dtype=bool).view(np.uint8).ravel()
+        return self.decoder.marginals(data.native, self._threads, False, False, limits)[0]
+
+    def score(self, data: SequenceData, labels: Ids) -> Floats:
+        """Return the score of given labels [T] for each sequence, −inf where constraints forbid them."""
+        # The only labelling that is left is the given one.
+        limits = (labels[:, None] == np.arange(self.field.n_labels)).view(np.uint8).ravel()
+        return self.decoder.viterbi(data.native, self._threads, limits)[1]
 
     def decode(self, data: SequenceData, allowed: Flags | None = None) -> tuple[Ids, Floats]:
         """Return (the most probable labels [T], their score per sequence [N])."""

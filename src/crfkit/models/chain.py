@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,9 @@ from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
-from crfkit.models import chain_tagging
+from crfkit.models import chain_decoding, chain_spans, chain_tagging
+from crfkit.models.chain_decoding import Labelling
+from crfkit.models.chain_spans import Span
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
 
@@ -89,6 +91,18 @@ class ChainModel:
         """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
         data = self.encode(X)
         return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
+
+    def predict_nbest(self, X: Iterable[Any], n: int) -> list[list[Labelling]]:
+        """Return the n best labellings of each sequence with their probabilities, best first."""
+        return chain_decoding.predict_nbest(self, X, n)
+
+    def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
+        """Return the probability of given labels for each sequence; with `log`, its logarithm."""
+        return chain_decoding.sequence_probability(self, X, y, log)
+
+    def predict_spans(self, X: Iterable[Any]) -> list[list[Span]]:
+        """Return the phrases of the best labelling of each sequence, each with the probability that it is one."""
+        return chain_spans.predict_spans(self, X)
 
     def decode(self, data: SequenceData) -> list[list[Any]]:
         best, _ = self.inference.decode(data)

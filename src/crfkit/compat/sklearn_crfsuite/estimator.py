@@ -35,7 +35,7 @@ _NAMES: Mapping[str, str] = {
 
 
 def _few(X: Iterable[Any]) -> bool:
-    """Return whether sequences are tagged faster one by one than in a call on all of them, which begins threads."""
+    """Return whether sequences are tagged faster one by one than in bulk, which reads the whole model."""
     try:
         return isinstance(X, (list, tuple)) and len(X) <= 256 and sum(map(len, X)) <= 1500
     except TypeError:  # an iterator

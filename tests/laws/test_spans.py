@@ -1,0 +1,99 @@
+"""Probabilities of phrases and of labellings, against the list of all labellings."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from oracle import enumerate_labellings, make_problem
+
+from crfkit import ChainCRF
+from crfkit.errors import DataError, ParameterError
+from crfkit.inference import ChainInference
+from crfkit.models.chain_spans import Runs, _by_partition, span_probabilities
+from crfkit.schemes import convert_tags, phrases
+
+SCHEMES = {
+    "iob": ["O", "B-X", "I-X", "B-Y", "I-Y"],
+    "ioe": ["I-X", "O", "E-X", "E-Y", "I-Y"],
+    "iobes": ["B-X", "I-X", "E-X", "S-X", "O", "S-Y"],
+    "bilou": ["O", "U-X", "B-X", "I-X", "L-X"],
+    "no type": ["B", "I", "O"],
+    "no inside": ["O", "B-X", "B-Y"],
+}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_spans_equal_enumeration(scheme, order):
+    """All spans of all types, also those that the best labelling does not have."""
+    labels = SCHEMES[scheme]
+    for seed in range(3):
+        problem = make_problem(seed, len(labels), (4, 1, 3), order=order, n_pair_attributes=seed % 2)
+        inference = ChainInference(problem.field, problem.w)
+        model = SimpleNamespace(class_list=labels, field=problem.field, inference=inference)
+        kinds = Runs(labels).of_type
+        spans = [
+            (n, s, e, kind)
+            for n, length in enumerate((4, 1, 3))
+            for s in range(length)
+            for e in range(s + 1, length + 1)
+            for kind in kinds
+        ]
+        found = span_probabilities(model, problem.data, spans)
+        for (n, s, e, kind), p in zip(spans, found.tolist(), strict=True):
+            every = enumerate_labellings(problem, n)
+            score = every.features @ problem.w
+            chance = np.exp(score - score.max())
+            has = [(kind, s, e) in set(phrases([labels[j] for j in path])) for path in every.paths]
+            assert_allclose(p, chance[has].sum() / chance.sum(), rtol=1e-10, atol=1e-12)
+        if order == 1:  # the general way gives the same
+            general = _by_partition(inference, problem.data, Runs(labels), spans)
+            assert_allclose(found, general, rtol=1e-9, atol=1e-12)
+
+
+def sentences():
+    random = np.random.default_rng(0)
+    words = ["in", "New", "York", "Rome", "rain", "falls"]
+    labels = {"New": "B-LOC", "York": "I-LOC", "Rome": "B-LOC"}
+    X = [random.choice(words, size=random.integers(1, 7)).tolist() for _ in range(30)]
+    y = [[labels.get(word, "O") for word in row] for row in X]
+    return [[[f"w={word}"] for word in row] for row in X], convert_tags(y, to="iob2")
+
+
+@pytest.mark.parametrize("options", [{}, {"order": 2}, {"constraints": "iob1"}])
+def test_estimators(options):
+    X, y = sentences()
+    if options.get("constraints"):
+        y = convert_tags(y, to="iob1")
+    crf = ChainCRF(**options).fit(X, y)
+    for labels, spans in zip(crf.predict(X), crf.predict_spans(X), strict=True):
+        assert [(s.type, s.start, s.end) for s in spans] == list(phrases(labels))
+        assert all(0.0 < s.probability <= 1.0 for s in spans)
+    listed = crf.predict_nbest(X, 4)
+    assert [found[0].labels for found in listed] == crf.predict(X)
+    for x, found in zip(X, listed, strict=True):
+        again = crf.sequence_probability([x] * len(found), [each.labels for each in found])
+        assert_allclose(again, [each.probability for each in found], rtol=1e-9)
+        assert_allclose(crf.sequence_probability([x], [found[0].labels], log=True), np.log(again[:1]), rtol=1e-9)
+    assert_allclose(sum(each.probability for each in crf.predict_nbest(X[:1], 10**6)[0]), 1.0, rtol=1e-9)
+
+
+def test_forbidden_labellings_have_probability_zero():
+    crf = ChainCRF(constraints="iob2").fit(*sentences())
+    assert crf.sequence_probability([[["w=York"], ["w=York"]]], [["O", "I-LOC"]]).tolist() == [0.0]
+    assert crf.sequence_probability([], []).tolist() == []
+
+
+def test_bad_input():
+    X, y = sentences()
+    crf = ChainCRF().fit(X, y)
+    with pytest.raises(ParameterError, match="n must be an integer >= 1, not 0"):
+        crf.predict_nbest(X, 0)
+    with pytest.raises(DataError, match="'B-PER'"):
+        crf.sequence_probability([[["w=in"]]], [["B-PER"]])
+    with pytest.raises(DataError, match="labels"):
+        crf.sequence_probability([[["w=in"]]], [["O", "O"]])
+    plain = ChainCRF().fit([[["a"], ["b"]]], [["DET", "NOUN"]])
+    with pytest.raises(ParameterError, match="do not mark phrases"):
+        plain.predict_spans([[["a"]]])
