@@ -30,15 +30,43 @@ def parser() -> Parser:
         "Train a sequence tagger as crf_learn of CRF++ does. MODEL is a model file of crfkit.",
     )
     add = p.add_argument
-    add("-f", "--freq", type=integer, default=1, metavar="INT", help="use features that occur at least INT times (1)")
-    add("-m", "--maxiter", type=integer, default=100_000, metavar="INT", help="maximum number of evaluations (100000)")
-    add("-c", "--cost", type=number, default=1.0, metavar="FLOAT", help="cost C: the L2 penalty is ‖w‖²/(2C) (1.0)")
-    add("-e", "--eta", type=number, default=1e-4, metavar="FLOAT", help="stop below this relative change (0.0001)")
+    add(
+        "-f",
+        "--freq",
+        type=integer,
+        default=1,
+        metavar="INT",
+        help="use features that occur at least INT times (default: 1)",
+    )
+    add(
+        "-m",
+        "--maxiter",
+        type=integer,
+        default=100_000,
+        metavar="INT",
+        help="maximum number of evaluations (default: 100000)",
+    )
+    add(
+        "-c",
+        "--cost",
+        type=number,
+        default=1.0,
+        metavar="FLOAT",
+        help="cost C: the L2 penalty is ‖w‖²/(2C) (default: 1.0)",
+    )
+    add(
+        "-e",
+        "--eta",
+        type=number,
+        default=1e-4,
+        metavar="FLOAT",
+        help="stop below this relative change (default: 0.0001)",
+    )
     p.add_argument("-C", "--convert", action="store_true", help="convert a text model of CRF++ to a model of crfkit")
     p.add_argument("-t", "--textmodel", action="store_true", help="also write MODEL.txt, a text model of CRF++")
     p.add_argument("-a", "--algorithm", default="CRF", metavar="NAME", help="CRF-L2 (the default), CRF-L1 or MIRA")
-    add("-p", "--thread", type=integer, default=0, metavar="INT", help="number of threads (all cores)")
-    add("-H", "--shrinking-size", type=integer, default=20, metavar="INT", help="shrinking size of MIRA (20)")
+    add("-p", "--thread", type=integer, default=0, metavar="INT", help="number of threads (default: all cores)")
+    add("-H", "--shrinking-size", type=integer, default=20, metavar="INT", help="shrinking size of MIRA (default: 20)")
     p.add_argument("-R", action="store_true", help=argparse.SUPPRESS)
     p.add_argument("-v", "--version", action="store_true", help="show the version and exit")
     return p

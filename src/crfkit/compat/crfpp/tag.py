@@ -44,8 +44,15 @@ def parser() -> Parser:
         metavar="INT",
         help="1: add the probability of each predicted label; 2: add those of all labels",
     )
-    add("-c", "--cost-factor", type=number, default=1.0, metavar="FLOAT", help="multiply all weights by this (1.0)")
-    add("-o", "--output", metavar="FILE", help="write to this file (standard output)")
+    add(
+        "-c",
+        "--cost-factor",
+        type=number,
+        default=1.0,
+        metavar="FLOAT",
+        help="multiply all weights by this (default: 1.0)",
+    )
+    add("-o", "--output", metavar="FILE", help="write to this file (default: standard output)")
     add("--version", action="store_true", help="show the version and exit")
     return p
 
