@@ -307,7 +307,7 @@ def test_it_starts_without_scikit_learn(model):
         ("train train out", "neither u (unigram), b (bigram) nor * (both)"),
         ("train -p pattern train nowhere/out", "cannot write nowhere"),
         ("dump pattern", "not a Wapiti model"),
-        ("dump crfpp", "crfpp is a model of CRF++ text; expected a model of Wapiti or crfkit"),
+        ("dump crfpp", "crfpp is a model of CRF++; expected one of Wapiti or crfkit"),
     ],
 )
 def test_refusals(model, files, capfdbinary, arguments, reason):

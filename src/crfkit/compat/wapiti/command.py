@@ -86,6 +86,8 @@ def run_train(options: Any) -> None:
     check_name("algorithm", options.algo, ALGORITHMS)
     if options.output is not None:
         check_writable(options.output)
+    elif sys.stdout is None:  # better before training than after it
+        raise DataError("standard output is closed; give a file")
     start = None
     if options.model is not None:
         say("* Load previous model\n")
@@ -205,8 +207,8 @@ def _wapiti_model(source: Path | bytes) -> Any:
         return read_wapiti(source)
     with open(source, "rb") as stream:
         kind = kinds.recognise(stream.read(64))
-    if kind not in (None, kinds.CRFKIT, kinds.WAPITI):
-        raise ParameterError(f"{source} is a model of {kind}; expected a model of Wapiti or crfkit")
+    if kind is not None and kind not in (kinds.CRFKIT, kinds.WAPITI):
+        raise ParameterError(f"{source} is a model of {kind.split()[0]}; expected one of Wapiti or crfkit")
     return to_wapiti(load(source)) if kind == kinds.CRFKIT else read_wapiti(source)
 
 
