@@ -61,7 +61,7 @@ void bind_encoder(nb::module_& m) {
     });
 
     nb::class_<PreparedItems>(m, "Items", "A sequence of items whose attributes have been worked out.")
-        .def(nb::init<nb::handle>(), "sequence"_a, nb::sig("def __init__(self, sequence: object) -> None"))
+        .def(nb::init<nb::handle>(), "sequence"_a.none(), nb::sig("def __init__(self, sequence: object) -> None"))
         .def("__len__", [](const PreparedItems& self) { return self.item_ends.size(); })
         .def("items", &PreparedItems::items, "The attributes of each item with their values.",
              nb::sig("def items(self) -> list[dict[str, float]]"));
@@ -78,11 +78,11 @@ void bind_encoder(nb::module_& m) {
             },
             "bytes"_a, "end"_a = false)
         .def(
-            "add_rows", [](BoundEncoder& self, nb::handle sequence) { add_rows(self.encoder, sequence); }, "sequence"_a,
-            nb::sig("def add_rows(self, sequence: object) -> None"))
+            "add_rows", [](BoundEncoder& self, nb::handle sequence) { add_rows(self.encoder, sequence); },
+            "sequence"_a.none(), nb::sig("def add_rows(self, sequence: object) -> None"))
         .def(
             "add_items", [](BoundEncoder& self, nb::handle sequence) { add_items(self.encoder, sequence); },
-            "sequence"_a, nb::sig("def add_items(self, sequence: object) -> None"))
+            "sequence"_a.none(), nb::sig("def add_items(self, sequence: object) -> None"))
         .def("take", &take, nb::sig("def take(self) -> tuple[typing.Any, ...]"))
         .def("lines_with", &lines_with, "extra"_a, nb::sig("def lines_with(self, extra: list[str]) -> bytes"))
         .def(

@@ -16,18 +16,23 @@ struct RecursionGuard {
 
 std::string kind_of(nb::handle value) { return Py_TYPE(value.ptr())->tp_name; }
 
+std::string repr_of(nb::handle value) {
+    const nb::object text = nb::steal(PyUnicode_AsEncodedString(nb::repr(value).ptr(), "utf-8", "backslashreplace"));
+    if (!text.is_valid()) throw nb::python_error();
+    return {PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
+}
+
+bool is_iterable(nb::handle value) { return Py_TYPE(value.ptr())->tp_iter || PySequence_Check(value.ptr()); }
+
 // Any iterable as a list or tuple whose items stay alive with it; `what` says what was expected, `where` begins the
-// message and is asked for only if there is one.
+// message and is asked for only if there is one. What an iterator raises is passed on.
 template <class Where>
 nb::object as_sequence(nb::handle iterable, const char* what, const Where& where) {
     if (PyUnicode_Check(iterable.ptr()) || PyBytes_Check(iterable.ptr()))
-        throw BadInput(where() + what + ", not the " + kind_of(iterable) + " " +
-                       nb::cast<std::string>(nb::repr(iterable)));
+        throw BadInput(where() + what + ", not the " + kind_of(iterable) + " " + repr_of(iterable));
+    if (!is_iterable(iterable)) throw BadInput(where() + what + ", not " + kind_of(iterable));
     nb::object fast = nb::steal(PySequence_Fast(iterable.ptr(), ""));
-    if (!fast.is_valid()) {
-        PyErr_Clear();
-        throw BadInput(where() + what + ", not " + kind_of(iterable));
-    }
+    if (!fast.is_valid()) throw nb::python_error();
     return fast;
 }
 nb::object as_sequence(nb::handle iterable, const char* what) {
@@ -42,15 +47,84 @@ nb::handle item_of(const nb::object& fast, size_t i) {
     return PySequence_Fast_GET_ITEM(fast.ptr(), static_cast<Py_ssize_t>(i));
 }
 
+// --- Generators, subclasses and other types of numbers run code of the caller's when they are read. That code may
+// change the objects that it is part of, or come back to the same encoder. So it runs first; what it gave is plain and
+// is then read in one go.
+
+bool is_plain_number(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_CheckExact(value.ptr()); }
+bool is_plain_list(nb::handle value) {
+    return PyList_CheckExact(value.ptr()) || PyTuple_CheckExact(value.ptr()) || PyAnySet_CheckExact(value.ptr());
+}
+bool is_plain_dict(nb::handle dict) {
+    PyObject* value = nullptr;
+    Py_ssize_t cursor = 0;
+    while (PyDict_Next(dict.ptr(), &cursor, nullptr, &value)) {
+        if (is_text(value) || is_plain_number(value) || PyBool_Check(value) || is_plain_list(value)) continue;
+        if (!PyDict_Check(value)) return false;
+        const RecursionGuard guard;
+        if (!is_plain_dict(value)) return false;
+    }
+    return true;
+}
+
+// A float, or the value itself, which is refused later, if it is no number.
+nb::object plain_number(const nb::object& value) {
+    if (!PyNumber_Check(value.ptr())) return value;
+    nb::object number = nb::steal(PyNumber_Float(value.ptr()));
+    if (number.is_valid()) return number;
+    for (PyObject* usual : {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError})
+        if (PyErr_ExceptionMatches(usual)) {
+            PyErr_Clear();
+            return value;
+        }
+    throw nb::python_error();
+}
+
+nb::object plain_dict(nb::handle dict) {
+    const RecursionGuard guard;
+    nb::object copy = nb::steal(PyDict_Copy(dict.ptr()));
+    if (!copy.is_valid()) throw nb::python_error();
+    for (const auto& [key, given] : nb::borrow<nb::dict>(nb::steal(PyDict_Copy(copy.ptr())))) {
+        const nb::object value = nb::borrow(given);
+        if (is_text(value) || is_plain_number(value) || PyBool_Check(value.ptr()) || is_plain_list(value)) continue;
+        const bool is_list = PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()) || PyAnySet_Check(value.ptr());
+        const nb::object plain = PyDict_Check(value.ptr()) ? plain_dict(value)
+                                 : is_list                 ? nb::steal(PySequence_List(value.ptr()))
+                                                           : plain_number(value);
+        if (!plain.is_valid() || PyDict_SetItem(copy.ptr(), key.ptr(), plain.ptr())) throw nb::python_error();
+    }
+    return copy;
+}
+
+bool is_plain(nb::handle item) {
+    return PyDict_Check(item.ptr()) ? is_plain_dict(item) : is_plain_list(item) || is_text(item) || !is_iterable(item);
+}
+
+// The items, or rows, of a sequence, all plain.
+nb::object plain_items(nb::handle sequence, const char* what) {
+    nb::object items = as_sequence(sequence, what);
+    size_t t = 0;
+    while (t < size_of(items) && is_plain(item_of(items, t))) ++t;
+    if (t == size_of(items)) return items;
+    nb::object copy = nb::steal(PySequence_List(items.ptr()));
+    if (!copy.is_valid()) throw nb::python_error();
+    for (; t < size_of(copy); ++t) {
+        const nb::object item = nb::borrow(item_of(copy, t));
+        if (is_plain(item)) continue;
+        const nb::object plain = PyDict_Check(item.ptr()) ? plain_dict(item) : nb::steal(PySequence_List(item.ptr()));
+        if (!plain.is_valid()) throw nb::python_error();
+        PyList_SetItem(copy.ptr(), static_cast<Py_ssize_t>(t), nb::object(plain).release().ptr());
+    }
+    return copy;
+}
+
 // Numbers and booleans are values, strings and lists of strings name attributes, dicts nest: `outer` is "outer:".
 void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t cursor = 0;
-    const auto quoted = [&](std::string_view name) { return "'" + std::string(outer) + std::string(name) + "'"; };
+    const auto quoted = [&](std::string_view name) { return std::string("'").append(outer).append(name).append("'"); };
     while (PyDict_Next(dict.ptr(), &cursor, &key, &value)) {
-        if (!is_text(key))
-            throw BadInput(encoder.where() + "the key " + nb::cast<std::string>(nb::repr(nb::handle(key))) +
-                           " is not a string");
+        if (!is_text(key)) throw BadInput(encoder.where() + "the key " + repr_of(key) + " is not a string");
         const std::string_view name = utf8(key, encoder);
         if (is_text(value)) {
             encoder.add_text(outer, name, utf8(value, encoder));
@@ -59,7 +133,7 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
         } else if (PyDict_Check(value)) {
             const RecursionGuard guard;
             add_dict(encoder, value, encoder.nested(outer, name));
-        } else if (PyList_Check(value) || PyTuple_Check(value) || PyAnySet_Check(value)) {
+        } else if (is_plain_list(value)) {
             const nb::object members = as_sequence(value, "");
             for (size_t k = 0; k < size_of(members); ++k) {
                 const nb::handle member = item_of(members, k);
@@ -68,14 +142,16 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
                                    "; a list in a feature dict must hold strings");
                 encoder.add_text(outer, name, utf8(member, encoder));
             }
-        } else {
+        } else if (is_plain_number(value)) {
             const double number = PyFloat_AsDouble(value);
             if (number == -1.0 && PyErr_Occurred()) {
                 PyErr_Clear();
-                throw BadInput(encoder.where() + quoted(name) + " is a " + kind_of(value) +
-                               "; expected a string, a number, a boolean, a list of strings or a dict");
+                throw BadInput(encoder.where() + quoted(name) + " is a whole number that is too large for a float");
             }
             encoder.add_number(outer, name, number);
+        } else {
+            throw BadInput(encoder.where() + quoted(name) + " is a " + kind_of(value) +
+                           "; expected a string, a number, a boolean, a list of strings or a dict");
         }
     }
 }
@@ -93,7 +169,7 @@ std::string_view utf8(nb::handle text, const Encoder& encoder) {
             nb::steal(PyUnicode_DecodeUTF8(bytes.data(), PyBytes_GET_SIZE(text.ptr()), nullptr)).is_valid())
             return bytes;
         PyErr_Clear();
-        throw BadInput(encoder.where() + "bytes that are not UTF-8, " + nb::cast<std::string>(nb::repr(text)));
+        throw BadInput(encoder.where() + "bytes that are not UTF-8, " + repr_of(text));
     }
     const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
     if (!data) {
@@ -103,8 +179,9 @@ std::string_view utf8(nb::handle text, const Encoder& encoder) {
     return {data, static_cast<size_t>(size)};
 }
 
-void add_rows(Encoder& encoder, nb::handle sequence) {
-    const nb::object rows = as_sequence(sequence, "a sequence must be a list of tokens");
+void add_rows(Encoder& encoder, nb::handle sequence, bool alone) {
+    const nb::object rows = plain_items(sequence, "a sequence must be a list of tokens");
+    if (alone) encoder.data().clear();
     std::vector<nb::object> alive;  // until end_rows
     const auto where = [&] { return encoder.where(); };
     encoder.begin_rows();
@@ -130,8 +207,9 @@ namespace {
 
 // Adds the attributes of each item and calls end().
 template <class End>
-void each_item(Encoder& encoder, nb::handle sequence, const End& end) {
-    const nb::object items = as_sequence(sequence, "a sequence must be a list of items");
+void each_item(Encoder& encoder, nb::handle sequence, bool alone, const End& end) {
+    const nb::object items = plain_items(sequence, "a sequence must be a list of items");
+    if (alone) encoder.data().clear();
     const auto where = [&] { return encoder.where(); };
     encoder.begin_items();
     for (size_t t = 0; t < size_of(items); ++t) {
@@ -164,7 +242,7 @@ PreparedItems::PreparedItems(nb::handle sequence) {
     static std::unique_ptr<Encoder> kept;
     std::unique_ptr<Encoder> encoder = std::move(kept);
     if (!encoder) encoder = std::make_unique<Encoder>(std::nullopt, std::nullopt, std::nullopt, EncoderOptions{});
-    each_item(*encoder, sequence, [&] {
+    each_item(*encoder, sequence, true, [&] {
         encoder->hand_out([&](std::string_view name, double value) {
             text += name;
             name_ends.push_back(text.size());
@@ -204,13 +282,14 @@ const PreparedItems* prepared(nb::handle sequence) {
     return nb::try_cast(sequence, found) ? found : nullptr;
 }
 
-void add_items(Encoder& encoder, nb::handle sequence) {
+void add_items(Encoder& encoder, nb::handle sequence, bool alone) {
     if (const PreparedItems* items = prepared(sequence)) {
+        if (alone) encoder.data().clear();
         encoder.begin_items();
         items->each([&](std::string_view name, double value) { encoder.add(name, value); },
                     [&] { encoder.end_item(); });
     } else {
-        each_item(encoder, sequence, [&] { encoder.end_item(); });
+        each_item(encoder, sequence, alone, [&] { encoder.end_item(); });
     }
     encoder.end_items();
 }

@@ -11,11 +11,12 @@ namespace crfkit {
 // The UTF-8 text of a Python string, or of bytes. Throws BadInput, with the encoder's position, if it is not valid.
 std::string_view utf8(nb::handle text, const Encoder& encoder);
 
-// Adds one sequence of rows: tuples or lists of column strings, or plain strings (one column).
-void add_rows(Encoder& encoder, nb::handle sequence);
+// Adds one sequence of rows: tuples or lists of column strings, or plain strings (one column). With `alone`, those
+// before are forgotten.
+void add_rows(Encoder& encoder, nb::handle sequence, bool alone = false);
 
 // Adds one sequence of items: lists of attribute strings, or dicts; or PreparedItems.
-void add_items(Encoder& encoder, nb::handle sequence);
+void add_items(Encoder& encoder, nb::handle sequence, bool alone = false);
 
 // A sequence of items whose attributes have been worked out: their names one after the other, and their values.
 struct PreparedItems {

@@ -10,10 +10,10 @@ namespace crfkit {
 namespace {
 
 // The names of label ids, which must be in range.
-nb::list names_of(const nb::list& labels, const int32_t* ids, size_t n) {
+nb::list names_of(const nb::tuple& labels, const int32_t* ids, size_t n) {
     nb::list names = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));
     for (size_t t = 0; t < n; ++t) {
-        PyObject* name = PyList_GET_ITEM(labels.ptr(), static_cast<Py_ssize_t>(ids[t]));
+        PyObject* name = PyTuple_GET_ITEM(labels.ptr(), static_cast<Py_ssize_t>(ids[t]));
         Py_INCREF(name);
         PyList_SET_ITEM(names.ptr(), static_cast<Py_ssize_t>(t), name);
     }
@@ -67,16 +67,16 @@ struct FileParts : TaggerParts {
 struct Tagger {
     std::unique_ptr<TaggerParts> parts;
     Encoder& encoder;
-    nb::list labels;
+    nb::tuple labels;  // nobody can change it
     bool rows;
     int64_t n_labels;
     OneSequence chain;
     std::vector<int32_t> best;
 
-    Tagger(std::unique_ptr<TaggerParts> parts_, nb::list labels_, bool rows_)
+    Tagger(std::unique_ptr<TaggerParts> parts_, const nb::list& labels_, bool rows_)
         : parts(std::move(parts_)),
           encoder(parts->encoder()),
-          labels(std::move(labels_)),
+          labels(labels_),
           rows(rows_),
           n_labels(parts->field().n_labels),
           chain(parts->kernels()) {
@@ -109,15 +109,14 @@ struct Tagger {
     }
 
     void set(nb::handle sequence) {
-        encoder.data().clear();
         try {
-            (rows ? add_rows : add_items)(encoder, sequence);
+            (rows ? add_rows : add_items)(encoder, sequence, true);
+            encoder.data().sort_positions();
+            hand_over();
         } catch (...) {
             clear();
             throw;
         }
-        encoder.data().sort_positions();
-        hand_over();
     }
 
     nb::list viterbi() {
@@ -156,7 +155,8 @@ struct Tagger {
 void bind_tagger(nb::module_& m) {
     m.def(
         "name_labels",
-        [](const nb::list& labels, const Array<int32_t>& ids, const Array<int64_t>& starts) {
+        [](const nb::list& listed, const Array<int32_t>& ids, const Array<int64_t>& starts) {
+            const nb::tuple labels(listed);
             const auto n_labels = static_cast<int32_t>(nb::len(labels));
             for (size_t t = 0; t < ids.size(); ++t)
                 if (ids.data()[t] < 0 || ids.data()[t] >= n_labels) throw nb::index_error("label id out of range");
@@ -175,9 +175,8 @@ void bind_tagger(nb::module_& m) {
     nb::class_<Tagger>(m, "Tagger", "Tags one sequence at a time; the sequence of the last call is kept.")
         .def(
             "__init__",
-            [](Tagger* self, nb::object encoder, nb::object decoder, nb::list labels, bool rows) {
-                new (self) Tagger(std::make_unique<ModelParts>(std::move(encoder), std::move(decoder)),
-                                  std::move(labels), rows);
+            [](Tagger* self, nb::object encoder, nb::object decoder, const nb::list& labels, bool rows) {
+                new (self) Tagger(std::make_unique<ModelParts>(std::move(encoder), std::move(decoder)), labels, rows);
             },
             "encoder"_a, "decoder"_a, "labels"_a, "rows"_a,
             nb::sig(
@@ -187,24 +186,31 @@ void bind_tagger(nb::module_& m) {
             [](nb::bytes file) {
                 auto parts = std::make_unique<FileParts>(std::move(file));
                 nb::list labels;
-                for (const std::string& label : parts->chain.labels())
-                    labels.append(nb::steal(
-                        PyUnicode_DecodeUTF8(label.data(), static_cast<Py_ssize_t>(label.size()), "replace")));
-                return new Tagger(std::move(parts), std::move(labels), false);
+                for (const std::string& label : parts->chain.labels()) {
+                    const nb::object name =
+                        nb::steal(PyUnicode_DecodeUTF8(label.data(), static_cast<Py_ssize_t>(label.size()), nullptr));
+                    if (!name.is_valid()) {
+                        PyErr_Clear();
+                        throw BadModel("a label is not UTF-8; crfkit.convert.load takes the encoding of a model");
+                    }
+                    labels.append(name);
+                }
+                return new Tagger(std::move(parts), labels, false);
             },
             "file"_a, "The tagger of a CRFsuite file, whose attributes are read when they occur. Raises BadModel.")
         .def_prop_ro(
-            "labels", [](const Tagger& self) { return self.labels; }, nb::sig("def labels(self) -> list[typing.Any]"))
+            "labels", [](const Tagger& self) { return nb::list(self.labels); },
+            nb::sig("def labels(self) -> list[typing.Any]"))
         .def(
             "tag",
             [](Tagger& self, nb::handle sequence) {
                 self.set(sequence);
                 return self.viterbi();
             },
-            "sequence"_a, "The best labels of a sequence.",
+            "sequence"_a.none(), "The best labels of a sequence.",
             nb::sig("def tag(self, sequence: object) -> list[typing.Any]"))
         .def(
-            "set", [](Tagger& self, nb::handle sequence) { self.set(sequence); }, "sequence"_a,
+            "set", [](Tagger& self, nb::handle sequence) { self.set(sequence); }, "sequence"_a.none(),
             "Encodes a sequence and keeps it.", nb::sig("def set(self, sequence: object) -> None"))
         .def("viterbi", &Tagger::viterbi, "The best labels.", nb::sig("def viterbi(self) -> list[typing.Any]"))
         .def("score", &Tagger::score, "labels"_a, "The score of labels, given by their ids.")

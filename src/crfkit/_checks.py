@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from typing import Any
 
@@ -100,3 +101,13 @@ def check_strength(what: str, strength: float) -> None:
     """Raise ParameterError unless the strength of a penalty is a finite number >= 0."""
     if not (math.isfinite(strength) and strength >= 0):
         raise ParameterError(f"the strength of {what} must be a finite number >= 0, not {strength!r}")
+
+
+def check_encoding(encoding: str) -> None:
+    """Raise ParameterError if Python does not know this encoding, or if it is not one of texts."""
+    try:
+        if getattr(codecs.lookup(encoding), "_is_text_encoding", True):
+            return
+    except (LookupError, ValueError):  # a name with a zero byte is a ValueError
+        pass
+    raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, latin-1, cp1252, euc-jp, gb18030")

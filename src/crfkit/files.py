@@ -1,13 +1,26 @@
-"""Files that are replaced only when they are complete."""
+"""Model files as bytes: mapped into memory to be read, and replaced only when they are complete."""
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+
+def mapped(path: str | Path) -> mmap.mmap | bytes:
+    """Return the bytes of a model file, of which only those take memory that are looked at."""
+    from crfkit.errors import ModelFileError
+
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def make_ordinary(path: str) -> None:

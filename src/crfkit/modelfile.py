@@ -8,7 +8,6 @@ Everything is checked before use: header against file size, tensors against the 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
-from crfkit.files import is_special, make_ordinary
+from crfkit.files import is_special, make_ordinary, mapped
 
 Model = TypeVar("Model")
 
@@ -111,12 +110,7 @@ def check_writable(path: str | Path) -> None:
 
 def read(path: str | Path) -> Contents:
     """Map a model file into memory and check it."""
-    try:
-        with open(path, "rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            buffer: Any = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
+    buffer = mapped(path)
     try:
         return _parse(buffer)
     except ModelFileError as error:

@@ -2,6 +2,7 @@
 
 import random
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -162,6 +163,7 @@ def test_what_crfpp_has_not_is_refused(tmp_path):
         (text_model(version=205), "version 205"),
         (binary_model(version=205), "version 205"),
         (text_model().replace(b"maxid: 42", b"maxid: x"), "'maxid:'"),
+        (text_model(weights=np.zeros(42)).replace(b"0.0", b"0_0.0"), "underscore"),
         (text_model().replace(b"\n0 B\n", b"\n0B\n"), "feature line '0B'"),
         (text_model().replace(b"0 B\n", b"1 B\n"), "do not make 42 weights"),
         (text_model()[:-4].rsplit(b"\n", 1)[0], "has 41"),
@@ -223,3 +225,21 @@ def test_flipped_and_truncated_bytes_never_crash(make):
             model.predict([[("a", "n", "x"), ("b", "v", "x")]])
         except CrfkitError:
             pass
+
+
+def test_time_is_bounded():
+    begin = time.process_time()
+    templates = ["U"] * 40_000 + ["B"] * 40_000
+    model = crfpp.read(text_model(templates=templates, names=["B"], labels=("A",), weights=[0.5]))
+    assert model.w.tolist() == [20_000.0]
+    assert time.process_time() - begin < 5
+
+
+def test_the_record_names_the_tool():
+    assert crfpp.read(text_model()).training == {"origin": "CRF++", "encoding": "utf-8"}
+
+
+def test_too_many_labels():
+    labels = [f"{k:x}" for k in range(20_000)]
+    with pytest.raises(ModelFileError, match="20000 labels are too many for a file of"):
+        crfpp.read(text_model(labels, ["U"], ["U"], np.zeros(20_000)))

@@ -16,7 +16,8 @@ from numpy.testing import assert_allclose
 
 from crfkit import ChainCRF, _core
 from crfkit.convert import crfsuite, load, save
-from crfkit.errors import ModelFileError
+from crfkit.convert.sources import read_bytes
+from crfkit.errors import ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 
 WORDS = ["the", "a", "cat", "dog", "sleeps", "barks", "big", "red", "house", "Zürich", "東京", "runs", "slow", "fast"]
@@ -162,6 +163,76 @@ def test_flipped_bits_and_hostile_numbers(model_file):
             at = min(at // 4 * 4, len(contents) - 4)
             damaged[at : at + 4] = struct.pack("<I", word)
         use(bytes(damaged))
+
+
+def overlapping(n, of_labels):
+    """A file of n strings that all end at the same byte, each as long as what is left of the records."""
+
+    def database(begin, n):
+        records = 24 + 2048
+        end = records + 8 * n + 1
+        table, ids = end, end + 8 * n
+        words = [word for i in range(n) for word in (i, end - records - 8 * i - 8)]
+        tables = struct.pack("<II", table, n) + bytes(2040)
+        contents = tables + struct.pack(f"<{2 * n}I", *words) + b"\0"
+        contents += b"".join(struct.pack("<II", 0, records + 8 * i) for i in range(n))
+        contents += b"".join(struct.pack("<I", records + 8 * i) for i in range(n))
+        return struct.pack("<4sIIIII", b"CQDB", 24 + len(contents), 0, 0x62445371, n, ids) + contents
+
+    sizes = (n, 1) if of_labels else (1, n)
+    chunks = [struct.pack("<4sII", b"FEAT", 12, 0), *(database(0, size) for size in sizes)]
+    for name, size in zip((b"LFRF", b"AFRF"), sizes, strict=True):
+        chunks.append(struct.pack("<4sII", name, 12 + 4 * size, size) + bytes(4 * size))
+    offsets = 48 + np.cumsum([0, *map(len, chunks)])
+    head = struct.pack("<4sI4sI3I", b"lCRF", int(offsets[-1]), b"FOMC", 100, 0, 0, 0)
+    return head + struct.pack("<5I", *offsets[:5].tolist()) + b"".join(chunks)
+
+
+@pytest.mark.parametrize("of_labels", [True, False])
+def test_records_that_overlap_do_not_fill_the_memory(of_labels):
+    n = 2048 if of_labels else 20_000  # 1.6 GB of strings in a file of 500 KB
+    with pytest.raises(ModelFileError, match="its strings together are longer than their database"):
+        crfsuite.read(overlapping(n, of_labels))
+    if of_labels:
+        with pytest.raises(_core.BadModel, match="its strings together are longer than their database"):
+            _core.Tagger.open_crfsuite(overlapping(n, of_labels))
+    assert crfsuite.read(overlapping(1, of_labels)).class_list == [""]
+
+
+@pytest.mark.parametrize(("label", "reason"), [(b"L0", "a label occurs twice"), (b"L\xff", "a label is not UTF-8")])
+def test_labels_that_are_no_names(model_file, label, reason):
+    contents = model_file.read_bytes()
+    assert contents.count(b"L1\0") == 1
+    damaged = contents.replace(b"L1\0", label + b"\0")
+    with pytest.raises(_core.BadModel, match=reason):
+        _core.Tagger.open_crfsuite(damaged)
+    with pytest.raises(ModelFileError, match="label"):
+        crfsuite.read(damaged)
+
+
+@pytest.mark.parametrize(("n", "reason"), [(46341, "more than 46340 labels"), (20_000, "labels, too many for a file")])
+def test_too_many_labels(n, reason):
+    contents = overlapping(n, of_labels=True)
+    with pytest.raises(ModelFileError, match=reason):
+        crfsuite.read(contents)
+    with pytest.raises(_core.BadModel, match=reason):
+        _core.Tagger.open_crfsuite(contents)
+
+
+def test_bytes_that_may_change_are_copied(model_file):
+    contents = bytearray(model_file.read_bytes())
+    expected = crfsuite.read(model_file).class_list
+    assert crfsuite.read(contents).class_list == crfsuite.read(memoryview(contents)).class_list == expected
+    view = read_bytes(contents)
+    contents[:4] = b"\0\0\0\0"
+    assert view[:4].tobytes() == b"lCRF"
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "rot13", "utf-8\0"])
+def test_unknown_encodings(model_file, encoding):
+    for read in (crfsuite.read, load):
+        with pytest.raises(ParameterError, match="unknown encoding"):
+            read(model_file, encoding=encoding)
 
 
 def test_unknown_versions_and_types(model_file):

@@ -1,13 +1,15 @@
 """Wapiti's model files: what they say, what is written again, and files that are damaged."""
 
+import locale
 import random
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crfkit import ChainCRF, convert
+from crfkit import ChainCRF, _core, convert
 from crfkit.convert import wapiti
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
@@ -217,6 +219,10 @@ def test_damaged_files_are_refused(reason, tmp_path):
         wapiti.read(REFUSED[reason])
 
 
+def test_the_record_names_the_tool():
+    assert wapiti.read(MODEL).training["origin"] == "Wapiti"
+
+
 def test_missing_files():
     with pytest.raises(ModelFileError, match="cannot read"):
         wapiti.read("/nowhere/at/all")
@@ -263,3 +269,49 @@ def test_every_truncation_is_refused():
     for size in range(len(MODEL)):
         with pytest.raises(ModelFileError):
             wapiti.read(MODEL[:size])
+
+
+@pytest.mark.parametrize(("n", "why"), [(46341, "at most 46340 are supported"), (46340, "too many for a file of")])
+def test_too_many_labels(n, why):
+    labels = b"".join(b"%d:%x,\n" % (len(b"%x" % k), k) for k in range(n))
+    with pytest.raises(ModelFileError, match=f"{n} labels.*{why}"):
+        wapiti.read(b"#mdl#2#0\n#rdr#1/0/0\n1:b,\n#qrk#%d\n" % n + labels + b"#qrk#1\n1:b,\n")
+
+
+def test_weights_are_written_with_all_their_digits():
+    values = np.array(
+        [0.75, -0.75, 1.0, 5e-324, -2.3e-310, 1.7976931348623157e308, 0.1, -1 / 3, *np.exp(range(-300, 300, 7))]
+    )
+    index = np.arange(len(values)) * 10**15
+    text = _core.format_wapiti_weights(index, values)
+    assert text.startswith(b"0=0x1.8p-1\n1000000000000000=-0x1.8p-1\n2000000000000000=0x1p+0\n")
+    assert [float.fromhex(line.split(b"=")[1].decode()) for line in text.splitlines()] == values.tolist()
+    places, again = _core.parse_wapiti_weights(np.frombuffer(text, np.uint8))
+    assert_array_equal(places, index)
+    assert_array_equal(again, values)
+
+
+def test_weights_do_not_depend_on_the_locale():
+    before = locale.setlocale(locale.LC_NUMERIC)
+    for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"):
+        with suppress(locale.Error):
+            locale.setlocale(locale.LC_NUMERIC, name)
+            break
+    else:
+        pytest.skip("no locale with a decimal comma is installed")
+    try:
+        assert _core.format_wapiti_weights(np.array([3]), np.array([0.75])) == b"3=0x1.8p-1\n"
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
+
+
+def test_an_observation_that_is_refused_leaves_nothing_behind():
+    data = b"#mdl#2#1\n#rdr#0/0/0\n#qrk#1\n1:A,\n#qrk#2\n3:u:x,\n3:b:x,\n1=0x1p+0\n"
+    encoder = wapiti.read(data).vocabulary.encoder()
+    with pytest.raises(_core.BadInput, match="position 2"):
+        encoder.add_items([["u:x"], ["b:x"], ["z"]])
+    encoder.add_items([["u:x"], ["b:x"]])
+    clean = wapiti.read(data).vocabulary.encoder()
+    clean.add_items([["u:x"], ["b:x"]])
+    for found, expected in zip(encoder.take(), clean.take(), strict=True):
+        assert_array_equal(found, expected)

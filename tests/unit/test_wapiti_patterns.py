@@ -97,6 +97,11 @@ def test_time_is_bounded():
     before = time.process_time()
     assert at(line, 0, [[text]]) == "u:false"
     assert time.process_time() - before < 2
+    lines = [f"b{k:06}" for k in range(40_000)]
+    before = time.process_time()
+    assert wapiti("\n".join([*lines, "b%x[0,0]"])).transition_line is None
+    assert wapiti("\n".join(["b:%x[0,0]", *lines])).transition_line == "b000000"
+    assert time.process_time() - before < 5
 
 
 # --- against the oracle

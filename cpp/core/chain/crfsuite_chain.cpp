@@ -31,8 +31,10 @@ std::vector<std::pair<int32_t, double>> sorted_features(const crfsuite::File& fi
 
 CrfsuiteChain::CrfsuiteChain(std::string_view file, const ChainKernels& kernels) : file_(file) {
     const size_t n = file_.labels.size();
-    if (n > 46340) crfsuite::refuse("it has too many labels");  // its square is an int32
-    for (size_t j = 0; j < n; ++j) labels_.emplace_back(file_.labels.at(j));
+    file_.labels.each([&](std::string_view text) { labels_.emplace_back(text); });
+    std::vector<std::string_view> names(labels_.begin(), labels_.end());
+    std::sort(names.begin(), names.end());
+    if (std::adjacent_find(names.begin(), names.end()) != names.end()) crfsuite::refuse("a label occurs twice");
     for (size_t i = 0; i < n; ++i)
         for (const auto& [j, weight] : sorted_features(file_, crfsuite::kTransition, i)) {
             transition_codes_.push_back(static_cast<int32_t>(i * n) + j);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <string_view>
@@ -24,10 +23,7 @@ public:
         for (const auto piece : pieces) size += piece.size();
         char* out = room(size);
         char* end = out;
-        for (const auto piece : pieces) {
-            std::memcpy(end, piece.data(), piece.size());
-            end += piece.size();
-        }
+        for (const auto piece : pieces) end += piece.copy(end, piece.size());
         used_ += size;
         return {out, size};
     }

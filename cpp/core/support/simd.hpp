@@ -12,6 +12,7 @@ namespace {
 constexpr int kLanes = CRFKIT_LANES;
 typedef double V __attribute__((vector_size(8 * CRFKIT_LANES)));
 typedef long long VI __attribute__((vector_size(8 * CRFKIT_LANES)));
+typedef unsigned long long VU __attribute__((vector_size(8 * CRFKIT_LANES)));  // whose sums may wrap around
 
 #define CRFKIT_INLINE static inline __attribute__((always_inline))
 #define CRFKIT_INLINE_MEMBER inline __attribute__((always_inline))
@@ -82,7 +83,7 @@ CRFKIT_INLINE V exp_nonpositive(V x) {
     p = p * r + splat(0.5);
     p = p * r + splat(1.0);
     p = p * r + splat(1.0);
-    return (V)((VI)p + ((VI)shifted << 52));
+    return (V)((VU)p + ((VU)shifted << 52));
 }
 
 }  // namespace

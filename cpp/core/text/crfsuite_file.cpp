@@ -115,7 +115,10 @@ File::File(std::string_view text)
       label_lists_(lists_of(bytes, bytes.number(40), "LFRF", labels.size())),
       attribute_lists_(lists_of(bytes, bytes.number(44), "AFRF", attributes.size())) {
     if (labels.size() == 0) refuse("it has no labels");
-    if (labels.size() > 65535) refuse("it has more than 65535 labels");
+    const size_t n_labels = labels.size();
+    if (n_labels > kMostLabels) refuse("it has more than " + std::to_string(kMostLabels) + " labels");
+    if (n_labels > kAlwaysLabels && n_labels * n_labels > kPairsPerByte * bytes.size())
+        refuse("it has " + std::to_string(n_labels) + " labels, too many for a file of its size");
     for (const auto& [named, n] : {std::pair{bytes.number(16), features.size()},
                                    {bytes.number(20), labels.size()},
                                    {bytes.number(24), attributes.size()}})

@@ -21,6 +21,9 @@ namespace crfsuite {
 
 constexpr uint32_t kVersion = 100, kByteOrder = 0x62445371;
 constexpr size_t kHeader = 48, kFeature = 20, kDatabaseHeader = 24, kTables = 256;
+constexpr size_t kMostLabels = 46340;  // the code of a pair of labels is an int32
+// A chain takes memory for every pair of labels: more labels than this only in a file that is not too small for them.
+constexpr size_t kAlwaysLabels = 2048, kPairsPerByte = 256;
 enum Type : uint32_t { kState = 0, kTransition = 1 };
 
 [[noreturn]] inline void refuse(const std::string& what) { throw BadModel(what); }
@@ -59,6 +62,18 @@ public:
     size_t size() const { return size_; }
     size_t bytes() const { return bytes_.size(); }
     std::string_view at(size_t id) const;
+    // Calls f(string) for all of them. Records may overlap in a hostile file; all strings must fit into it
+    // nevertheless.
+    template <class F>
+    void each(const F& f) const {
+        size_t total = 0;
+        for (size_t id = 0; id < size_; ++id) {
+            const std::string_view text = at(id);
+            total += text.size();
+            if (total > bytes_.size()) refuse("its strings together are longer than their database");
+            f(text);
+        }
+    }
     // The id of a string, or -1, by the file's own hash tables.
     int32_t find(std::string_view text) const;
     // Throws unless the hash tables hold as many strings as there are, each in its table and inside the database.

@@ -50,14 +50,13 @@ CrfsuiteModel read_crfsuite(std::string_view bytes) {
     attributes.check_tables();
 
     CrfsuiteModel model;
-    for (size_t j = 0; j < labels.size(); ++j) model.labels.emplace_back(labels.at(j));
+    labels.each([&](std::string_view text) { model.labels.emplace_back(text); });
     model.attributes.offsets.reserve(attributes.size() + 1);
     model.attributes.bytes.reserve(attributes.bytes());
-    for (size_t a = 0; a < attributes.size(); ++a) {
-        const std::string_view text = attributes.at(a);
+    attributes.each([&](std::string_view text) {
         model.attributes.bytes.insert(model.attributes.bytes.end(), text.begin(), text.end());
         model.attributes.offsets.push_back(model.attributes.bytes.size());
-    }
+    });
     try {
         model.attributes.slots =
             build_slots(model.attributes.offsets.data(), reinterpret_cast<const char*>(model.attributes.bytes.data()),
@@ -92,9 +91,7 @@ CrfsuiteModel read_crfsuite(std::string_view bytes) {
     std::partial_sum(model.state_offsets.begin(), model.state_offsets.end(), model.state_offsets.begin());
     for (const uint32_t f : transitions) {
         const Feature feature = features[f];
-        const uint64_t code = static_cast<uint64_t>(feature.source) * labels.size() + feature.target;
-        if (code > INT32_MAX) refuse("it has too many labels");
-        model.transition_codes.push_back(static_cast<int32_t>(code));
+        model.transition_codes.push_back(static_cast<int32_t>(feature.source * labels.size() + feature.target));
         model.weights.push_back(feature.weight);
     }
     return model;

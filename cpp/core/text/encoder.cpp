@@ -78,6 +78,7 @@ void Encoder::end_row() {
 }
 
 void Encoder::end_rows() {
+    if (!rules_) throw BadInput("rows of columns need a template");
     const Columns x{cells_.data(), static_cast<int64_t>(position_), static_cast<int64_t>(n_columns_)};
     if (x.length > 0)
         if (const std::string wrong = missing_column(x.n_columns); !wrong.empty()) throw BadInput(where(0) + wrong);
@@ -92,6 +93,10 @@ void Encoder::begin_items() {
     const auto kept = static_cast<size_t>(data_.offsets.back());
     data_.attributes.resize(kept);
     if (!data_.values.empty()) data_.values.resize(kept);
+    if (options_.by_prefix) {
+        data_.pair_offsets.resize(data_.offsets.size());
+        data_.pair_attributes.resize(static_cast<size_t>(data_.pair_offsets.back()));
+    }
 }
 
 void Encoder::forget_item() {

@@ -1,6 +1,8 @@
 // Wapiti's patterns: u (state), b (pair) and * (both) lines with %x, %t and %m.
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <numeric>
 #include <stdexcept>
 
 #include "template.hpp"
@@ -107,22 +109,35 @@ private:
     size_t at_ = 0;
 };
 
-// Whether the line gives the same text everywhere, and no other line can give it.
-bool is_constant(const TemplateLine& line, const std::vector<TemplateLine>& lines) {
-    if (line.source[0] != 'b' || line.pieces[0].has_macro) return false;
-    return std::none_of(lines.begin(), lines.end(), [&](const TemplateLine& other) {
-        return &other != &line && line.source.starts_with(other.pieces[0].literal);
-    });
+// Which lines begin with the literal of another one, which could then give the same text.
+std::vector<bool> find_imitable(const std::vector<TemplateLine>& lines) {
+    const auto literal = [&](size_t k) -> std::string_view { return lines[k].pieces[0].literal; };
+    std::vector<size_t> order(lines.size()), outer;  // outer: the lines that the one at hand begins with
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return literal(a) < literal(b); });
+    std::vector<bool> imitable(lines.size());
+    for (const size_t k : order) {
+        while (!outer.empty() && !literal(k).starts_with(literal(outer.back()))) outer.pop_back();
+        imitable[k] = !outer.empty();
+        if (imitable[k] && literal(outer.back()) == literal(k)) imitable[outer.back()] = true;
+        outer.push_back(k);
+    }
+    return imitable;
 }
 
-// Makes the first b line without a command the transitions: the kernels share their scores between positions.
+// Makes the first b line without a command the transitions, if no other line can give its text: the kernels share
+// their scores between positions.
 void take_transitions(Template& rules) {
-    const auto found = std::find_if(rules.bigrams.begin(), rules.bigrams.end(),
-                                    [&](const TemplateLine& line) { return is_constant(line, rules.bigrams); });
-    if (found == rules.bigrams.end()) return;
+    const std::vector<bool> imitable = find_imitable(rules.bigrams);
+    size_t k = 0;
+    for (; k < rules.bigrams.size(); ++k)
+        if (const TemplateLine& line = rules.bigrams[k];
+            line.source[0] == 'b' && !line.pieces[0].has_macro && !imitable[k])
+            break;
+    if (k == rules.bigrams.size()) return;
     rules.transitions = true;
-    rules.transition_source = found->source;
-    rules.bigrams.erase(found);
+    rules.transition_source = rules.bigrams[k].source;
+    rules.bigrams.erase(rules.bigrams.begin() + static_cast<std::ptrdiff_t>(k));
 }
 
 // What stands for a cell outside the sequence.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <stdexcept>
 
 namespace crfkit {
@@ -61,10 +60,15 @@ WapitiWeights parse_wapiti_weights(std::string_view text) {
 
 std::string format_wapiti_weights(std::span<const int64_t> index, std::span<const double> values) {
     std::string out;
-    char line[64];
-    for (size_t i = 0; i < index.size(); ++i) {
-        const int size = std::snprintf(line, sizeof line, "%lld=%a\n", static_cast<long long>(index[i]), values[i]);
-        out.append(line, static_cast<size_t>(size));
+    char digits[32];
+    const auto append = [&](auto... number) {
+        out.append(digits, std::to_chars(digits, digits + sizeof digits, number...).ptr);
+    };
+    for (size_t i = 0; i < index.size(); ++i) {  // as C's "%lld=%a\n" writes it where a point is a point
+        append(index[i]);
+        out += std::signbit(values[i]) ? "=-0x" : "=0x";
+        append(std::fabs(values[i]), std::chars_format::hex);
+        out += '\n';
     }
     return out;
 }

@@ -47,9 +47,9 @@ def convert(
 
     crfkit convert ner.crfsuite ner.crf
     """
+    from crfkit._checks import check_encoding
     from crfkit.cli.options import check_distinct
     from crfkit.convert import load, save
-    from crfkit.convert.loading import check_encoding
     from crfkit.convert.saving import kind_of_name
     from crfkit.modelfile import check_writable
     from crfkit.wording import counted

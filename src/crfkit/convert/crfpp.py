@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import check_encoding
 from crfkit._types import Floats, Ints
 from crfkit.encoders.labels import label_array
 from crfkit.encoders.sequences import Vocabulary
@@ -39,6 +40,7 @@ def read(source: str | Path | bytes, n_threads: int | None = None, encoding: str
     """
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
+    check_encoding(encoding)
     file = read_crfpp_model(source)
     try:
         return _model(file, n_threads, encoding)
@@ -51,8 +53,9 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
     labels = _decoded(file.labels, encoding, "label")
     names = _decoded(file.names, encoding, "feature")
     lines = _decoded(file.templates, encoding, "template line", distinct=False)
-    times = Counter(lines)[TRANSITION]  # CRF++ adds the weight once for every bare B
-    kept = [line for k, line in enumerate(lines) if line != TRANSITION or k == lines.index(line)]
+    times = lines.count(TRANSITION)  # CRF++ adds the weight once for every bare B
+    first = lines.index(TRANSITION) if times else -1
+    kept = [line for k, line in enumerate(lines) if line != TRANSITION or k == first]
     template = Template("\n".join(kept), syntax="crf++")
 
     if not template.n_columns <= file.n_columns <= MAX_COLUMNS:
@@ -84,7 +87,7 @@ def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel
         file.n_columns,
     )
     w = np.concatenate([state, transition, pair])
-    record = {"read_from": "CRF++", "encoding": encoding}
+    record = {"origin": "CRF++", "encoding": encoding}
     return ChainModel(vocabulary, label_array(labels), field, w, record, n_threads)
 
 
@@ -97,8 +100,6 @@ def _decoded(names: tuple[bytes, ...], encoding: str, what: str, distinct: bool 
             f"the {what} {error.object!r} is not {encoding} (byte {error.start + 1}, 0x{error.object[error.start]:02X})"
             "; name the encoding of the training file, as in --encoding euc-jp or, in Python, encoding='euc-jp'"
         ) from None
-    except LookupError:
-        raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, euc-jp, gb18030") from None
     if distinct and len(set(texts)) < len(texts):
         twice = next(text for text, n in Counter(texts).items() if n > 1)
         raise ModelFileError(

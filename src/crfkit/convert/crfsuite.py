@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import check_encoding
 from crfkit.convert.sources import Source, read_bytes, write_bytes
 from crfkit.encoders.labels import label_array
 from crfkit.encoders.sequences import Vocabulary
@@ -20,6 +21,7 @@ def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") 
 
     `encoding` is that of the labels. Attributes are compared as UTF-8, which is what Python's packages write.
     """
+    check_encoding(encoding)
     data = read_bytes(source)
     try:
         labels, attributes, offsets, state_labels, transitions, w = _core.read_crfsuite(data)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from crfkit._checks import check_encoding
 from crfkit.convert import kinds
 from crfkit.convert.sources import read_bytes
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
@@ -27,6 +28,7 @@ def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8"
     """
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
+    check_encoding(encoding)
     data = read_bytes(path)
     kind = kinds.recognise(bytes(data[:64]))
     if kind == kinds.CRFKIT:
@@ -65,15 +67,3 @@ def _reason(head: bytes) -> str:
 def model_kind(path: str | Path) -> str | None:
     """Return which tool a model file is of ("crfkit", "CRFsuite", "CRF++", "CRF++ text", "Wapiti"); None if unknown."""
     return kinds.recognise(bytes(read_bytes(path)[:64]))
-
-
-def check_encoding(encoding: str) -> None:
-    """Raise ParameterError if Python does not know this encoding."""
-    import codecs
-
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise ParameterError(
-            f"unknown encoding {encoding!r}; common ones are utf-8, latin-1, euc-jp, utf-16, gb18030"
-        ) from None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
-import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.errors import ModelFileError
-from crfkit.files import replacing
+from crfkit.files import mapped, replacing
 
 Source = str | Path | bytes | bytearray | memoryview
 
@@ -18,14 +15,8 @@ Source = str | Path | bytes | bytearray | memoryview
 def read_bytes(source: Source) -> NDArray[np.uint8]:
     """Return the bytes of a file, mapped into memory, or those that were given."""
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return np.frombuffer(source, dtype=np.uint8)
-    try:
-        with open(source, "rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise ModelFileError(f"cannot read {source}: {error.strerror or error}") from error
-    return np.frombuffer(buffer, dtype=np.uint8)
+        return np.frombuffer(bytes(source), dtype=np.uint8)  # of those that may change, a copy
+    return np.frombuffer(mapped(source), dtype=np.uint8)
 
 
 def write_bytes(path: str | Path, contents: bytes) -> None:

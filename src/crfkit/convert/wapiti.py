@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit._checks import check_encoding
 from crfkit._types import Floats, Ids, Ints
 from crfkit.convert.sources import Source, write_bytes
 from crfkit.encoders.labels import label_array
 from crfkit.encoders.sequences import Vocabulary
-from crfkit.errors import ModelFileError, ParameterError, TemplateError
+from crfkit.errors import ModelFileError, TemplateError
 from crfkit.features.template import Template
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
@@ -100,7 +101,7 @@ def from_wapiti(
         template.n_columns if template else None,
     )
     w = np.concatenate([state[2], weights[is_transition], pair[2]])
-    return ChainModel(vocabulary, label_array(labels), field, w, {"converted_from": "Wapiti"}, n_threads)
+    return ChainModel(vocabulary, label_array(labels), field, w, {"origin": "Wapiti"}, n_threads)
 
 
 def to_wapiti(model: ChainModel) -> WapitiModel:
@@ -199,6 +200,7 @@ def _text(data: bytes, what: str) -> str:
 
 def _in_utf8(contents: WapitiModel, encoding: str) -> WapitiModel:
     """Return the texts in UTF-8."""
+    check_encoding(encoding)
     try:
         if codecs.lookup(encoding).name in ("utf-8", "ascii"):
             return contents
@@ -206,8 +208,6 @@ def _in_utf8(contents: WapitiModel, encoding: str) -> WapitiModel:
             tuple(text.decode(encoding).encode("utf-8") for text in texts)
             for texts in (contents.patterns, contents.labels, contents.observations)
         ]
-    except LookupError:
-        raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, latin-1, cp1252, euc-jp") from None
     except UnicodeDecodeError as error:
         raise ModelFileError(f"the text {error.object!r} is not {encoding}") from None
     expressions = any(re.search(rb"%[tTmM]\[", pattern) for pattern in contents.patterns)

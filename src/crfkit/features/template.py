@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crfkit import _core
+from crfkit._checks import check_encoding
 from crfkit.errors import ParameterError, TemplateError, TemplateWarning
 from crfkit.names import unknown_name
 from crfkit.warn import warn_caller
@@ -86,6 +87,7 @@ class Template:
     @classmethod
     def read(cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8") -> Template:
         """Read a template file."""
+        check_encoding(encoding)
         try:
             data = Path(path).read_bytes()
             text = data.decode("utf-8-sig" if _is_utf8(encoding) else encoding)
@@ -100,8 +102,6 @@ class Template:
                 "Template.read(path, encoding='euc-jp')",
                 path,
             ) from None
-        except LookupError:
-            raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, euc-jp, latin-1") from None
         return cls(text, str(path), syntax)
 
     @classmethod

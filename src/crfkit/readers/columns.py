@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from crfkit.errors import DataError, ParameterError
+from crfkit._checks import check_encoding
+from crfkit.errors import DataError
 from crfkit.names import unknown_name
 from crfkit.readers.conllu import Conllu, column_number, is_conllu
 from crfkit.wording import counted
@@ -70,12 +71,7 @@ class ColumnFile:
     conllu: Conllu | None = field(default=None, init=False)  # set when the file is found to be CoNLL-U
 
     def __post_init__(self) -> None:
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise ParameterError(
-                f"unknown encoding {self.encoding!r}; common ones are utf-8, latin-1, cp1252, utf-16, gb18030"
-            ) from None
+        check_encoding(self.encoding)
         if self.format not in FORMATS:
             raise unknown_name("format", self.format, FORMATS)
         if self.label_column is not None:

@@ -16,6 +16,8 @@ import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
+from crfkit.files import mapped
+from crfkit.readers.limits import check_label_count
 
 VERSION = 100
 NOT_CRFPP = "this is not a CRF++ model: it has neither the first lines of a text model nor the header of a binary one"
@@ -45,10 +47,7 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
     """Return the contents of a model file, or of its bytes; raise ModelFileError if it is not a valid one."""
     if isinstance(source, bytes):
         return _parse(source)
-    try:
-        data = Path(source).read_bytes()
-    except OSError as error:
-        raise ModelFileError(f"cannot read {source}: {error.strerror or error}") from error
+    data = mapped(source)[:]
     try:
         return _parse(data)
     except ModelFileError as error:
@@ -56,7 +55,9 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
 
 
 def _parse(data: bytes) -> CRFPPModel:
-    return _parse_text(data) if re.match(rb"version:\s", data) else _parse_binary(data)
+    model = _parse_text(data) if re.match(rb"version:\s", data) else _parse_binary(data)
+    check_label_count(len(model.labels), len(data))
+    return model
 
 
 def _check_version(version: int) -> None:
@@ -96,6 +97,8 @@ def _parse_text(data: bytes) -> CRFPPModel:
     if len(numbers) != size:
         raise ModelFileError(f"the header says that there are {size} weights, but the file has {len(numbers)}")
     try:
+        if b"_" in parts[4]:  # which Python takes for a part of a number
+            raise ValueError("there is an underscore among them")
         weights = np.array([float(number) for number in numbers], dtype=np.float64)
     except ValueError as error:
         raise ModelFileError(f"a weight is not a number: {error}") from None

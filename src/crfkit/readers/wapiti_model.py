@@ -8,7 +8,6 @@ label (u), per pair of labels (b), or both (*), in the order of the observations
 from __future__ import annotations
 
 import mmap
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,8 @@ import numpy as np
 from crfkit import _core
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
+from crfkit.files import mapped
+from crfkit.readers.limits import check_label_count
 
 TYPES = ("maxent", "memm", "crf")
 _HEADER = re.compile(rb"#mdl#(?:(\d{1,9})#)?(\d{1,18})\r?\n#rdr#(\d{1,9})/(\d{1,9})(?:/(\d{1,9}))?\r?\n")
@@ -48,12 +49,7 @@ def read_wapiti(source: str | Path | bytes | bytearray | memoryview) -> WapitiMo
     """Return the contents of a model file, or of its bytes; raise ModelFileError if they are damaged."""
     if not isinstance(source, (str, Path)):
         return parse_wapiti(bytes(source))
-    try:
-        with open(source, "rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise ModelFileError(f"cannot read {source}: {error.strerror or error}") from error
+    data = mapped(source)
     try:
         return parse_wapiti(data)
     except ModelFileError as error:
@@ -74,8 +70,7 @@ def parse_wapiti(data: bytes | mmap.mmap) -> WapitiModel:
     observations, end = _named_list(data, end, "observations")
     if not labels or not observations:
         raise ModelFileError("a Wapiti model without labels or without observations")
-    if len(labels) > 65535:
-        raise ModelFileError(f"{len(labels)} labels; at most 65535 are supported")
+    check_label_count(len(labels), len(data))
     for what, names in (("label", labels), ("observation", observations)):
         if len(set(names)) != len(names):
             raise ModelFileError(f"damaged: a {what} of the Wapiti model occurs twice")
