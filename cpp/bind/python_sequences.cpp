@@ -180,7 +180,7 @@ std::string_view utf8(nb::handle text, const Encoder& encoder) {
     const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
     if (!data) {
         PyErr_Clear();
-        throw BadInput(encoder.where() + "a string that is not valid Unicode (a lone surrogate)");
+        throw BadInput(encoder.where() + "a string is not valid Unicode: it has a lone surrogate");
     }
     return {data, static_cast<size_t>(size)};
 }

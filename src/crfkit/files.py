@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,9 +30,21 @@ def make_ordinary(path: str) -> None:
     os.chmod(path, 0o666 & ~umask)
 
 
+def is_special(path: Path) -> bool:
+    """Return whether a path is a device, a pipe or the like; a file must not take its place."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # reported when it is opened
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a model file for writing; an older one is replaced when the new one is complete, else it stays."""
+    """Open a model file for writing; an older one is replaced when the new one is complete, else it stays.
+
+    A device or a pipe, such as /dev/null, is written to and never replaced.
+    """
     import tempfile
 
     from crfkit.errors import ModelFileError
@@ -39,6 +52,10 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     target = Path(path).resolve()
     temporary: str | None = None
     try:
+        if is_special(target):
+            with open(target, "wb") as stream:
+                yield stream
+            return
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as stream:
             yield stream

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
-from crfkit.files import make_ordinary, mapped
+from crfkit.files import is_special, make_ordinary, mapped
 
 Model = TypeVar("Model")
 
@@ -72,6 +72,8 @@ def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Map
     import safetensors.numpy
 
     path = Path(path).resolve()
+    if is_special(path):
+        raise ModelFileError(f"cannot write {path}: it is not a regular file")
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     sums = {name: _checksum(array) for name, array in tensors.items()}
     header = {"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}
@@ -97,7 +99,7 @@ def check_writable(path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         raise ModelFileError(f"cannot write {path}: it is a directory")
-    if path.exists() and not path.is_file():
+    if is_special(path):
         raise ModelFileError(f"cannot write {path}: it is not a regular file")
     try:
         with tempfile.TemporaryFile(dir=path.parent):

@@ -10,3 +10,16 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     ('1 column', '3 columns', '2 entries')
     """
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def shortened(text: str, length: int = 400) -> str:
+    """Return a message that quotes a line of a file, without the middle of a long line and without control characters.
+
+    >>> shortened("'" + 1000 * "x" + "' is no macro", 40)
+    "'xxxxxxxxxxxxxxxxxxx … xxxxxxx' is no macro"
+    >>> print(shortened("'\\x1b[2J' is no macro"))
+    '\\x1b[2J' is no macro
+    """
+    if len(text) > length:
+        text = f"{text[: length // 2]} … {text[-(length // 2) :]}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

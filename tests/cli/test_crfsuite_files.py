@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from crfpp_cases import binary_model
 
 from crfkit import ChainCRF, read_columns, read_crfsuite
 from crfkit.convert import crfpp, crfsuite
+from crfkit.errors import DataWarning
 
 
 def attributes(source: str, target: str) -> tuple[list, list]:
@@ -109,6 +111,19 @@ def test_a_model_of_crfsuite_reads_its_files(call):
     call("train", "train.attr", "-m", "a.crf", "-q")
     crfsuite.write(ChainCRF.load("a.crf").model_, "a.crfsuite")
     assert call("tag", "a.crfsuite", "test.attr").out == call("tag", "a.crf", "test.attr").out
+
+
+def test_a_column_file_for_a_model_of_attributes(call):
+    """It is tagged as CRFsuite tags it, where each line is a label without attributes; but with a warning."""
+    attributes("train.txt", "train.attr")
+    assert call("train", "train.attr", "-m", "a.crf", "-q").code == 0
+    Path("columns.txt").write_text(Path("test.txt").read_text("utf-8").replace("\t", " "), "utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", DataWarning)
+        done = call("tag", "a.crf", "columns.txt")
+    assert done.code == 0
+    assert "columns.txt: the first lines have no attributes" in done.err
+    assert call("tag", "a.crf", "train.attr").err == ""
 
 
 def test_a_template_in_the_encoding_of_the_files(call, fails):

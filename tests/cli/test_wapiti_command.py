@@ -1,6 +1,8 @@
 """crfkit-wapiti: its modes, streams, and what it refuses."""
 
 import io
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -284,8 +286,11 @@ def test_it_starts_without_scikit_learn(model):
         ("label -m pattern train", "not a model"),
         ("label -m model nothing", "nothing: No such file"),
         ("label -m model --check --force train", "cannot be combined"),
-        ("label -m model -n 0 train", "invalid"),
-        ("label -m model --nonsense", "--nonsense"),
+        ("label -m model -n 0 train", "-n/--nbest: expected an integer >= 1, not 0"),
+        ("label -m model -n few train", "expected an integer, not 'few'"),
+        ("label -m model --nonsense", "unknown option --nonsense"),
+        ("label -m model --scores train", "unknown option --scores; did you mean --score?"),
+        ("label -m model train out more", "there is one argument too many, more"),
         ("label -m model --me train", "--me is not supported"),
         ("label -m model pattern", "pattern:1: 1 feature column, but the template needs 2"),
         ("train -a l-bfsg -p pattern train out", "l-bfgs"),
@@ -294,20 +299,40 @@ def test_it_starts_without_scikit_learn(model):
         ("train --clip -p pattern train out", "--clip is not supported"),
         ("train --rstate x -p pattern train out", "--rstate is not supported"),
         ("train -1 -1 -p pattern train out", "expected one argument"),
-        ("train --rho1=-1 -p pattern train out", "invalid"),
+        ("train --rho1=-1 -p pattern train out", "-1/--rho1: expected a number >= 0, not -1"),
+        ("train -p latin train out", "latin: the template is not UTF-8 at byte 3 (0xE9); convert it to UTF-8"),
         ("train -p nothing train out", "cannot read the template"),
         ("train -p train train out", "train:1: 'the DT B' starts with neither"),
         ("train -p pattern pattern out", "pattern:1: 0 feature columns"),
         ("train train out", "neither u (unigram), b (bigram) nor * (both)"),
         ("train -p pattern train nowhere/out", "cannot write nowhere"),
         ("dump pattern", "not a Wapiti model"),
+        ("dump crfpp", "crfpp is a model of CRF++; expected one of Wapiti or crfkit"),
     ],
 )
-def test_refusals(model, capfdbinary, arguments, reason):
+def test_refusals(model, files, capfdbinary, arguments, reason):
+    (files / "latin").write_bytes("u:é\n".encode("latin-1"))
+    (files / "crfpp").write_text("version: 100\n")
     assert run(arguments) == 1
     last = capfdbinary.readouterr().err.decode().rstrip("\n").rsplit("\n", 1)[-1]
     assert last.startswith("error: ")
     assert reason in last
+
+
+@pytest.mark.parametrize("arguments", ["label -m model train", "dump model", "train -p pattern -i 1 train"])
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [(">&-", "standard output is closed"), (">/dev/full", "cannot write the output: No space")],
+)
+def test_output_that_cannot_be_written(model, files, arguments, where, reason):
+    """Closed, or a full disk."""
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    shell = f"exec {shlex.join(command(*arguments.split()))} {where}"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, cwd=files)
+    last = done.stderr.decode().rstrip("\n").rsplit("\n", 1)[-1]
+    assert done.returncode == 1
+    assert last.startswith(f"error: {reason}")
 
 
 def test_lists_and_help(capsys):

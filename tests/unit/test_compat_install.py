@@ -138,10 +138,15 @@ def test_scripts_and_modules_run_on_crfkit(tmp_path):
         (["--help"], 0, "usage: python -m crfkit.compat SCRIPT"),
         (["no_such_script.py"], 2, "error: there is no script no_such_script.py"),
         (["-m"], 2, "error: -m needs the name of a module"),
+        (["-m", "no_such_module"], 2, "error: there is no module no_such_module"),
+        (["-m", "no_such_package.module"], 2, "error: there is no module no_such_package.module"),
+        (["{directory}"], 2, "is a directory without __main__.py; give a script"),
         (["--what"], 2, "error: unknown option --what"),
     ],
 )
-def test_calls_that_run_nothing(arguments, code, said):
+def test_calls_that_run_nothing(arguments, code, said, tmp_path):
+    arguments = [argument.replace("{directory}", str(tmp_path)) for argument in arguments]
     run = subprocess.run([sys.executable, "-m", "crfkit.compat", *arguments], capture_output=True, text=True)
     assert run.returncode == code
     assert said in run.stdout + run.stderr
+    assert "Traceback" not in run.stderr

@@ -1,5 +1,6 @@
 """crfkit.compat.pycrfsuite: what its classes promise, without python-crfsuite."""
 
+import os
 import threading
 
 import numpy as np
@@ -176,6 +177,35 @@ def test_a_model_that_cannot_be_written(tmp_path):
     with pytest.raises(OSError, match="cannot write the model") as caught:
         trained(tmp_path / "no such folder" / "model")
     assert isinstance(caught.value, CrfkitError)
+    with pytest.raises(OSError, match="Is a directory"):
+        trained(tmp_path)
+
+
+def test_a_target_that_cannot_be_written_is_found_before_training(tmp_path):
+    said = []
+    trainer = BaseTrainer()
+    trainer.message = said.append
+    trainer.append(X[0], Y[0])
+    with pytest.raises(FileNotFoundError):
+        trainer.train(str(tmp_path / "no such folder" / "model"))
+    assert said == []
+
+
+def test_a_pipe_is_written_and_not_replaced(tmp_path, model):
+    """As /dev/null is, which some programs give as the model."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    try:
+        trained(pipe, c2=0.01)
+        with open(model, "rb") as stream:
+            assert os.read(reader, 1 << 16) == stream.read()
+        assert pipe.is_fifo()
+        with pytest.raises(ModelFileError, match="not a regular file"):
+            ChainCRF().fit(X, Y).save(pipe)
+        assert pipe.is_fifo()
+    finally:
+        os.close(reader)
 
 
 # --- parameters

@@ -239,6 +239,10 @@ def test_the_table_lines_up():
 
     lines = _table(["Label", "F1"], [["long label", "0.5"], ["x", "0.125"]])
     assert lines == ["Label          F1", "----------  -----", "long label    0.5", "x           0.125"]
+    # what sklearn-crfsuite prints with tabulate
+    lines = _table(["Label", "Precision", "Support"], [["B-LOC", "0.000", "17"]])
+    assert lines[:2] == ["Label      Precision    Support", "-------  -----------  ---------"]
+    assert lines[2] == "B-LOC          0.000         17"
 
 
 def test_old_states_lack_parameters():

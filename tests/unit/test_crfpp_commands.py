@@ -208,12 +208,20 @@ def test_lines_are_as_crfpp_reads_them():
         ("learn", "-c 0 template train model", "--cost must be > 0"),
         ("learn", "-e -1 template train model", "--eta must be > 0, not -1"),
         ("learn", "-H 0 template train model", "--shrinking-size must be >= 1"),
-        ("learn", "--nosuch template train model", "--nosuch"),
-        ("learn", "-f x template train model", "invalid int value: 'x'"),
+        ("learn", "--nosuch template train model", "unknown option --nosuch (crfkit-learn --help)"),
+        ("learn", "--frq=3 template train model", "unknown option --frq=3; did you mean --freq?"),
+        ("learn", "junk train model", "'\\x00\\x1b[2J' starts with neither U"),
+        ("learn", "-f x template train model", "-f/--freq: expected an integer, not 'x'"),
+        ("learn", "-c x template train model", "-c/--cost: expected a number, not 'x'"),
+        ("learn", "template train", "expected 3 files, TEMPLATE TRAIN MODEL, but got 2"),
+        ("learn", "template train model more", "but got 4"),
+        ("learn", "-C model", "expected 2 files, TEXTMODEL MODEL, but got 1"),
+        ("learn", "-C wapiti model", "wapiti is a model of Wapiti, but -C converts models of CRF++"),
+        ("learn", "long train model", "starts with neither U (unigram) nor B (bigram)"),
         ("learn", "nosuch train model", "nosuch: cannot read the template"),
         ("learn", "template nosuch model", "nosuch: cannot read the file"),
         ("learn", "template train nowhere/model", "cannot write nowhere/model"),
-        ("learn", "-C train model", "train"),
+        ("learn", "-C train model", "train: this is not a CRF++ model: it has neither"),
         ("learn", "--encoding utf-16 wide wide model", "do not read utf-16"),
         ("learn", "--encoding klingon template train model", "unknown encoding 'klingon'"),
         ("tag", "train", "give -m MODEL"),
@@ -228,6 +236,9 @@ def test_lines_are_as_crfpp_reads_them():
 def test_an_error_is_one_line_and_exit_code_255(files, monkeypatch, capsys, command, arguments, why):
     (files / "model").write_bytes(binary_model())
     (files / "one").write_text("a\nb\n")
+    (files / "wapiti").write_text("#mdl#2#1\n")
+    (files / "junk").write_bytes(b"\0\x1b[2J")
+    (files / "long").write_text("x" * 10_000)
     (files / "wide").write_text("U%x[0,0]\n", "utf-16")
     module = {"learn": learn, "tag": tag}[command]
     monkeypatch.setattr(sys, "argv", ["x", *arguments.split()])
@@ -237,11 +248,12 @@ def test_an_error_is_one_line_and_exit_code_255(files, monkeypatch, capsys, comm
     err = capsys.readouterr().err
     assert why in err
     assert err.count("\n") == 1
+    assert len(err) < 600
     assert err.startswith({"learn": "crfkit-learn: error: ", "tag": "crfkit-test: error: "}[command])
 
 
 def test_help_and_version(capsys):
-    assert run(learn.learn, "-h") == run(learn.learn, "-v") == run(learn.learn, "template") == 0
+    assert run(learn.learn, "-h") == run(learn.learn, "-v") == run(learn.learn) == 0
     assert run(tag.tag, "-h") == run(tag.tag, "--version") == 255  # as crf_test
     out = capsys.readouterr().out
     assert "usage: crfkit-learn [options] TEMPLATE TRAIN MODEL" in out

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from crfpp_cases import LABELS, binary_model
+from numpy.testing import assert_allclose
 
 import crfkit.compat.crfpp as CRFPP  # noqa: N812 - the name that people use
 from crfkit.compat.crfpp import tag
@@ -41,6 +42,33 @@ def test_labels_and_probabilities(path):
     assert tagger.empty()
 
 
+@pytest.mark.parametrize("lines", [LINES, LINES[:1], LINES * 2])
+def test_forward_and_backward_sums(path, lines):
+    tagger = CRFPP.Tagger("-m model")
+    for line in lines:
+        tagger.add(line)
+    tagger.parse()
+    T, L = tagger.size(), tagger.ysize()
+    alpha, beta, cost, prob = (
+        np.array([[get(i, j) for j in range(L)] for i in range(T)])
+        for get in (tagger.alpha, tagger.beta, tagger.emission_cost, tagger.prob)
+    )
+    assert_allclose(alpha + beta - cost - tagger.Z(), np.log(prob), atol=1e-10)
+    assert_allclose(np.logaddexp.reduce(alpha[-1]), tagger.Z())
+    assert_allclose(np.logaddexp.reduce(beta[0]), tagger.Z())
+    assert_allclose(alpha[0], cost[0])
+    assert_allclose(beta[-1], cost[-1])
+
+
+def test_levels_can_be_set(path):
+    tagger = CRFPP.Tagger("-m model")
+    tagger.set_vlevel(1)
+    tagger.set_nbest(2)
+    assert (tagger.vlevel(), tagger.nbest()) == (1, 2)
+    text = "a n\nbé v\n\n"
+    assert tagger.parse(text) == CRFPP.Tagger("-m model -v1 -n2").parse(text)
+
+
 def test_nbest(path):
     tagger = CRFPP.Model("-m model -n 4").createTagger()
     for line in LINES:
@@ -69,8 +97,8 @@ def test_the_text_is_that_of_the_command(path, tmp_path, capfdbinary, flags):
 
 
 def test_errors(path):
-    for arguments in ("-m nosuch", "", "-m model -n -1"):
-        with pytest.raises(RuntimeError, match=r"nosuch|no model was given|nbest"):
+    for arguments in ("-m nosuch", "", "-m model -n -1", "-m model --verbos 1"):
+        with pytest.raises(RuntimeError, match=r"nosuch|no model was given|nbest|did you mean --verbose"):
             CRFPP.Tagger(arguments)
     tagger = CRFPP.Tagger("-m model")
     with pytest.raises(RuntimeError, match="fewer columns"):

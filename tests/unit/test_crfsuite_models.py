@@ -1,7 +1,11 @@
 """CRFsuite's model files: read, written, tagged with where they lie, and refused when they are damaged."""
 
+import bz2
+import gzip
+import lzma
 import pickle
 import struct
+import zlib
 from contextlib import suppress
 
 import numpy as np
@@ -250,8 +254,25 @@ def test_errors_name_the_file(model_file, tmp_path):
     with pytest.raises(ModelFileError, match="cannot read"):
         load(tmp_path / "missing")
     (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match="empty: the file is empty"):
         load(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("pack", "reason"),
+    [
+        (gzip.compress, "compressed file.*; unpack it first"),
+        (bz2.compress, "compressed file.*; unpack it first"),
+        (lzma.compress, "compressed file.*; unpack it first"),
+        (zlib.compress, r"compressed file.*crfkit\.compat\.install\(\) and open it with joblib\.load"),
+        (lambda contents: pickle.dumps(contents[:200]), "a pickle in which there is no whole CRFsuite model"),
+    ],
+)
+def test_a_model_in_a_wrapping_is_told_from_other_files(model_file, tmp_path, pack, reason):
+    path = tmp_path / "packed"
+    path.write_bytes(pack(model_file.read_bytes()))
+    with pytest.raises(ModelFileError, match=reason):
+        load(path)
 
 
 def test_own_models_are_loaded_as_before(tmp_path):

@@ -144,7 +144,7 @@ void ColumnParser::take_line(size_t begin, size_t end, const Sink& sink) {
     if (n != n_columns_)
         throw InputError{line_, counted(n, "column") + ", but the lines before have " + std::to_string(n_columns_)};
     if (n < least_columns_)
-        throw InputError{line_, "1 column, but a feature column and, last, the label column are needed"};
+        throw InputError{line_, "1 column; expected one or more feature columns and then the label"};
     lines_.push_back({begin, end - begin});
 }
 

@@ -86,7 +86,7 @@ std::string printable(std::string_view text) {
 // The bytes, if they begin as a model does that we know.
 Bytes checked_header(std::string_view bytes) {
     const Bytes whole(bytes);
-    if (bytes.size() < kHeader || bytes.substr(0, 4) != "lCRF") refuse("it does not begin as a CRFsuite model does");
+    if (bytes.size() < kHeader || bytes.substr(0, 4) != "lCRF") refuse("its header is missing or incomplete");
     if (bytes.substr(8, 4) != "FOMC")
         refuse("it is a CRFsuite model of type '" + printable(bytes.substr(8, 4)) +
                "'; only first-order models ('FOMC') are known");

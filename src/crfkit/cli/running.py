@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -54,11 +55,27 @@ def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -
         code = 1
     except OSError as error:
         _discard_output()
-        _fail(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+        _fail(described(error))
     if code == 130:
         print(f"{_program[0]}: interrupted", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
+
+def described(error: OSError) -> str:
+    """Return the error of a file as a sentence.
+
+    >>> described(FileNotFoundError(2, "No such file or directory", "train.txt"))
+    'train.txt: No such file or directory'
+    >>> described(OSError(28, "No space left on device"))
+    'cannot write the output: No space left on device'
+    """
+    text = error.strerror or str(error)
+    if error.filename:
+        return f"{error.filename}: {text}"
+    return f"cannot write the output: {text}" if error.errno in _DISK else text
+
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _program = ("crfkit", 2)  # the name in messages, the exit code of errors
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from importlib.util import find_spec
 
 from crfkit.compat.installing import install
 
@@ -30,14 +31,27 @@ def main(arguments: list[str]) -> int:
     if not as_module and not os.path.exists(rest[0]):
         print(f"error: there is no script {rest[0]}", file=sys.stderr)
         return 2
+    if not as_module and os.path.isdir(rest[0]) and not os.path.exists(os.path.join(rest[0], "__main__.py")):
+        print(f"error: {rest[0]} is a directory without __main__.py; give a script", file=sys.stderr)
+        return 2
     install()
     sys.argv[:] = rest
     sys.path[0] = os.getcwd() if as_module else os.path.dirname(os.path.abspath(rest[0]))
+    if as_module and not _is_there(rest[0]):
+        print(f"error: there is no module {rest[0]}", file=sys.stderr)
+        return 2
     if as_module:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(rest[0], run_name="__main__")
     return 0
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):  # of its package; a name such as ..x
+        return False
 
 
 if __name__ == "__main__":

@@ -45,9 +45,23 @@ def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8"
     except CrfkitError as error:
         text = str(error)
         raise ModelFileError(text if str(path) in text else f"{path}: {text}") from None
-    raise ModelFileError(
-        f"{path}: not a model that crfkit knows; it reads models of crfkit, CRFsuite, CRF++ and Wapiti"
-    )
+    raise ModelFileError(f"{path}: {_reason(bytes(data[:2]))}")
+
+
+def _reason(head: bytes) -> str:
+    """Return why a file that begins with these bytes is no model, and what to do."""
+    if not head:
+        return "the file is empty, so it is not a model that crfkit knows"
+    if head in (b"\x1f\x8b", b"BZ", b"\xfd7"):
+        return "this is a compressed file, not a model that crfkit knows; unpack it first"
+    if head in (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"):  # zlib, as joblib compresses
+        return (
+            "this is a compressed file, not a model that crfkit knows; if joblib wrote it, call "
+            "crfkit.compat.install() and open it with joblib.load"
+        )
+    if head[:1] == b"\x80":
+        return "this is a pickle in which there is no whole CRFsuite model, or not a model that crfkit knows"
+    return "this is not a model that crfkit knows; it reads models of crfkit, CRFsuite, CRF++ and Wapiti"
 
 
 def model_kind(path: str | Path) -> str | None:

@@ -13,6 +13,7 @@ from crfkit._checks import check_encoding
 from crfkit.errors import ParameterError, TemplateError, TemplateWarning
 from crfkit.names import unknown_name
 from crfkit.warn import warn_caller
+from crfkit.wording import shortened
 
 SYNTAXES = ("crf++", "wapiti")
 
@@ -63,7 +64,7 @@ class Template:
             ) from None
         except _core.LineError as error:
             line, message = error.args
-            raise TemplateError(message, self.path or "template", line) from None
+            raise TemplateError(shortened(message), self.path or "template", line) from None
 
     def _summary(self) -> tuple[list[str], list[str], str | None, int]:
         return _core.template_summary(self.text, self.syntax)
@@ -173,8 +174,8 @@ class Template:
         for number, line, earlier, other in self.clashes():
             what = "is a duplicate of" if line == other else "has the identifier of"
             warn_caller(
-                f"{self.path or 'template'}:{number}: '{line}' {what} line {earlier}, '{other}', so that they share "
-                "weights where they give the same text. Give each line its own identifier, or none (U%x[…]) if they "
+                f"{self.path or 'template'}:{number}: '{line}' {what} line {earlier}, '{other}'. They share weights "
+                "where they give the same text. Give each line its own identifier, or none (U%x[…]) if they "
                 "should share weights",
                 TemplateWarning,
             )

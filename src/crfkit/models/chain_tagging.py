@@ -12,9 +12,10 @@ import numpy as np
 
 from crfkit.encoders.attribute_files import add_sequence
 from crfkit.encoders.sequences import feed_columns, sorted_data
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError, DataWarning, ParameterError
 from crfkit.readers.columns import ColumnFile, ColumnSource
 from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
+from crfkit.warn import warn_caller
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def tag_columns(
     """
     file = _prepared(model, source)
     if model.vocabulary.template is None:
-        for _, data in _attribute_batches(model, file):
+        for k, (batch, data) in enumerate(_attribute_batches(model, file)):
+            if k == 0:
+                _warn_without_attributes(batch, file)
             yield _attribute_lines(model, data, marginals)
         return
     encoder = model.vocabulary.encoder(keep_lines=True)
@@ -98,12 +101,10 @@ def _prepared(model: ChainModel, source: ColumnSource) -> ColumnFile:
         )
     if kind == "items" and file.format not in ("auto", "crfsuite"):
         raise ParameterError(
-            f"the model was trained on attributes, so that it reads CRFsuite's files, not files of format {file.format}"
+            f"the model was trained on attributes, so it reads CRFsuite's files, not files of format {file.format}"
         )
     if kind == "template" and file.format == "crfsuite":
-        raise ParameterError(
-            "the model was trained on columns with a template, so that it cannot read CRFsuite's files"
-        )
+        raise ParameterError("the model was trained on columns with a template, so it cannot read CRFsuite's files")
     column = model.training.get("label_column")
     return replace(file, label_column=column) if file.label_column is None and isinstance(column, int) else file
 
@@ -143,6 +144,16 @@ def _attribute_batches(model: ChainModel, file: ColumnFile) -> Iterator[tuple[li
         for sequence in batch:
             add_sequence(encoder.add_items, sequence, file)
         yield batch, sorted_data(encoder.take())
+
+
+def _warn_without_attributes(batch: list[AttributeSequence], file: ColumnFile) -> None:
+    """Warn if no line has an attribute: each line of a column file without tabs is a label for CRFsuite."""
+    if not any(any(sequence.items) for sequence in batch):
+        warn_caller(
+            f"{file.name}: the first lines have no attributes; the model reads lines of the form "
+            "LABEL<TAB>ATTRIBUTE<TAB>ATTRIBUTE…, as CRFsuite does",
+            DataWarning,
+        )
 
 
 def _attribute_lines(model: ChainModel, data: SequenceData, marginals: str | None) -> bytes:

@@ -190,7 +190,7 @@ def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...
             )
         if len(cells) < (2 if labelled else 1):
             raise DataError(
-                "1 column, but a feature column and, last, the label column are needed", file.name, file.line(number)
+                "1 column; expected one or more feature columns and then the label", file.name, file.line(number)
             )
         rows.append(cells)
     if rows:

@@ -20,6 +20,7 @@ from crfkit.files import mapped
 from crfkit.readers.limits import check_label_count
 
 VERSION = 100
+NOT_CRFPP = "this is not a CRF++ model: it has neither the first lines of a text model nor the header of a binary one"
 _HEADER = struct.Struct("<IidIIII")  # version, type, cost factor, maxid, xsize, bytes of the trie, bytes of the labels
 _MAX_NAME = 1 << 16  # bytes; CRF++ itself reads lines of 8 KB
 # Names share their beginnings in the trie. So all names together may have more bytes than the file, by this factor, and
@@ -60,10 +61,13 @@ def _parse(data: bytes) -> CRFPPModel:
 
 
 def _check_version(version: int) -> None:
-    if version // 100 != VERSION // 100:
-        raise ModelFileError(
-            f"a CRF++ model of version {version}, but versions {VERSION} to {VERSION + 99} are supported"
-        )
+    if version // 100 == VERSION // 100:
+        return
+    if version > 1000:
+        raise ModelFileError(NOT_CRFPP)
+    raise ModelFileError(
+        f"this is a CRF++ model of version {version}, but only versions {VERSION} to {VERSION + 99} are supported"
+    )
 
 
 # --- text: header, labels, template, features, weights, with a blank line after each
@@ -119,7 +123,7 @@ def _lines(block: bytes) -> tuple[bytes, ...]:
 
 def _parse_binary(data: bytes) -> CRFPPModel:
     if len(data) < _HEADER.size + 4:
-        raise ModelFileError("not a CRF++ model (too short)")
+        raise ModelFileError("this file is too short to be a CRF++ model")
     version, _, _, size, n_columns, trie_bytes, label_bytes = _HEADER.unpack_from(data)
     _check_version(version)
     place = _HEADER.size

@@ -60,7 +60,7 @@ def parse_wapiti(data: bytes | mmap.mmap) -> WapitiModel:
     """Return the contents of a model file from its bytes."""
     header = _HEADER.match(data)
     if header is None:
-        raise ModelFileError("not a Wapiti model: it should begin with #mdl#2#… and #rdr#…, each on a line")
+        raise ModelFileError("this is not a Wapiti model: it should begin with #mdl#2#… and #rdr#…, each on a line")
     kind, n_weights, n_patterns = (int(header[i]) if header[i] else 2 for i in (1, 2, 3))
     if kind != 2:
         known = TYPES[kind] if kind < len(TYPES) else f"unknown ({kind})"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crfkit.cli.running import run
+from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, banner, version
 from crfkit.errors import ParameterError
 
@@ -28,15 +29,44 @@ def parser() -> Parser:
         "crfkit-learn [options] TEMPLATE TRAIN MODEL\n       crfkit-learn -C TEXTMODEL MODEL",
         "Train a sequence tagger as crf_learn of CRF++ does. MODEL is a model file of crfkit.",
     )
-    p.add_argument("-f", "--freq", type=int, default=1, metavar="INT", help="use features that occur INT times (1)")
-    p.add_argument("-m", "--maxiter", type=int, default=100_000, metavar="INT", help="evaluations at most (100000)")
-    p.add_argument("-c", "--cost", type=float, default=1.0, metavar="FLOAT", help="cost parameter C (1.0)")
-    p.add_argument("-e", "--eta", type=float, default=1e-4, metavar="FLOAT", help="termination criterion (0.0001)")
+    add = p.add_argument
+    add(
+        "-f",
+        "--freq",
+        type=integer,
+        default=1,
+        metavar="INT",
+        help="use features that occur at least INT times (default: 1)",
+    )
+    add(
+        "-m",
+        "--maxiter",
+        type=integer,
+        default=100_000,
+        metavar="INT",
+        help="maximum number of evaluations (default: 100000)",
+    )
+    add(
+        "-c",
+        "--cost",
+        type=number,
+        default=1.0,
+        metavar="FLOAT",
+        help="cost C: the L2 penalty is ‖w‖²/(2C) (default: 1.0)",
+    )
+    add(
+        "-e",
+        "--eta",
+        type=number,
+        default=1e-4,
+        metavar="FLOAT",
+        help="stop below this relative change (default: 0.0001)",
+    )
     p.add_argument("-C", "--convert", action="store_true", help="convert a text model of CRF++ to a model of crfkit")
     p.add_argument("-t", "--textmodel", action="store_true", help="also write MODEL.txt, a text model of CRF++")
     p.add_argument("-a", "--algorithm", default="CRF", metavar="NAME", help="CRF-L2 (the default), CRF-L1 or MIRA")
-    p.add_argument("-p", "--thread", type=int, default=0, metavar="INT", help="number of threads (all)")
-    p.add_argument("-H", "--shrinking-size", type=int, default=20, metavar="INT", help="shrinking size of MIRA (20)")
+    add("-p", "--thread", type=integer, default=0, metavar="INT", help="number of threads (default: all cores)")
+    add("-H", "--shrinking-size", type=integer, default=20, metavar="INT", help="shrinking size of MIRA (default: 20)")
     p.add_argument("-R", action="store_true", help=argparse.SUPPRESS)
     p.add_argument("-v", "--version", action="store_true", help="show the version and exit")
     return p
@@ -45,22 +75,33 @@ def parser() -> Parser:
 def learn(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     p = parser()
-    options = p.parse(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = p.parse(given)
     if options.version:
         print(version())
         return 0
-    if options.help or len(options.files) != (2 if options.convert else 3):
+    if options.help or not given:
         print(p.format_help())
         return 0
+    needed = ("TEXTMODEL", "MODEL") if options.convert else ("TEMPLATE", "TRAIN", "MODEL")
+    if len(options.files) != len(needed):
+        raise ParameterError(
+            f"expected {len(needed)} files, {' '.join(needed)}, but got {len(options.files)} ({p.prog} --help)"
+        )
     return _convert(options) if options.convert else _train(options)
 
 
 def _convert(options: argparse.Namespace) -> int:
     from crfkit.compat.crfpp.lines import BYTES
-    from crfkit.convert import crfpp
+    from crfkit.convert import crfpp, kinds, model_kind
     from crfkit.errors import ModelFileError
 
     source, target = options.files
+    kind = model_kind(source)
+    if kind is not None and kind not in (kinds.CRFPP, kinds.CRFPP_TEXT):
+        raise ParameterError(
+            f"{source} is a model of {kind}, but -C converts models of CRF++; crfkit convert converts all kinds"
+        )
     try:
         model = crfpp.read(source, encoding=options.encoding or "utf-8")
     except ModelFileError as error:
@@ -119,7 +160,7 @@ def _read(options: argparse.Namespace) -> tuple[TaggedCorpus, str]:
     template, train, _ = options.files
     encoding, odd = common_encoding([template, train], options.encoding)
     if odd is not None:
-        _note(f"{odd} is not UTF-8, so that files are read as bytes; --encoding NAME names their encoding")
+        _note(f"{odd} is not UTF-8, so the files are read as bytes; give --encoding NAME if you know their encoding")
     clock = time.process_time()
     print("reading training data: ", end="", flush=True)
     rules = Template.read(template, "crf++", encoding)

@@ -13,6 +13,7 @@ import numpy as np
 
 from crfkit import convert
 from crfkit.cli.running import run
+from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, version
 from crfkit.errors import ModelFileError, ParameterError
 
@@ -33,13 +34,26 @@ def parser() -> Parser:
         "Tag column files, or standard input, as crf_test of CRF++ does. MODEL is a model of crfkit or of CRF++.",
     )
     p.add_argument("-m", "--model", metavar="FILE", help="model file")
-    p.add_argument("-n", "--nbest", type=int, default=0, metavar="INT", help="write the INT most probable labellings")
-    p.add_argument(
-        "-v", "--verbose", type=int, default=0, metavar="INT", help="1: probabilities of the labels, 2: of all labels"
+    add = p.add_argument
+    add("-n", "--nbest", type=integer, default=0, metavar="INT", help="write the INT most probable labellings")
+    add(
+        "-v",
+        "--verbose",
+        type=integer,
+        default=0,
+        metavar="INT",
+        help="1: add the probability of each predicted label; 2: add those of all labels",
     )
-    p.add_argument("-c", "--cost-factor", type=float, default=1.0, metavar="FLOAT", help="factor of all weights (1.0)")
-    p.add_argument("-o", "--output", metavar="FILE", help="write to this file (standard output)")
-    p.add_argument("--version", action="store_true", help="show the version and exit")
+    add(
+        "-c",
+        "--cost-factor",
+        type=number,
+        default=1.0,
+        metavar="FLOAT",
+        help="multiply all weights by this (default: 1.0)",
+    )
+    add("-o", "--output", metavar="FILE", help="write to this file (default: standard output)")
+    add("--version", action="store_true", help="show the version and exit")
     return p
 
 
@@ -73,7 +87,7 @@ def open_model(options: argparse.Namespace) -> tuple[ChainModel, str]:
             raise
         model = convert.load(options.model, encoding=BYTES)  # a CRF++ model of files in another encoding
     if model.vocabulary.template is None:
-        raise ParameterError(f"{options.model} has no template, so that it cannot tag column files")
+        raise ParameterError(f"{options.model} has no template, so it cannot tag column files")
     if options.cost_factor != 1.0:
         model = replace(model, w=options.cost_factor * model.w)
     return model, options.encoding or str(model.training.get("encoding", "utf-8"))
@@ -87,7 +101,7 @@ def _tag(model: ChainModel, encoding: str, options: argparse.Namespace) -> None:
     with open_output(Path(options.output) if options.output else None) as out:
         for name in options.files or ["-"]:
             file = column_file(open_input(Path(name)), "<stdin>" if name == "-" else name, encoding)
-            for text in tagged(model, file, options.nbest, options.verbose):
+            for text in tagged(model, file, options.nbest, max(options.verbose, 0)):
                 out.write(text if keep else text.decode("utf-8").encode(encoding))
                 out.flush()
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Floats, Ids
+from crfkit.compat.crfpp.sums import restricted
 from crfkit.compat.crfpp.tag import open_model, parser, tagged
 from crfkit.errors import CrfkitError
 from crfkit.models.chain import ChainModel
@@ -24,8 +25,8 @@ class Model:
     """
 
     def __init__(self, arguments: str) -> None:
-        options = parser().parse(shlex.split(arguments))
         try:
+            options = parser().parse(shlex.split(arguments))
             self._model, self._encoding = open_model(options)
         except CrfkitError as error:
             raise RuntimeError(str(error)) from error  # as the module of CRF++ does
@@ -44,6 +45,7 @@ class _Parsed:
     def __init__(self, model: ChainModel, rows: list[list[str]]) -> None:
         width = min(map(len, rows))  # lines may have further columns
         self.model, self.data = model, model.encode([[row[:width] for row in rows]])
+        self._sums: dict[tuple[int, int, int], Floats] = {}
 
     @cached_property
     def best(self) -> tuple[Ids, float]:
@@ -57,6 +59,12 @@ class _Parsed:
     @cached_property
     def log_partition(self) -> float:
         return float(self.model.inference.log_partition(self.data)[0])
+
+    def sums(self, begin: int, end: int, at: int) -> Floats:
+        """Return log Z of a part of the sequence with each label at one position."""
+        if (begin, end, at) not in self._sums:
+            self._sums[begin, end, at] = restricted(self.model.inference, self.data, begin, end, at)
+        return self._sums[begin, end, at]
 
     def ranked(self, n: int) -> Any:
         return iter(self.model.inference.nbest(self.data, n)[0])
@@ -181,6 +189,18 @@ class Tagger:
             return math.exp(self._score - self._of().log_partition)
         return float(self._of().marginals[i, self.y(i) if j is None else j])
 
+    def alpha(self, i: int, j: int) -> float:
+        """Return the forward sum of label j at token i: log Z of the tokens up to it."""
+        return float(self._of().sums(0, i + 1, i)[j])
+
+    def beta(self, i: int, j: int) -> float:
+        """Return the backward sum of label j at token i: log Z of the tokens from it on."""
+        return float(self._of().sums(i, self.size(), i)[j])
+
+    def emission_cost(self, i: int, j: int) -> float:
+        """Return the score of token i's attributes for label j."""
+        return float(self._of().sums(i, i + 1, i)[j])
+
     def Z(self) -> float:  # noqa: N802 - CRF++'s name
         """Return log Z."""
         return self._of().log_partition
@@ -192,8 +212,16 @@ class Tagger:
     def nbest(self) -> int:
         return int(self._nbest)
 
+    def set_nbest(self, n: int) -> None:
+        """Set how many labellings `next` gives after the next `parse`."""
+        self._nbest = int(n)
+
     def vlevel(self) -> int:
         return int(self._verbose)
+
+    def set_vlevel(self, level: int) -> None:
+        """Set what `toString` writes: labels (0), their probabilities (1), those of all labels (2)."""
+        self._verbose = int(level)
 
     def toString(self) -> str:  # noqa: N802 - CRF++'s name
         """Return what crf_test prints for the sequence."""
@@ -201,10 +229,10 @@ class Tagger:
 
         text = "".join("\t".join(row) + "\n" for row in self._lines) + "\n"
         file = column_file(io.BytesIO(text.encode("utf-8")), "the sequence", "utf-8")
-        return b"".join(tagged(self._model, file, self._nbest, self._verbose)).decode("utf-8")
+        return b"".join(tagged(self._model, file, self._nbest, max(self._verbose, 0))).decode("utf-8")
 
     def what(self) -> str:
-        """Return the last error; here errors are raised, so that there is none."""
+        """Return the last error; here errors are raised, so there is none."""
         return ""
 
     def _of(self) -> _Parsed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Callable, Mapping
@@ -102,6 +103,15 @@ def _summary(model: ChainModel, size: int) -> dict[str, str]:
     """Return what a header would say of a model that is not in a CRFsuite file."""
     counts = (size, len(model.w), len(model.classes), len(model.vocabulary.attributes))
     return dict(zip(("size", "num_features", "num_labels", "num_attrs"), map(str, counts), strict=True))
+
+
+def check_target(path: str | PathLike[str]) -> None:
+    """Raise an error before training if the folder of the model is missing, or the model is a folder itself."""
+    name = os.fspath(path)
+    if name and os.path.isdir(name):
+        raise ModelAccessError(f"cannot write the model {name}: {os.strerror(errno.EISDIR)}")
+    if name and not os.path.isdir(os.path.dirname(os.path.abspath(name))):
+        raise ModelNotFoundError(f"cannot write the model {name}: {os.strerror(errno.ENOENT)}")
 
 
 def write_model(model: ChainModel | None, path: str | PathLike[str]) -> None:

@@ -12,7 +12,7 @@ from crfkit._threads import count_threads, using_threads
 from crfkit.compat.pycrfsuite._algorithms import MAKERS, NOTHING_TO_DO, Algorithm, LBFGSAlgorithm, SGDAlgorithm
 from crfkit.compat.pycrfsuite._epochs import Say
 from crfkit.compat.pycrfsuite._field import FeatureRules, active_model
-from crfkit.compat.pycrfsuite._files import write_model
+from crfkit.compat.pycrfsuite._files import check_target, write_model
 from crfkit.compat.pycrfsuite._holdout import Holdout
 from crfkit.compat.pycrfsuite._instances import Instances, TrainingSet
 from crfkit.compat.pycrfsuite._limits import thread_limit
@@ -25,6 +25,7 @@ from crfkit.solvers.parts.loop import Iteration
 
 def train(instances: Instances, given: Parameters, path: str | PathLike[str], holdout: int, say: Say) -> None:
     """Train on the instances outside the group `holdout` and write the model to `path`, unless that is empty."""
+    check_target(path)
     if holdout >= 0:
         say(f"Holdout group: {holdout + 1}\n")
         say("\n")

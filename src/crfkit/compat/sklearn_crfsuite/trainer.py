@@ -36,7 +36,8 @@ class LinePerIterationTrainer(pycrfsuite.Trainer):
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
     """Return the lines of a table: the first column to the left, numbers to the right, a rule under the head."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    # two blanks more than a title has, as tabulate makes it for sklearn-crfsuite
+    widths = [max(len(title) + 2, *map(len, cells)) for title, *cells in zip(head, *rows, strict=True)]
 
     def line(cells: list[str]) -> str:
         first, *others = zip(cells, widths, strict=True)

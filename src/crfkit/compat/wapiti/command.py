@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from crfkit.cli.running import described
 from crfkit.compat.wapiti.options import PARSERS
-from crfkit.errors import CrfkitError, ParameterError
+from crfkit.errors import CrfkitError, DataError, ParameterError
 
 MODES = {letter: mode for mode in ("train", "label", "dump", "update") for letter in (mode[0], mode)}
 USAGE = """usage: crfkit-wapiti train [options] [input data] [model file]
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"crfkit-wapiti {__version__}")
             return 0
         if not given or given[0] not in MODES:
-            what = f"unknown mode {given[0]!r}" if given else "no mode"
+            what = f"unknown mode {given[0]!r}" if given else "no mode was given"
             raise ParameterError(f"{what}; give train, label, dump or update (crfkit-wapiti --help)")
         mode = MODES[given[0]]
         options = PARSERS[mode]().parse_intermixed_args(given[1:])
@@ -48,9 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        say(f"error: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}\n")
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # or the flush at exit fails again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say(f"error: {described(error)}\n")
+        return 1
+    except MemoryError:
+        say("error: out of memory; use fewer patterns or less data\n")
         return 1
     except KeyboardInterrupt:
+        say("error: interrupted\n")
         return 130
     return 0
 
@@ -79,6 +86,8 @@ def run_train(options: Any) -> None:
     check_name("algorithm", options.algo, ALGORITHMS)
     if options.output is not None:
         check_writable(options.output)
+    elif sys.stdout is None:  # better before training than after it
+        raise DataError("standard output is closed; give a file")
     start = None
     if options.model is not None:
         say("* Load previous model\n")
@@ -133,7 +142,11 @@ def run_dump(options: Any) -> None:
     from crfkit.compat.wapiti.dump import dump
 
     say("* Load model\n")
-    model = _wapiti_model(sys.stdin.buffer.read() if options.input is None else Path(options.input))
+    if options.input is None:
+        with _opened(None) as source:
+            model = _wapiti_model(source.read())
+    else:
+        model = _wapiti_model(Path(options.input))
     say("* Dump model\n")
     with _output(options.output) as target:
         for lines in dump(model, options.prec, options.all):
@@ -165,8 +178,8 @@ def _save(model: Any, path: str | None) -> None:
     say("* Save the model\n")
     contents = format_wapiti(model)
     if path is None:
-        sys.stdout.buffer.write(contents)
-        sys.stdout.flush()
+        with _output(None) as target:
+            target.write(contents)
     else:
         write_bytes(path, contents)
     say("* Done\n")
@@ -194,12 +207,16 @@ def _wapiti_model(source: Path | bytes) -> Any:
         return read_wapiti(source)
     with open(source, "rb") as stream:
         kind = kinds.recognise(stream.read(64))
+    if kind is not None and kind not in (kinds.CRFKIT, kinds.WAPITI):
+        raise ParameterError(f"{source} is a model of {kind.split()[0]}; expected one of Wapiti or crfkit")
     return to_wapiti(load(source)) if kind == kinds.CRFKIT else read_wapiti(source)
 
 
 @contextlib.contextmanager
 def _opened(path: str | None) -> Iterator[BinaryIO]:
     if path is None:
+        if sys.stdin is None:
+            raise DataError("standard input is closed; give a file")
         yield sys.stdin.buffer
         return
     with open(path, "rb") as stream:
@@ -209,6 +226,8 @@ def _opened(path: str | None) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _output(path: str | None) -> Iterator[BinaryIO]:
     if path is None:
+        if sys.stdout is None:
+            raise DataError("standard output is closed; give a file")
         yield sys.stdout.buffer
         sys.stdout.flush()
         return

@@ -18,7 +18,7 @@ from crfkit.compat.wapiti.update import compact
 from crfkit.convert.wapiti import from_wapiti, to_wapiti
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import TaggedCorpus, learn, learn_file
-from crfkit.errors import DataError, TemplateWarning
+from crfkit.errors import DataError, TemplateError, TemplateWarning
 from crfkit.features.template import Template
 from crfkit.models.chain import ChainModel
 from crfkit.penalties import L1, L2, ElasticNet
@@ -71,7 +71,7 @@ def train(
     template = before.vocabulary.template if before is not None else None
     if patterns is not None:
         say("* Load patterns\n")
-        added = Template.read(patterns, "wapiti")
+        added = _patterns(patterns)
         template = added if template is None else Template(f"{template.text}\n{added.text}", None, "wapiti")
     say("* Load training data\n")
     corpus = _corpus(data, template, before if patterns is None else None)
@@ -103,6 +103,14 @@ def train(
 
 
 # --- data
+
+
+def _patterns(path: Path) -> Template:
+    try:
+        return Template.read(path, "wapiti")
+    except TemplateError as error:
+        text, hint, _ = str(error).partition("; name its encoding")
+        raise TemplateError(f"{text}; convert it to UTF-8" if hint else text) from None
 
 
 def _corpus(source: Source, template: Template | None, frozen: ChainModel | None) -> TaggedCorpus:
