@@ -123,6 +123,12 @@ def test_what_the_format_cannot_hold_is_said(options, reason, tmp_path):
     assert not (tmp_path / "m.crfsuite").exists()
 
 
+def test_a_zero_byte_does_not_fit(tmp_path):
+    crf = ChainCRF().fit([[["a\0b"], ["c"]]], [["X", "Y"]])
+    with pytest.raises(ModelFileError, match="zero byte"):
+        save(crf.model_, tmp_path / "m.crfsuite", "crfsuite")
+
+
 # --- damaged files
 
 

@@ -148,6 +148,8 @@ void write_database(Writer& out, size_t n, const StringAt& string_at) {
     std::vector<size_t> records;
     for (size_t id = 0; id < n; ++id) {
         const std::string_view text = string_at(id);
+        if (text.find('\0') != std::string_view::npos)
+            refuse("a label or attribute has a zero byte, which ends a text there");
         const uint32_t hash = lookup3_with_zero(text);
         records.push_back(out.size() - begin);
         tables[hash % kTables].push_back({hash, records.back()});
