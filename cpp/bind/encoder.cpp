@@ -13,8 +13,10 @@ nb::object array_or_none(bool given, std::vector<T>&& values) {
 }
 
 // What was encoded since the last call: starts, offsets, attributes, values, pair offsets, pair attributes, labels.
-nb::tuple take(BoundEncoder& self) {
+// `ordered`: with ascending ids at every position.
+nb::tuple take(BoundEncoder& self, bool ordered) {
     Encoded data = self.encoder.take();
+    if (ordered) data.sort_positions();
     const bool pairs = self.encoder.has_pairs(), values = !data.values.empty();
     return nb::make_tuple(to_numpy(std::move(data.starts)), to_numpy(std::move(data.offsets)),
                           to_numpy(std::move(data.attributes)), array_or_none(values, std::move(data.values)),
@@ -83,7 +85,8 @@ void bind_encoder(nb::module_& m) {
         .def(
             "add_items", [](BoundEncoder& self, nb::handle sequence) { add_items(self.encoder, sequence); },
             "sequence"_a.none(), nb::sig("def add_items(self, sequence: object) -> None"))
-        .def("take", &take, nb::sig("def take(self) -> tuple[typing.Any, ...]"))
+        .def("take", &take, "ordered"_a = false,
+             nb::sig("def take(self, ordered: bool = False) -> tuple[typing.Any, ...]"))
         .def("lines_with", &lines_with, "extra"_a, nb::sig("def lines_with(self, extra: list[str]) -> bytes"))
         .def(
             "table",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crfkit import _core
 from crfkit.data.sequences import SequenceData
-from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, learned_items, sorted_data
+from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, encoded, learned_items
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import ColumnFile, ColumnSource, column_files, read_chunks, transcoded
 from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
@@ -54,7 +54,7 @@ def encode_attribute_file(vocabulary: Vocabulary, source: ColumnSource) -> tuple
         for sequence in block:
             add_sequence(encoder.add_items, sequence, file)
             labels.append(sequence.labels)
-    return sorted_data(encoder.take()), labels
+    return encoded(encoder), labels
 
 
 def add_sequence(add: Callable[[object], None], sequence: AttributeSequence, file: ColumnFile) -> None:

@@ -43,7 +43,7 @@ class Vocabulary:
             return self._encode_matrices(X)
         encoder = self.encoder()
         _add_sequences(encoder, X, self.kind)
-        return sorted_data(encoder.take())
+        return encoded(encoder)
 
     def encoder(self, labelled: bool = False, keep_lines: bool = False, loose: bool = False) -> _core.Encoder:
         """Return a native encoder over the frozen tables; with `loose`, it reads as Wapiti does."""
@@ -306,6 +306,11 @@ def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
         None,
         None,
     )
+
+
+def encoded(encoder: _core.Encoder) -> SequenceData:
+    """Return what an encoder of a fixed vocabulary has encoded since the last call."""
+    return SequenceData(*encoder.take(ordered=True))
 
 
 def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit.encoders.attribute_files import add_sequence
-from crfkit.encoders.sequences import feed_columns, sorted_data
+from crfkit.encoders.sequences import encoded, feed_columns, sorted_data
 from crfkit.errors import DataError, DataWarning, ParameterError
 from crfkit.readers.columns import ColumnFile, ColumnSource
 from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
@@ -43,7 +43,7 @@ def tag_columns(
     encoder = model.vocabulary.encoder(keep_lines=True)
     last = b"\n"
     for _ in feed_columns(encoder, file, keep_lines=not labels_only):
-        data = sorted_data(encoder.take())
+        data = encoded(encoder)
         known = model.vocabulary.n_features
         if encoder.n_columns and known and encoder.n_columns < known:
             raise DataError(
@@ -143,7 +143,7 @@ def _attribute_batches(model: ChainModel, file: ColumnFile) -> Iterator[tuple[li
     for batch in crfsuite_blocks(file):
         for sequence in batch:
             add_sequence(encoder.add_items, sequence, file)
-        yield batch, sorted_data(encoder.take())
+        yield batch, encoded(encoder)
 
 
 def _warn_without_attributes(batch: list[AttributeSequence], file: ColumnFile) -> None:

@@ -108,11 +108,11 @@ def _tag(model: ChainModel, encoding: str, options: argparse.Namespace) -> None:
 
 def tagged(model: ChainModel, file: ColumnFile, nbest: int = 0, verbose: int = 0) -> Iterator[bytes]:
     """Yield what crf_test prints for a file, in UTF-8, as soon as sequences are complete."""
-    from crfkit.encoders.sequences import feed_columns, sorted_data
+    from crfkit.encoders.sequences import encoded, feed_columns
 
     encoder = model.vocabulary.encoder(keep_lines=True)
     for _ in feed_columns(encoder, file, keep_lines=True):
-        data = sorted_data(encoder.take())
+        data = encoded(encoder)
         if len(data) == 0:
             continue
         if nbest:
