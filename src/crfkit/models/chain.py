@@ -114,14 +114,20 @@ class ChainModel(ChainAnswers):
         return chain_calibration.calibrate(self, X, y, precision, coverage, objective, min_spans)
 
     def tag_columns(
-        self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False
+        self,
+        source: ColumnSource,
+        marginals: str | None = None,
+        labels_only: bool = False,
+        choice: chain_tagging.Choice = chain_tagging.PLAIN,
+        watch: chain_tagging.Watch | None = None,
     ) -> Iterator[bytes]:
         """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
         marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
-        With labels_only, the label (and its probabilities) are all there is of a line.
+        With labels_only, the label (and its probabilities) are all there is of a line. `choice` says how labels are
+        chosen: by the best labelling or position by position, and when to abstain.
         """
-        return chain_tagging.tag_columns(self, source, marginals, labels_only)
+        return chain_tagging.tag_columns(self, source, marginals, labels_only, choice, watch)
 
     def tag_labelled(self, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
         """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""

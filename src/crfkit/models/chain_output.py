@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,18 +48,19 @@ def tag_sentences(
     min_probability: float | str | None = None,
     choice: Choice = PLAIN,
     watch: Watch | None = None,
-    first: int = 0,
+    numbers: Iterator[int] | None = None,
 ) -> Iterator[bytes]:
     """Yield the sentences of a file as "json", "nbest" or "spans", in chunks as they are ready.
 
     n: how many labellings (json: the best and n − 1 alternatives). min_probability: phrases below it are left out; a
-    number or "calibrated". `first` is the number of the first sentence in the form "spans".
+    number or "calibrated". `numbers` are those of the sentences in the form "spans", 0, 1, 2 … by default.
     """
     if form not in FORMS:
         raise ParameterError(f"unknown form {form!r}; expected one of {', '.join(FORMS)}")
     marked = are_phrases(model.class_list)
     runs = runs_of(model) if form == "spans" or (min_probability is not None and form == "json" and marked) else None
     least = None if runs is None or min_probability is None else thresholds(model, runs, min_probability)
+    numbers = count() if numbers is None else numbers
     for block in sentence_blocks(model, source, watch):
         sentences = Sentences(*block)
         if form == "nbest":
@@ -67,8 +69,7 @@ def tag_sentences(
         spans = spans_of(model, sentences.data, runs, least) if marked else None
         if form == "spans":
             assert spans is not None
-            yield _span_lines(spans, sentences.tokens, first)
-            first += len(sentences.data)
+            yield _span_lines(spans, sentences.tokens, numbers)
         else:
             yield _json_lines(model, sentences, n, spans, choice)
 
@@ -133,11 +134,12 @@ def _nbest_text(sentences: Sentences, found: list[list[Labelling]]) -> bytes:
     return b"".join(out)
 
 
-def _span_lines(spans: list[list[Span]], tokens: list[list[str]] | None, first: int) -> bytes:
+def _span_lines(spans: list[list[Span]], tokens: list[list[str]] | None, numbers: Iterator[int]) -> bytes:
     out = []
     for k, row in enumerate(spans):
+        number = str(next(numbers))
         for start, end, kind, p in row:
-            cells = [str(first + k), str(start), str(end), kind, f"{p:.6f}"]
+            cells = [number, str(start), str(end), kind, f"{p:.6f}"]
             if tokens is not None:
                 cells.append(" ".join(tokens[k][start:end]))
             out.append("\t".join(cells) + "\n")
