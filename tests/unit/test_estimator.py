@@ -80,6 +80,7 @@ def test_parameters_come_back():
             "constraints",
             "label_classes",
             "warm_start",
+            "class_weight",
         ]
     )
     assert parameters["penalty"] == L2(0.1)

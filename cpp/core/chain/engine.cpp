@@ -48,6 +48,8 @@ SequenceView slice(const SequenceView& data, int64_t n_labels, int64_t first, in
     if (part.pair_offsets) part.pair_offsets += begin;
     part.labels = nullptr;
     part.weights = nullptr;
+    part.targets = nullptr;
+    part.token_weights = nullptr;
     if (part.allowed) part.allowed += begin * n_labels;
     return part;
 }
@@ -132,7 +134,7 @@ void ChainObjective::accumulate(double* out, bool tangent, const Poll& poll, con
             buffer->zero();
         const int64_t begin = bounds_[static_cast<size_t>(k)], end = bounds_[static_cast<size_t>(k) + 1];
         thread.scratch.reserve(kernels_.scratch_size(longest_sequence(plan_, begin, end), field_.n_labels, field_.order,
-                                                     plan_.pair_offsets != nullptr, tangent));
+                                                     plan_.pair_offsets != nullptr, tangent || is_weak(plan_)));
         const ChainGradient gradient{thread.rows.data(),
                                      thread.single.data(),
                                      out,
