@@ -81,6 +81,7 @@ void bind_strings(nb::module_& m);
 void bind_encoder(nb::module_& m);
 void bind_sequences(nb::module_& m);
 void bind_chain(nb::module_& m);
+void bind_decoder(nb::module_& m);
 void bind_tagger(nb::module_& m);
 void bind_crfsuite_model(nb::module_& m);
 void bind_online(nb::module_& m);

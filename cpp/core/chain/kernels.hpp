@@ -108,6 +108,19 @@ struct ChainScores {
     const double* pairs;  // [T][L][P] in place of ChainWeights::jumps, or null
 };
 
+// How labels mark phrases.
+struct ChainPhrases {
+    const uint8_t* goes_on;  // [L][L]: 1 if a phrase goes on from a label to the next
+    const int32_t* types;    // [L]: the type of the phrase that a label is in, -1 for none
+};
+
+// A phrase at positions begin … end - 1 of a sequence, and the probability that the labelling has it.
+struct ChainSpan {
+    int64_t begin, end;
+    int32_t type;
+    double probability;
+};
+
 struct ChainRange {
     int thread;
     int64_t begin, end;  // sequences
@@ -143,6 +156,14 @@ struct ChainKernels {
     void (*viterbi)(const ChainPlan&, const ChainWeights&, int32_t* labels, double* scores, const ChainRange&);
     // The scores of sequence n.
     ChainScores (*best_scores)(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
+    // Fills in the probabilities of spans of sequence n; returns its log Z.
+    double (*span_probabilities)(const ChainPlan&, const ChainWeights&, const ChainPhrases&, int64_t n, ChainSpan*,
+                                 int64_t n_spans, const ChainRange&);
+    // log Z and the entropy of the labelling, per sequence.
+    void (*entropies)(const ChainPlan&, const ChainWeights&, double* log_z, double* entropy, const ChainRange&);
+    // `count` labellings [count][T] of sequence n, drawn with uniforms [count][T]; returns log Z.
+    double (*sample)(const ChainPlan&, const ChainWeights&, int64_t n, int64_t count, const double* uniforms,
+                     int32_t* labels, const ChainRange&);
 };
 
 const ChainKernels& kernels_generic();
