@@ -16,6 +16,7 @@ from crfkit.errors import ParameterError
 from crfkit.estimators.base import Estimator
 from crfkit.models.chain import ChainModel
 from crfkit.models.chain_decoding import Labelling
+from crfkit.models.chain_explanation import Explanation
 from crfkit.models.chain_spans import Span
 from crfkit.ragged import Ragged
 from crfkit.result import Result, Status
@@ -82,6 +83,28 @@ class ChainEstimator(Estimator):
         [(1, 3, 'LOC', 0.26)]
         """
         return self._fitted().predict_spans(X)
+
+    def explain(self, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None) -> Explanation:
+        """Return what decided between the chosen label and the runner-up at each position of one sequence.
+
+        The runner-up is the label of the best labelling that has another label there. The contributions of attributes,
+        transitions and pair attributes sum to the difference of the two scores, the log of the ratio of their
+        probabilities. With `against`, labels for the sequence (the gold ones, say), the other label is that of
+        `against` wherever it differs from the chosen one. `tokens` are texts to show; by default words are looked for
+        in `x`. The result prints as text; it has `to_frame()` and `to_html()`.
+
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
+        >>> print(crf.explain([["w=the"], ["w=cat"]]))
+        labels with probability 0.568
+        0 'the': DET (0.712) rather than NOUN (0.288), by 1.152
+            +0.864  DET → NOUN  rather than NOUN → NOUN
+            +0.288  w=the
+        1 'cat': NOUN (0.747) rather than DET (0.253), by 1.370
+            +0.864  DET → NOUN  rather than DET → DET
+            +0.505  w=cat
+        """
+        return self._fitted().explain(x, against, tokens)
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:
         """Return the share of positions that `predict` labels correctly, weighted by `sample_weight` if it is given."""

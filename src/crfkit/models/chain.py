@@ -21,8 +21,9 @@ from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
-from crfkit.models import chain_decoding, chain_spans, chain_tagging
+from crfkit.models import chain_decoding, chain_explanation, chain_spans, chain_tagging
 from crfkit.models.chain_decoding import Labelling
+from crfkit.models.chain_explanation import Explanation
 from crfkit.models.chain_spans import Span
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
@@ -103,6 +104,10 @@ class ChainModel:
     def predict_spans(self, X: Iterable[Any]) -> list[list[Span]]:
         """Return the phrases of the best labelling of each sequence, each with the probability that it is one."""
         return chain_spans.predict_spans(self, X)
+
+    def explain(self, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None) -> Explanation:
+        """Return what decided between the label and the runner-up at each position of one sequence."""
+        return chain_explanation.explain(self, x, against, tokens)
 
     def decode(self, data: SequenceData) -> list[list[Any]]:
         best, _ = self.inference.decode(data)
