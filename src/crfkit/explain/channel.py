@@ -32,8 +32,8 @@ def with_given(data: SequenceData, given: Ids, n_attributes: int) -> SequenceDat
     )
 
 
-def with_channel(model: ChainModel, log_channel: Floats, temperature: float = 1.0) -> ChainInference:
-    """Return inference with weights of the model divided by a temperature, and log p(k | j) = log_channel[j, k].
+def with_channel(model: ChainModel, log_channel: Floats) -> ChainInference:
+    """Return inference of a model with log p(k | j) = log_channel[j, k].
 
     The labels k that may be given need not be those of the model.
     """
@@ -42,7 +42,7 @@ def with_channel(model: ChainModel, log_channel: Floats, temperature: float = 1.
     if field.state_offsets is not None and field.state_labels is not None:
         more["state_offsets"] = np.append(field.state_offsets, field.state_offsets[-1] + L * np.arange(1, K + 1))
         more["state_labels"] = np.append(field.state_labels, np.tile(np.arange(L, dtype=np.int32), K))
-    own = model.w / temperature
+    own = model.w
     end = field.layout["state"].stop
     classes = np.zeros(K * field.n_classes)  # the channel knows no classes
     if field.class_offsets is not None:
