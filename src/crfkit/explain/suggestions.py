@@ -2,13 +2,13 @@
 
 With node marginals p_t(j), the value of a sequence of T positions is
 
-    entropy          Σ_t H(p_t) / √T, with H(p) = −Σ_j p(j) log p(j)
+    entropy          Σ_t H(p_t) / T, with H(p) = −Σ_j p(j) log p(j)
     margin           1 − (p(y¹ | x) − p(y² | x)) of the two best labellings, over √T
     expected-change  √(Σ_t |x_t|² Σ_j p_t(j) (1 − p_t(j))) / √T, about how long a gradient its labels are expected to
                      bring for the weights of attributes x_t
 
-A sum prefers long sequences, which cost more to label; a mean prefers short ones that tell little. The square root is
-between the two.
+Long sequences tell more, but cost more to label. What they are divided by was chosen for the number of labels that are
+needed to reach a score, on chunking.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def suggest(
 def _entropy(model: ChainModel, data: SequenceData) -> Floats:
     p = model.inference.node_marginals(data)
     own = -np.sum(p * np.log(np.maximum(p, 1e-300)), axis=1)
-    return _per_root(own, data)
+    mean: Floats = _sums(own, data.starts) / np.maximum(data.lengths, 1)
+    return mean
 
 
 def _margin(model: ChainModel, data: SequenceData) -> Floats:
@@ -82,7 +83,7 @@ def _margin(model: ChainModel, data: SequenceData) -> Floats:
 
 def _expected_change(model: ChainModel, data: SequenceData) -> Floats:
     p = model.inference.node_marginals(data)
-    squares = np.diff(data.offsets).astype(np.float64)
+    squares: Floats = np.diff(data.offsets).astype(np.float64)
     if data.values is not None:
         squares = _sums(data.values**2, data.offsets)
     total = _sums(squares * np.sum(p * (1.0 - p), axis=1), data.starts)
@@ -97,14 +98,9 @@ STRATEGIES: Mapping[str, Callable[[ChainModel, SequenceData], Floats]] = {
 }
 
 
-def _per_root(own: Floats, data: SequenceData) -> Floats:
-    values: Floats = _sums(own, data.starts) / np.sqrt(np.maximum(data.lengths, 1))
-    return values
-
-
 def _sums(values: Floats, starts: Any) -> Floats:
     of = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    sums: Floats = np.bincount(of, values, minlength=len(starts) - 1)
+    sums: Floats = np.bincount(of, values, minlength=len(starts) - 1).astype(np.float64, copy=False)
     return sums
 
 
