@@ -11,7 +11,7 @@ import numpy as np
 from crfkit._types import Floats
 from crfkit.errors import DataError
 from crfkit.explain.comparison import Interval, bootstrap, check_sampling, interval, sentence_counts
-from crfkit.explain.label_errors import Suspect, suspect_labels
+from crfkit.explain.label_errors import Group, Suspect, suspect_labels
 from crfkit.explain.labels import Confusions, Mistakes, confusions, mistakes
 from crfkit.explain.report_errors import SentenceError, sentence_errors
 from crfkit.explain.report_weights import LabelWeights, label_weights, transition_table
@@ -80,6 +80,7 @@ class Report:
     errors: list[SentenceError]
     n_errors: int  # sentences with errors, also those left out
     suspects: list[Suspect]
+    corrections: list[Group]  # of all suspects, by what would be corrected
     contexts: dict[int, list[str]]  # the tokens of the sentences of suspects
     confidence: float
 
@@ -137,7 +138,8 @@ def make_report(
     rows = [(_spans(g, of_phrases), _spans(p, of_phrases)) for g, p in zip(gold, predicted, strict=True)]
     bins, error = _calibration(trained, X, rows, of_phrases)
     errors = sentence_errors(trained, X, gold, predicted, texts, max_errors, alternatives)
-    suspects = suspect_labels(trained, X, [_typed(trained, row) for row in y]).ranked()[:100]
+    doubts = suspect_labels(trained, X, [_typed(trained, row) for row in y])
+    suspects = doubts.ranked()[:100]
     sampled = _sampled(found, gold, predicted, rows, samples, confidence, seed, of_phrases)
     return Report(
         title=title,
@@ -157,6 +159,7 @@ def make_report(
         errors=errors,
         n_errors=sum(g != p for g, p in zip(gold, predicted, strict=True)),
         suspects=suspects,
+        corrections=doubts.groups(),
         contexts={s.sequence: texts[s.sequence] for s in suspects},
         confidence=confidence,
     )

@@ -291,8 +291,15 @@ def suspects(report: Report) -> str:
         "Labels of the file that may be wrong: the model is sure of another one, also in view of the given labels "
         f"around it. {'The 100 most suspect ones' if len(rows) == 100 else 'They'} are worth a look."
     )
+    groups = "".join(
+        f"<span class='tag'>{escape(group.change)} <b>{group.size:,}</b></span>" for group in report.corrections[:12]
+    )
     titles = ["sentence", "words", "given", "suggested", "suspicion"]
-    return f"<p class='lead'>{told}</p>" + _table(titles, rows, left=4)
+    listed = _table(titles, rows[:20], left=4)
+    if len(rows) > 20:
+        more = _table(titles, rows[20:], left=4)
+        listed += f"<details class='more'><summary>{len(rows) - 20} more</summary>{more}</details>"
+    return f"<p class='lead'>{told}</p><p class='tags'>By what would be corrected: {groups}</p>{listed}"
 
 
 def _table(titles: Sequence[str], rows: Sequence[str], left: int = 1) -> str:
