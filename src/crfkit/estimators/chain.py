@@ -13,6 +13,7 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.estimators.chain_base import ChainEstimator
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
+from crfkit.features.text import TextFeatures
 from crfkit.models.chain import ChainModel
 from crfkit.protocols import Penalty
 from crfkit.readers.columns import ColumnSource, column_files
@@ -56,6 +57,10 @@ class ChainCRF(StructuredInputs, ChainEstimator):
     label_classes : a mapping from labels to class names, so that attributes also score classes of labels, e.g.
         ``{"B-PER": "PER", "I-PER": "PER"}``
     warm_start : begin at the weights of the last fit, as far as they have the same names
+    features : None, a :class:`TextFeatures` or the name of a preset ("ner", "chunking", "pos", "segmentation"), instead
+        of a template: tokens are plain words, or lists of columns that begin with the word
+    hash_bits : hash the names of attributes to 2^hash_bits buckets, so that memory is bounded and names are not kept;
+        None keeps names
 
     Attributes
     ----------
@@ -92,6 +97,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         constraints: str | Collection[tuple[Any, Any]] | None = None,
         label_classes: Mapping[Any, str] | None = None,
         warm_start: bool = False,
+        features: TextFeatures | str | None = None,
+        hash_bits: int | None = None,
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -110,6 +117,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         self.constraints = constraints
         self.label_classes = label_classes
         self.warm_start = warm_start
+        self.features = features
+        self.hash_bits = hash_bits
 
     def fit(
         self,

@@ -34,7 +34,7 @@ def tag_columns(
     and writes what ``crfsuite tag`` writes: the labels alone, with probabilities as in "B-NP:0.964923".
     """
     file = _prepared(model, source)
-    if model.vocabulary.template is None:
+    if not model.vocabulary.takes_columns:
         for k, (batch, data) in enumerate(_attribute_batches(model, file)):
             if k == 0:
                 _warn_without_attributes(batch, file)
@@ -73,7 +73,7 @@ def tag_columns(
 def tag_labelled(model: ChainModel, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
     """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""
     file = _prepared(model, source)
-    if model.vocabulary.template is None:
+    if not model.vocabulary.takes_columns:
         for batch, data in _attribute_batches(model, file):
             yield [sequence.labels for sequence in batch], _as_text(model, data)
         return
@@ -103,8 +103,9 @@ def _prepared(model: ChainModel, source: ColumnSource) -> ColumnFile:
         raise ParameterError(
             f"the model was trained on attributes, so it reads CRFsuite's files, not files of format {file.format}"
         )
-    if kind == "template" and file.format == "crfsuite":
-        raise ParameterError("the model was trained on columns with a template, so it cannot read CRFsuite's files")
+    if kind in ("template", "text") and file.format == "crfsuite":
+        how = "with a template" if kind == "template" else "with text features"
+        raise ParameterError(f"the model was trained on columns {how}, so it cannot read CRFsuite's files")
     column = model.training.get("label_column")
     return replace(file, label_column=column) if file.label_column is None and isinstance(column, int) else file
 

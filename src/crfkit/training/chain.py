@@ -72,15 +72,17 @@ class ChainTraining(ChainOptions):
 
     def learn_files(self, files: Sequence[ColumnFile]) -> tuple[TaggedCorpus, list[float] | None]:
         """Return the training set of column files or of CRFsuite's data files, and the weights of its sequences."""
-        template = self.make_template()
-        if is_attributes(files, template is not None):
-            return learn_attribute_files(files, self.min_frequency)
-        if template is None:
+        inputs = self.make_inputs()
+        rules = inputs.kind != "items"
+        if is_attributes(files, rules):
+            return learn_attribute_files(files, self.min_frequency, inputs)
+        if not rules:
             raise ParameterError(
-                "training from a column file needs a template (--template FILE); a file of CRFsuite attributes needs "
-                "none, but its format must be named (--format crfsuite) where it cannot be recognised"
+                "training from a column file needs a template (--template FILE) or features (--features ner); a file "
+                "of CRFsuite attributes needs none, but its format must be named (--format crfsuite) where it cannot "
+                "be recognised"
             )
-        return learn_file(files, template, self.min_frequency), None
+        return learn_file(files, inputs, self.min_frequency), None
 
     def path(
         self,
@@ -115,7 +117,7 @@ class ChainTraining(ChainOptions):
         self.check()
         if (X_dev is None) != (y_dev is None):
             raise ParameterError("X_dev and y_dev go together: give both or neither")
-        corpus = learn(X, y, self.make_template(), self.min_frequency)
+        corpus = learn(X, y, self.make_inputs(), self.min_frequency)
         if X_dev is None or y_dev is None:
             return corpus, None
         if isinstance(X_dev, (str, bytes)):
