@@ -35,6 +35,7 @@ _HOME = {
     "Refiner": "crfkit.estimators.refiner",
     "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
+    "TextFeatures": "crfkit.features",
     "convert_tags": "crfkit.schemes",
     "detect_scheme": "crfkit.schemes",
     "evaluate": "crfkit.metrics",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
     from crfkit.estimators.structure import StructureLearner as StructureLearner
     from crfkit.features import Template as Template
+    from crfkit.features import TextFeatures as TextFeatures
     from crfkit.metrics import evaluate as evaluate
     from crfkit.models.chain import ChainModel as ChainModel
     from crfkit.models.graph import GraphModel as GraphModel

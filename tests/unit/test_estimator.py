@@ -81,6 +81,8 @@ def test_parameters_come_back():
             "label_classes",
             "warm_start",
             "class_weight",
+            "features",
+            "hash_bits",
         ]
     )
     assert parameters["penalty"] == L2(0.1)

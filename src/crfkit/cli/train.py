@@ -48,6 +48,39 @@ def train(
             help="Feature template of CRF++, or patterns of Wapiti. Data files of CRFsuite need none.",
         ),
     ] = None,
+    features: Annotated[
+        str | None,
+        option(
+            INPUT,
+            "--features",
+            metavar="NAME",
+            help="Preset of features of plain words, instead of a template: {presets}. The first column is the word.",
+        ),
+    ] = None,
+    feature_columns: Annotated[
+        str | None,
+        option(
+            INPUT,
+            "--feature-columns",
+            metavar="N,...",
+            help="Columns that --features uses besides the word, e.g. 1 for parts of speech.",
+        ),
+    ] = None,
+    gazetteer: Annotated[
+        list[str] | None,
+        option(
+            INPUT,
+            "--gazetteer",
+            metavar="NAME=FILE",
+            help="List of phrases for --features, one per line. May be given several times.",
+        ),
+    ] = None,
+    embeddings: Annotated[
+        Path | None,
+        option(
+            INPUT, "--embeddings", metavar="FILE", help="Vectors of words for --features, as word2vec or GloVe text."
+        ),
+    ] = None,
     template_syntax: Annotated[
         str,
         option(
@@ -85,6 +118,15 @@ def train(
         int,
         option(INPUT, "--min-frequency", "-f", metavar="N", help="Drop attributes that occur fewer than N times."),
     ] = 1,
+    hash_bits: Annotated[
+        int | None,
+        option(
+            INPUT,
+            "--hash-bits",
+            metavar="N",
+            help="Hash the names of attributes to 2^N buckets, so that memory is bounded and names are not kept.",
+        ),
+    ] = None,
     order: Annotated[
         int,
         option(
@@ -187,7 +229,7 @@ def train(
     ] = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Train a sequence tagger from column files and a feature template, or from files of attributes.
+    """Train a sequence tagger from column files and a template or features, or from files of attributes.
 
     Ctrl-C stops early and still writes the model. All defaults are those of ChainCRF in Python.
     """
@@ -199,6 +241,7 @@ def train(
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.encoders.weak_labels import LabelColumn
+    from crfkit.cli.text_options import text_features
     from crfkit.result import Status
     from crfkit.training.chain import ChainTraining
     from crfkit.wording import counted
@@ -217,6 +260,8 @@ def train(
         order=order,
         constraints=constraints,
         class_weight=class_weights(class_weight),
+        features=text_features(features, template, feature_columns, gazetteer, embeddings),
+        hash_bits=hash_bits,
     )
     training.check()
     outputs = {"--model": model, "--log": log, "--checkpoint": checkpoint}
@@ -262,7 +307,7 @@ def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:
     from crfkit.encoders.sequences import encode_labelled
     from crfkit.training.early_stopping import Dev
 
-    encode = encode_labelled if corpus.vocabulary.template is not None else encode_attribute_file
+    encode = encode_labelled if corpus.vocabulary.takes_columns else encode_attribute_file
     data, gold = encode(corpus.vocabulary, file)
     if len(data) == 0:
         raise DataError("the file has no sequences", file.name)

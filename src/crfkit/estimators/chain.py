@@ -13,6 +13,7 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.estimators.chain_base import ChainEstimator
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
+from crfkit.features.text import TextFeatures
 from crfkit.models.chain import ChainModel
 from crfkit.protocols import Penalty
 from crfkit.readers.columns import ColumnSource, column_files
@@ -59,6 +60,10 @@ class ChainCRF(StructuredInputs, ChainEstimator):
     class_weight : weights of labels, e.g. ``{"O": 0.2}`` (1 for labels that are not named), or "balanced": inversely
         proportional to how often they occur. A mistake at a position counts as much as its label's weight; the
         objective is then no longer convex (:mod:`crfkit.losses.chain_weak`)
+    features : None, a :class:`TextFeatures` or the name of a preset ("ner", "chunking", "pos", "segmentation"), instead
+        of a template: tokens are plain words, or lists of columns that begin with the word
+    hash_bits : hash the names of attributes to 2^hash_bits buckets, so that memory is bounded and names are not kept;
+        None keeps names
 
     Attributes
     ----------
@@ -96,6 +101,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         label_classes: Mapping[Any, str] | None = None,
         warm_start: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
+        features: TextFeatures | str | None = None,
+        hash_bits: int | None = None,
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -115,6 +122,8 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         self.label_classes = label_classes
         self.warm_start = warm_start
         self.class_weight = class_weight
+        self.features = features
+        self.hash_bits = hash_bits
 
     def fit(
         self,

@@ -81,15 +81,17 @@ class ChainTraining(ChainOptions):
         return (corpus if labels is None else labels.apply(corpus, files)), weights
 
     def _read_files(self, files: Sequence[ColumnFile]) -> tuple[TaggedCorpus, list[float] | None]:
-        template = self.make_template()
-        if is_attributes(files, template is not None):
-            return learn_attribute_files(files, self.min_frequency)
-        if template is None:
+        inputs = self.make_inputs()
+        rules = inputs.kind != "items"
+        if is_attributes(files, rules):
+            return learn_attribute_files(files, self.min_frequency, inputs)
+        if not rules:
             raise ParameterError(
-                "training from a column file needs a template (--template FILE); a file of CRFsuite attributes needs "
-                "none, but its format must be named (--format crfsuite) where it cannot be recognised"
+                "training from a column file needs a template (--template FILE) or features (--features ner); a file "
+                "of CRFsuite attributes needs none, but its format must be named (--format crfsuite) where it cannot "
+                "be recognised"
             )
-        return learn_file(files, template, self.min_frequency), None
+        return learn_file(files, inputs, self.min_frequency), None
 
     def path(
         self,
@@ -130,7 +132,7 @@ class ChainTraining(ChainOptions):
         least = 1 if known.partial or known.shares is not None else 2  # of the labels that are whole
 
         def encode(rows: Iterable[Iterable[Any]]) -> TaggedCorpus:
-            return learn(X, rows, self.make_template(), self.min_frequency, least)
+            return learn(X, rows, self.make_inputs(), self.min_frequency, least)
 
         corpus = known.learn(encode)
         weights = known.spread(sample_weight, known.n_sequences)

@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 from crfkit._types import Ids
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import TaggedCorpus, Vocabulary
+from crfkit.encoders.vocabulary import Inputs, check_hash_bits
 from crfkit.errors import DataError, ParameterError
 from crfkit.features.template import Template
+from crfkit.features.text import TextFeatures
 from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import ConstraintError, check_allowed, check_possible, make_constraints, nearest
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
@@ -72,12 +74,17 @@ class ChainOptions:
     label_classes: Mapping[Any, str] | None = None
     template: Template | str | Path | None = None
     class_weight: Mapping[Any, float] | str | None = None
+    features: TextFeatures | str | None = None
+    hash_bits: int | None = None
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
         if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
             raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
         self.options.check()
+        check_hash_bits(self.hash_bits)
+        if self.features is not None and self.template is not None:
+            raise ParameterError("features and a template cannot be combined; give one of them")
         check_name("loss", self.loss, LOSSES)
         if self.cost is not None and self.loss == "likelihood":
             raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
@@ -193,6 +200,11 @@ class ChainOptions:
 
     def make_template(self) -> Template | None:
         return None if self.template is None else Template.make(self.template)
+
+    def make_inputs(self) -> Inputs:
+        """Return how sequences are read: with the template, as plain words, or as attributes."""
+        features = None if self.features is None else TextFeatures.make(self.features)
+        return Inputs(self.make_template(), features, None if self.hash_bits is None else int(self.hash_bits))
 
 
 def _with_line(error: ConstraintError, sources: Sequence[Any]) -> DataError:
