@@ -29,13 +29,16 @@ void bind_chain(nb::module_& m) {
             "__init__",
             [](Sequences* self, Array<int64_t> starts, Array<int64_t> offsets, Array<int32_t> attributes,
                OptionalArray<double> values, OptionalArray<int64_t> pair_offsets,
-               OptionalArray<int32_t> pair_attributes, OptionalArray<int32_t> labels, OptionalArray<double> weights) {
-                new (self) Sequences{std::move(starts), std::move(offsets),      std::move(attributes),
-                                     std::move(values), std::move(pair_offsets), std::move(pair_attributes),
-                                     std::move(labels), std::move(weights)};
+               OptionalArray<int32_t> pair_attributes, OptionalArray<int32_t> labels, OptionalArray<double> weights,
+               OptionalArray<uint8_t> targets, OptionalArray<double> token_weights) {
+                new (self) Sequences{std::move(starts),       std::move(offsets),      std::move(attributes),
+                                     std::move(values),       std::move(pair_offsets), std::move(pair_attributes),
+                                     std::move(labels),       std::move(weights),      std::move(targets),
+                                     std::move(token_weights)};
             },
             "starts"_a, "offsets"_a, "attributes"_a, "values"_a.none(), "pair_offsets"_a.none(),
-            "pair_attributes"_a.none(), "labels"_a.none(), "weights"_a.none());
+            "pair_attributes"_a.none(), "labels"_a.none(), "weights"_a.none(), "targets"_a.none() = nb::none(),
+            "token_weights"_a.none() = nb::none());
 
     nb::class_<Field>(m, "Field")
         .def(

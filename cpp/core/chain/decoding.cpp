@@ -26,6 +26,8 @@ SequenceView slice(const SequenceView& data, int64_t n_labels, int64_t first, in
     if (part.pair_offsets) part.pair_offsets += begin;
     part.labels = nullptr;
     part.weights = nullptr;
+    part.targets = nullptr;
+    part.token_weights = nullptr;
     if (part.allowed) part.allowed += begin * n_labels;
     return part;
 }

@@ -77,7 +77,7 @@ void ChainObjective::accumulate(double* out, bool tangent, const Poll& poll, con
             buffer->zero();
         const int64_t begin = bounds_[static_cast<size_t>(k)], end = bounds_[static_cast<size_t>(k) + 1];
         thread.scratch.reserve(kernels_.scratch_size(longest_sequence(plan_, begin, end), field_.n_labels, field_.order,
-                                                     plan_.pair_offsets != nullptr, tangent));
+                                                     plan_.pair_offsets != nullptr, tangent || is_weak(plan_)));
         const ChainGradient gradient{thread.rows.data(),
                                      thread.single.data(),
                                      out,

@@ -37,7 +37,11 @@ struct ChainPlan {
     const double* weights;   // [n_sequences], or null: all 1
     const double* cost;      // [L][P] added to the score of label j where the label is i, or null: a margin
     const uint8_t* allowed;  // [n_positions][L]: 0 where a label may not be taken; or null: all may
+    // What is known of the labels, [n_positions][L]: 1 where a label is possible; or null: that they are `labels`.
+    const uint8_t* targets;
+    const double* token_weights;  // [n_positions], or null: all 1
 };
+static inline bool is_weak(const ChainPlan& plan) { return plan.targets || plan.token_weights; }
 
 // One weight vector, laid out for the kernels. A jump leads from a state to the next label: in order 1 row
 // i holds the transitions i -> j, in order 2 row i * P + j the triples i, j -> k.
@@ -131,7 +135,8 @@ struct ChainKernels {
     // Doubles of scratch that a sequence of this length needs.
     int64_t (*scratch_size)(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool tangent);
     void (*exponentiate)(const double* x, double shift, double* out, int64_t n);  // n a multiple of 8
-    // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it.
+    // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it. Where the plan is
+    // weak, the loss of weak.inl; it needs scratch for a tangent, and leaves the cache alone.
     double (*value_gradient)(const ChainPlan&, const ChainWeights&, const ChainGradient&, const ChainCache*,
                              const ChainRange&);
     // Adds the derivative of that gradient along the tangent. Sequences that the cache (may be null) does not hold

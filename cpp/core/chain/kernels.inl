@@ -142,10 +142,14 @@ double value_gradient_of(const ChainPlan& data, const ChainWeights& w, const Cha
     return value;
 }
 
+#include "weak.inl"
+
 double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainCache* cache,
                       const ChainRange& range) {
-    return with_shape(w.n_labels, w.order,
-                      [&](const auto& shape) { return value_gradient_of(data, w, g, cache, range, shape); });
+    return with_shape(w.n_labels, w.order, [&](const auto& shape) {
+        return is_weak(data) ? weak_value_gradient(data, w, g, range, shape)
+                             : value_gradient_of(data, w, g, cache, range, shape);
+    });
 }
 
 template <class Shape>

@@ -8,6 +8,7 @@ import typer
 
 from crfkit.cli import (
     calibrate,
+    compare,
     convert,
     convert_tags,
     demo,
@@ -15,6 +16,7 @@ from crfkit.cli import (
     graph,
     inspect,
     refine,
+    report,
     segment,
     structure,
     tag,
@@ -35,6 +37,8 @@ app.command("train", cls=Command, epilog=train.SOLVERS)(train.train)
 app.command("tag", cls=Command)(tag.tag)
 app.command("eval", cls=Command)(evaluate.evaluate)
 app.command("calibrate", cls=Command)(calibrate.calibrate)
+app.command("compare", cls=Command)(compare.compare)
+app.command("report", cls=Command)(report.report)
 app.command("convert", cls=Command)(convert.convert)
 app.command("convert-tags", cls=Command)(convert_tags.convert_tags)
 app.command("inspect", cls=Command)(inspect.inspect)

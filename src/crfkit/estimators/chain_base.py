@@ -126,6 +126,8 @@ class ChainEstimator(ChainAnswers, Estimator):
         model = load(path, n_threads, encoding)
         crf = cls(
             template=model.vocabulary.template,
+            features=model.vocabulary.text,
+            hash_bits=model.vocabulary.hash_bits,
             min_frequency=int(model.training.get("min_frequency", 1)),
             all_possible_states=model.field.state_offsets is None,
             all_possible_transitions=model.field.transition_codes is None,

@@ -24,6 +24,7 @@ from crfkit.inference.chain import ChainInference
 from crfkit.models import chain_calibration, chain_tagging
 from crfkit.models.chain_answers import ChainAnswers
 from crfkit.models.chain_calibration import Calibration, Objective
+from crfkit.models.chain_inputs import KINDS, read_names, table_tensors, text_features, text_tensors
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
 
@@ -78,7 +79,7 @@ class ChainModel(ChainAnswers):
         """
         if self.vocabulary.kind == "matrix":
             raise ParameterError("a model of matrices has no tagger of single sequences; use predict")
-        rows = self.vocabulary.kind == "template"
+        rows = self.vocabulary.takes_columns
         return _core.Tagger(self.vocabulary.encoder(), self.inference.decoder, self.class_list, rows)
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
@@ -143,6 +144,8 @@ class ChainModel(ChainAnswers):
             "inputs": v.kind,
             "template": v.template.text if v.template else None,
             "template_syntax": v.template.syntax if v.template else None,
+            "text_features": v.text.to_json() if v.text else None,
+            "hash_bits": v.hash_bits,
             "n_features": v.n_features,
             "n_transition": f.n_transition,
             "order": f.order,
@@ -154,8 +157,8 @@ class ChainModel(ChainAnswers):
             metadata["calibration"] = self.calibration.as_dict()
         tensors: dict[str, Any] = {"weights": self.w}
         for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
-            for part in ("offsets", "bytes", "slots"):
-                tensors[f"{name}.{part}"] = getattr(table, part)
+            tensors |= table_tensors(name, table)
+        tensors |= text_tensors(v.text)
         for name in FIELD_ARRAYS:
             array = getattr(f, name)
             if array is not None:
@@ -173,19 +176,23 @@ class ChainModel(ChainAnswers):
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
         text = contents.entry("template", str, type(None))
         kind = contents.entry("inputs", str)
-        if kind not in ("template", "items", "matrix", "observations") or (kind == "template") != (text is not None):
+        if kind not in KINDS or (kind == "template") != (text is not None):
             raise ModelFileError(f"inputs of kind '{kind}' contradict the template")
+        features = text_features(contents)
+        if (kind == "text") != (features is not None):
+            raise ModelFileError(f"inputs of kind '{kind}' contradict the text features")
         syntax = contents.metadata.get("template_syntax") or "crf++"  # older files do not name it
         if syntax not in SYNTAXES:
             raise ModelFileError(f"the metadata entry 'template_syntax' is {syntax!r}")
         try:
-            tables = [_table(contents, name) for name in ("attributes", "pair_attributes")]
+            tables = [read_names(contents, name) for name in ("attributes", "pair_attributes")]
             vocabulary = Vocabulary(
                 kind,
                 Template(text, None, syntax) if text is not None else None,
                 tables[0],
                 tables[1],
                 n_features,
+                features,
             )
             arrays = {
                 name: contents.tensor(f"field.{name}", kind, optional=True) for name, kind in FIELD_ARRAYS.items()
@@ -229,11 +236,3 @@ class ChainModel(ChainAnswers):
 
 def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:
     return ChainModel.from_parts(modelfile.Contents("chain", metadata, tensors), n_threads)
-
-
-def _table(contents: modelfile.Contents, name: str) -> _core.StringTable:
-    return _core.StringTable(
-        contents.tensor(f"{name}.offsets", np.uint64),
-        contents.tensor(f"{name}.bytes", np.uint8),
-        contents.tensor(f"{name}.slots", np.uint64),
-    )

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from crfkit._types import Floats
-from crfkit.models import chain_calibration, chain_decoding, chain_reliability, chain_spans
+from crfkit.models import chain_calibration, chain_decoding, chain_explanation, chain_reliability, chain_spans
 from crfkit.models.chain_calibration import LabellingSet
 from crfkit.models.chain_decoding import Decoded, Entropy, Labelling
+from crfkit.models.chain_explanation import Explanation
 from crfkit.models.chain_limits import Allowed, Known, Pairs
 from crfkit.models.chain_reliability import Kind, Reliability
 from crfkit.models.chain_spans import Span, Thresholds
@@ -189,3 +190,25 @@ class ChainAnswers:
         False where these were not enough. An empty set says that no labelling is probable enough.
         """
         return chain_calibration.predict_sets(self._answering(), X, coverage, n)
+
+    def explain(self, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None) -> Explanation:
+        """Return what decided between the chosen label and the runner-up at each position of one sequence.
+
+        The runner-up is the label of the best labelling that has another label there. The contributions of attributes,
+        transitions and pair attributes sum to the difference of the two scores, the log of the ratio of their
+        probabilities. With `against`, labels for the sequence (the gold ones, say), the other label is that of
+        `against` wherever it differs from the chosen one. `tokens` are texts to show; by default words are looked for
+        in `x`. The result prints as text; it has `to_frame()` and `to_html()`.
+
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
+        >>> print(crf.explain([["w=the"], ["w=cat"]]))
+        labels with probability 0.568
+        0 'the': DET (0.712) rather than NOUN (0.288), by 1.152
+            +0.864  DET → NOUN  rather than NOUN → NOUN
+            +0.288  w=the
+        1 'cat': NOUN (0.747) rather than DET (0.253), by 1.370
+            +0.864  DET → NOUN  rather than DET → DET
+            +0.505  w=cat
+        """
+        return chain_explanation.explain(self._answering(), x, against, tokens)

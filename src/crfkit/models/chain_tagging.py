@@ -79,7 +79,7 @@ def tag_columns(
     how labels are chosen; `watch` is told how the work goes on.
     """
     file = _prepared(model, source)
-    if model.vocabulary.template is None:
+    if not model.vocabulary.takes_columns:
         for k, (batch, data) in enumerate(_attribute_batches(model, file)):
             if k == 0:
                 _warn_without_attributes(batch, file)
@@ -115,7 +115,7 @@ def sentence_blocks(
     The token is the first column (FORM in CoNLL-U). Files of attributes have neither tokens nor lines.
     """
     file = _prepared(model, source)
-    if model.vocabulary.template is None:
+    if not model.vocabulary.takes_columns:
         for k, (batch, data) in enumerate(_attribute_batches(model, file)):
             if k == 0:
                 _warn_without_attributes(batch, file)
@@ -179,7 +179,7 @@ def labelled_blocks(model: ChainModel, source: ColumnSource) -> Iterator[tuple[S
 
 
 def _labelled(model: ChainModel, file: ColumnFile) -> Iterator[tuple[SequenceData, list[list[str]]]]:
-    if model.vocabulary.template is None:
+    if not model.vocabulary.takes_columns:
         for batch, data in _attribute_batches(model, file):
             yield data, [sequence.labels for sequence in batch]
         return
@@ -207,8 +207,9 @@ def _prepared(model: ChainModel, source: ColumnSource) -> ColumnFile:
         raise ParameterError(
             f"the model was trained on attributes, so it reads CRFsuite's files, not files of format {file.format}"
         )
-    if kind == "template" and file.format == "crfsuite":
-        raise ParameterError("the model was trained on columns with a template, so it cannot read CRFsuite's files")
+    if kind in ("template", "text") and file.format == "crfsuite":
+        how = "with a template" if kind == "template" else "with text features"
+        raise ParameterError(f"the model was trained on columns {how}, so it cannot read CRFsuite's files")
     column = model.training.get("label_column")
     return replace(file, label_column=column) if file.label_column is None and isinstance(column, int) else file
 
