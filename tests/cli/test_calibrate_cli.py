@@ -9,21 +9,8 @@ from crfkit.readers import read_columns
 
 
 def test_calibrate_and_tag(call, workspace):
-    outcome = call(
-        *[
-            "calibrate",
-            "model.crf",
-            "test.txt",
-            "--precision",
-            "0.8",
-            "--min-spans",
-            "3",
-            "--coverage",
-            "0.8",
-            "--output",
-            "new.crf",
-        ]
-    )
+    command = "calibrate model.crf test.txt --precision 0.8 --min-spans 3 --coverage 0.8 --output new.crf"
+    outcome = call(*command.split())
     assert outcome.code == 0, outcome.err
     assert "temperature" in outcome.out
     assert "thresholds for a precision of 0.800" in outcome.out
@@ -35,11 +22,13 @@ def test_calibrate_and_tag(call, workspace):
     kept = call("tag", "new.crf", "test.txt", "--spans", "--min-confidence", "calibrated").out.splitlines()
     spans = new.predict_spans(X, "calibrated")
     assert len(kept) == sum(map(len, spans)) > 0
+    assert f"calibrated: temperature {new.calibration.temperature:.4f}" in call("inspect", "new.crf").out
+    assert json.loads(call("inspect", "new.crf", "--json").out)["calibration"] == new.calibration.as_dict()
 
 
 def test_json_and_plot(call, workspace):
     pytest.importorskip("matplotlib")
-    outcome = call(*["calibrate", "model.crf", "test.txt", "--json", "--plot", "r.png", "--output", "new.crf"])
+    outcome = call("calibrate", "model.crf", "test.txt", "--json", "--plot", "r.png", "--output", "new.crf")
     found = json.loads(outcome.out)
     assert found["kind"] == "spans"
     assert {"temperature", "ece_before", "ece_after"} <= set(found)

@@ -111,8 +111,8 @@ def calibrate(
     known, seen = set(trained.class_list), {label for _, rows in blocks for row in rows for label in row}
     if seen and not seen & known:
         raise DataError(
-            f"the {'last' if trained.vocabulary.template else 'first'} column has none of the model's labels; it must "
-            "be the true label",
+            f"the {'last' if trained.vocabulary.takes_columns else 'first'} column has none of the model's labels; it "
+            "must be the true label",
             files[0] if len(files) == 1 else None,
         )
     kind = "spans" if are_phrases(trained.class_list) else "tokens"
