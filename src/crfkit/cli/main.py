@@ -20,6 +20,8 @@ from crfkit.cli import (
     structure,
     tag,
     train,
+    tune,
+    update,
 )
 from crfkit.cli.help import Command
 from crfkit.cli.running import run
@@ -33,6 +35,8 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("train", cls=Command, epilog=train.SOLVERS)(train.train)
+app.command("tune", cls=Command)(tune.tune)
+app.command("update", cls=Command)(update.update)
 app.command("tag", cls=Command)(tag.tag)
 app.command("eval", cls=Command)(evaluate.evaluate)
 app.command("compare", cls=Command)(compare.compare)
