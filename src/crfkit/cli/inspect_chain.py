@@ -49,6 +49,7 @@ def summary(
         "inputs": vocabulary.kind,
         "order": field.order,
         "training": dict(model.training),
+        **({"calibration": model.calibration.as_dict()} if model.calibration is not None else {}),
         "strongest": strongest,
     }
 

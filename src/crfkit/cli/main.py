@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from crfkit.cli import (
+    calibrate,
     compare,
     convert,
     convert_tags,
@@ -39,6 +40,7 @@ app.command("tune", cls=Command)(tune.tune)
 app.command("update", cls=Command)(update.update)
 app.command("tag", cls=Command)(tag.tag)
 app.command("eval", cls=Command)(evaluate.evaluate)
+app.command("calibrate", cls=Command)(calibrate.calibrate)
 app.command("compare", cls=Command)(compare.compare)
 app.command("report", cls=Command)(report.report)
 app.command("convert", cls=Command)(convert.convert)
