@@ -169,7 +169,7 @@ def renumber(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order=
     """
 
 class Sequences:
-    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, targets: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, token_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
 class Field:
     def __init__(self, n_labels: int, n_attributes: int, n_pair_attributes: int, state_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, state_labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, transition_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_transition: int, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, order: int, triple_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_triple: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, allowed_start: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, allowed_end: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, label_classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_classes: int, class_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, class_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
@@ -198,6 +198,9 @@ class Objective:
     @property
     def cache_bytes(self) -> int: ...
 
+def available_kernels() -> list[str]:
+    """Instruction sets that this machine runs, fastest first."""
+
 class Decoder:
     """A field with its weights: marginals and best labels of sequences."""
 
@@ -206,19 +209,29 @@ class Decoder:
     def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
         """(log Z per sequence, node marginals, edge marginals)"""
 
-    def picked_edges(self, data: Sequences, n_threads: int, offsets: NDArray[numpy.int64], codes: NDArray[numpy.int32]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
-        """
-        (node marginals, the edge marginals of each position t at codes[offsets[t]] …)
-        """
-
     def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """(best labels, their scores)"""
 
-    def nbest(self, data: Sequences, n_threads: int, most: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]:
-        """(number of labellings per sequence, their scores, their labels)"""
+    def nbest(self, data: Sequences, n_threads: int, most: int, allowed: NDArray[numpy.uint8] | None = None, groups: NDArray[numpy.int32] | None = None, goes_on: NDArray[numpy.uint8] | None = None, limit: int = 0) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.uint8]]:
+        """
+        (number of labellings per sequence, their scores, their labels, whether the search was complete). With groups (of each label, -1: none), only labellings in which each group has at most one run.
+        """
 
-def available_kernels() -> list[str]:
-    """Instruction sets that this machine runs, fastest first."""
+    def best_spans(self, data: Sequences, n_threads: int, goes_on: NDArray[numpy.uint8], types: NDArray[numpy.int32], allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float64]]:
+        """
+        The phrases of the best labelling of each sequence: (log Z, how many; their begins, ends, types and probabilities).
+        """
+
+    def span_probabilities(self, data: Sequences, n_threads: int, goes_on: NDArray[numpy.uint8], types: NDArray[numpy.int32], offsets: NDArray[numpy.int64], begins: NDArray[numpy.int64], ends: NDArray[numpy.int64], kinds: NDArray[numpy.int32], allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z, probabilities of spans). Spans offsets[n] … are of sequence n."""
+
+    def entropies(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z, entropy) of each sequence"""
+
+    def sample(self, data: Sequences, n_threads: int, count: int, seed: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.int32]]:
+        """
+        (log Z, labels of `count` samples of each sequence, one sequence after the other)
+        """
 
 def name_labels(labels: list[Any], ids: NDArray[numpy.int32], starts: NDArray[numpy.int64]) -> list[list[Any]]:
     """The names of label ids, a list for each sequence."""

@@ -80,6 +80,7 @@ def test_parameters_come_back():
             "constraints",
             "label_classes",
             "warm_start",
+            "class_weight",
             "features",
             "hash_bits",
         ]

@@ -6,7 +6,21 @@ from typing import Any
 
 import typer
 
-from crfkit.cli import convert, convert_tags, demo, evaluate, graph, inspect, refine, segment, structure, tag, train
+from crfkit.cli import (
+    compare,
+    convert,
+    convert_tags,
+    demo,
+    evaluate,
+    graph,
+    inspect,
+    refine,
+    report,
+    segment,
+    structure,
+    tag,
+    train,
+)
 from crfkit.cli.help import Command
 from crfkit.cli.running import run
 
@@ -21,6 +35,8 @@ app = typer.Typer(
 app.command("train", cls=Command, epilog=train.SOLVERS)(train.train)
 app.command("tag", cls=Command)(tag.tag)
 app.command("eval", cls=Command)(evaluate.evaluate)
+app.command("compare", cls=Command)(compare.compare)
+app.command("report", cls=Command)(report.report)
 app.command("convert", cls=Command)(convert.convert)
 app.command("convert-tags", cls=Command)(convert_tags.convert_tags)
 app.command("inspect", cls=Command)(inspect.inspect)

@@ -9,6 +9,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option
+from crfkit.cli.label_options import ClassWeight, LabelSeparator, UnknownLabel, WeightColumn, class_weights
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -108,6 +109,9 @@ def train(
             help="Column file for early stopping: stop when its score no longer improves, and keep the best weights.",
         ),
     ] = None,
+    unknown_label: UnknownLabel = None,
+    label_separator: LabelSeparator = None,
+    weight_column: WeightColumn = None,
     min_frequency: Annotated[
         int,
         option(INPUT, "--min-frequency", "-f", metavar="N", help="Drop attributes that occur fewer than N times."),
@@ -147,6 +151,7 @@ def train(
             "times faster and smaller.",
         ),
     ] = False,
+    class_weight: ClassWeight = None,
     loss: Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {chain losses}.")] = "likelihood",
     l2: Annotated[
         float | None,
@@ -234,6 +239,7 @@ def train(
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.cli.text_options import text_features
+    from crfkit.encoders.weak_labels import LabelColumn
     from crfkit.result import Status
     from crfkit.training.chain import ChainTraining
     from crfkit.wording import counted
@@ -251,6 +257,7 @@ def train(
         loss=loss,
         order=order,
         constraints=constraints,
+        class_weight=class_weights(class_weight),
         features=text_features(features, template, feature_columns, gazetteer, embeddings),
         hash_bits=hash_bits,
     )
@@ -269,7 +276,8 @@ def train(
     start = Checkpoint.load(resume) if resume is not None else None
     if template is not None:
         training = replace(training, template=read_template(template, encoding, template_syntax))
-    corpus, weights = training.learn_files(sources[: len(files)])
+    labels = LabelColumn(unknown_label, label_separator, weight_column)
+    corpus, weights = training.learn_files(sources[: len(files)], labels)
     held_out = _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         try:
@@ -287,7 +295,7 @@ def train(
         f"{counted(len(trained.w), 'weight')}"
     )
     typer.echo(outcome(result))
-    typer.echo(f"{result.status}")
+    typer.echo(result.outcome)
     say_written(model, interrupted)
 
 

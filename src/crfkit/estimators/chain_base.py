@@ -15,8 +15,8 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ParameterError
 from crfkit.estimators.base import Estimator
 from crfkit.models.chain import ChainModel
-from crfkit.models.chain_decoding import Labelling
-from crfkit.models.chain_spans import Span
+from crfkit.models.chain_answers import ChainAnswers
+from crfkit.models.chain_calibration import Calibration, Objective
 from crfkit.ragged import Ragged
 from crfkit.result import Result, Status
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
 Fitted = TypeVar("Fitted", bound="ChainEstimator")
 
 
-class ChainEstimator(Estimator):
+class ChainEstimator(ChainAnswers, Estimator):
     """Predictions, weights by name, the model file and the checkpoint of a chain."""
 
     model_: ChainModel
@@ -53,35 +53,49 @@ class ChainEstimator(Estimator):
         data = model.encode(X)
         return Ragged(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
 
-    def predict_nbest(self, X: Iterable[Any], n: int) -> list[list[Labelling]]:
-        """Return the n best labellings of each sequence, best first: fewer where no more exist.
+    def _answering(self) -> ChainModel:
+        return self._fitted()
 
-        Each has `labels`, `probability` and `score`.
+    def calibrate(
+        self: Fitted,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        precision: float | None = None,
+        coverage: float | Iterable[float] = (),
+        objective: Objective = "auto",
+        min_spans: int = 10,
+    ) -> Fitted:
+        """Fit the probabilities to labelled sequences that were not used in training; best labels stay the same.
+
+        The weights are divided by a temperature that minimises a loss. `calibration_` says what was found, and the
+        model file keeps it.
+
+        precision: also find, for each type of phrase, the threshold at which this share of the phrases is right; use it
+        with `predict_spans(X, min_probability="calibrated")`.
+
+        coverage: also prepare sets of labellings which hold the true one with this probability (one or several
+        numbers); see `predict_sets`.
+
+        objective: the loss. "spans": log-loss of predicted phrases, the default if labels mark phrases. "tokens":
+        log-loss of predicted labels, the default otherwise. "sequences": likelihood of whole labellings. "none": keep
+        the temperature.
+
+        min_spans: fewest phrases of a type above a threshold; with fewer, their precision means little.
 
         >>> from crfkit import ChainCRF
-        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
-        >>> [(found.labels, round(found.probability, 2)) for found in crf.predict_nbest([[["w=the"]]], 2)[0]]
-        [(['DET'], 0.57), (['NOUN'], 0.43)]
+        >>> X = [[["w=in"], ["w=Rome"]], [["w=Rome"], ["w=in"], ["w=rain"]]]
+        >>> y = [["O", "B-LOC"], ["B-LOC", "O", "O"]]
+        >>> crf = ChainCRF().fit(X, y).calibrate(X, y)
+        >>> crf.calibration_.temperature < 1
+        True
         """
-        return self._fitted().predict_nbest(X, n)
+        self.model_ = self._fitted().calibrate(X, y, precision, coverage, objective, min_spans)
+        return self
 
-    def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
-        """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow)."""
-        return self._fitted().sequence_probability(X, y, log)
-
-    def predict_spans(self, X: Iterable[Any]) -> list[list[Span]]:
-        """Return the phrases of the best labelling of each sequence: (start, end, type, probability).
-
-        The probability is exact: that of all labellings which have this phrase, with these ends and this type. Labels
-        must mark phrases, in any scheme (see :mod:`crfkit.schemes`).
-
-        >>> from crfkit import ChainCRF
-        >>> X = [[["w=in"], ["w=New"], ["w=York"]], [["w=York"], ["w=in"], ["w=rain"]]]
-        >>> crf = ChainCRF().fit(X, [["O", "B-LOC", "I-LOC"], ["B-LOC", "O", "O"]])
-        >>> [(s.start, s.end, s.type, round(s.probability, 2)) for s in crf.predict_spans(X[:1])[0]]
-        [(1, 3, 'LOC', 0.26)]
-        """
-        return self._fitted().predict_spans(X)
+    @property
+    def calibration_(self) -> Calibration | None:
+        """What `calibrate` found, or None."""
+        return self._fitted().calibration
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:
         """Return the share of positions that `predict` labels correctly, weighted by `sample_weight` if it is given."""

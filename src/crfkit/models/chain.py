@@ -21,10 +21,10 @@ from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
-from crfkit.models import chain_decoding, chain_spans, chain_tagging
-from crfkit.models.chain_decoding import Labelling
+from crfkit.models import chain_calibration, chain_tagging
+from crfkit.models.chain_answers import ChainAnswers
+from crfkit.models.chain_calibration import Calibration, Objective
 from crfkit.models.chain_inputs import KINDS, read_names, table_tensors, text_features, text_tensors
-from crfkit.models.chain_spans import Span
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
 
@@ -46,7 +46,7 @@ FIELD_ARRAYS: Mapping[str, type] = {
 
 
 @dataclass(frozen=True, eq=False)
-class ChainModel:
+class ChainModel(ChainAnswers):
     """Tag sequences. It has all that tagging needs, and nothing of scikit-learn."""
 
     vocabulary: Vocabulary
@@ -58,6 +58,7 @@ class ChainModel:
     )  # how it was made: penalty, objective, status …
     n_threads: int | None = None
     class_names: tuple[str, ...] = ()  # of the field's classes of labels
+    calibration: Calibration | None = None  # temperature and thresholds that were found on other data
 
     @cached_property
     def inference(self) -> ChainInference:
@@ -86,38 +87,48 @@ class ChainModel:
 
     def predict(self, X: Iterable[Any]) -> list[list[Any]]:
         """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
-        return Ragged(self.decode(self.encode(X)))
+        return Ragged(self.labels_of(self.encode(X)))
 
     def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
         """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
         data = self.encode(X)
         return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
 
-    def predict_nbest(self, X: Iterable[Any], n: int) -> list[list[Labelling]]:
-        """Return the n best labellings of each sequence with their probabilities, best first."""
-        return chain_decoding.predict_nbest(self, X, n)
-
-    def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
-        """Return the probability of given labels for each sequence; with `log`, its logarithm."""
-        return chain_decoding.sequence_probability(self, X, y, log)
-
-    def predict_spans(self, X: Iterable[Any]) -> list[list[Span]]:
-        """Return the phrases of the best labelling of each sequence, each with the probability that it is one."""
-        return chain_spans.predict_spans(self, X)
-
-    def decode(self, data: SequenceData) -> list[list[Any]]:
+    def labels_of(self, data: SequenceData) -> list[list[Any]]:
+        """Return the most probable labels of encoded sequences."""
         best, _ = self.inference.decode(data)
         return _core.name_labels(self.class_list, best, data.starts)
 
+    def _answering(self) -> ChainModel:
+        return self
+
+    def calibrate(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        precision: float | None = None,
+        coverage: float | Iterable[float] = (),
+        objective: Objective = "auto",
+        min_spans: int = 10,
+    ) -> ChainModel:
+        """Return the calibrated model; see `ChainCRF.calibrate`. Its `calibration` says what was found."""
+        return chain_calibration.calibrate(self, X, y, precision, coverage, objective, min_spans)
+
     def tag_columns(
-        self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False
+        self,
+        source: ColumnSource,
+        marginals: str | None = None,
+        labels_only: bool = False,
+        choice: chain_tagging.Choice = chain_tagging.PLAIN,
+        watch: chain_tagging.Watch | None = None,
     ) -> Iterator[bytes]:
         """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
         marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
-        With labels_only, the label (and its probabilities) are all there is of a line.
+        With labels_only, the label (and its probabilities) are all there is of a line. `choice` says how labels are
+        chosen: by the best labelling or position by position, and when to abstain.
         """
-        return chain_tagging.tag_columns(self, source, marginals, labels_only)
+        return chain_tagging.tag_columns(self, source, marginals, labels_only, choice, watch)
 
     def tag_labelled(self, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
         """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""
@@ -142,6 +153,8 @@ class ChainModel:
             "class_names": list(self.class_names),
             "training": dict(self.training),
         }
+        if self.calibration is not None:
+            metadata["calibration"] = self.calibration.as_dict()
         tensors: dict[str, Any] = {"weights": self.w}
         for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
             tensors |= table_tensors(name, table)
@@ -205,7 +218,8 @@ class ChainModel:
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
             raise ModelFileError("the names of the label classes do not fit the field")
         training = training if isinstance(training, dict) else {}
-        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names))
+        calibration = Calibration.from_dict(contents.metadata.get("calibration"))
+        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names), calibration)
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, "chain", *self.parts())

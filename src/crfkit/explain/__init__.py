@@ -1,0 +1,29 @@
+"""Why a model errs, which labels are wrong, what to label next, and whether one model is better than another."""
+
+from crfkit.explain.comparison import Comparison, Difference, compare
+from crfkit.explain.label_errors import Group, LabelErrors, Suspect, find_label_errors, suspect_labels
+from crfkit.explain.labels import Confusions, Mistake, Mistakes, confusions, mistakes
+from crfkit.explain.sequences import LearningCurve, WorstSequence, learning_curve, worst_sequences
+from crfkit.explain.suggestions import Suggestion, suggest
+
+__all__ = [
+    "Comparison",
+    "Confusions",
+    "Difference",
+    "Group",
+    "LabelErrors",
+    "LearningCurve",
+    "Mistake",
+    "Mistakes",
+    "Suggestion",
+    "Suspect",
+    "WorstSequence",
+    "compare",
+    "confusions",
+    "find_label_errors",
+    "learning_curve",
+    "mistakes",
+    "suggest",
+    "suspect_labels",
+    "worst_sequences",
+]

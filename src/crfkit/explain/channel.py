@@ -1,0 +1,52 @@
+"""A chain that has also seen labels which may be wrong: p(y | x, given) ∝ p(y | x) · Π_t p(given_t | y_t).
+
+The second factor is the channel: the probability that an annotator writes label k where j is right. In the chain it is
+one more attribute at each position, "label k was given", whose weight for label j is log p(k | j), so that inference
+stays exact, whatever the chain has: orders, pair attributes, constraints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crfkit._types import Floats, Ids
+from crfkit.data.sequences import SequenceData
+from crfkit.inference.chain import ChainInference
+
+if TYPE_CHECKING:
+    from crfkit.models.chain import ChainModel
+
+
+def with_given(data: SequenceData, given: Ids, n_attributes: int) -> SequenceData:
+    """Return the data with the attribute "label k was given", n_attributes + k, at each position."""
+    places = data.offsets[1:]  # after the last attribute of each position: ids stay ascending
+    values = None if data.values is None else np.insert(data.values, places, 1.0)
+    return replace(
+        data,
+        offsets=data.offsets + np.arange(len(data.offsets)),
+        attributes=np.insert(data.attributes, places, n_attributes + given),
+        values=values,
+    )
+
+
+def with_channel(model: ChainModel, log_channel: Floats) -> ChainInference:
+    """Return inference of a model with log p(k | j) = log_channel[j, k].
+
+    The labels k that may be given need not be those of the model.
+    """
+    field, (L, K) = model.field, log_channel.shape
+    more: dict[str, object] = {"n_attributes": field.n_attributes + K}
+    if field.state_offsets is not None and field.state_labels is not None:
+        more["state_offsets"] = np.append(field.state_offsets, field.state_offsets[-1] + L * np.arange(1, K + 1))
+        more["state_labels"] = np.append(field.state_labels, np.tile(np.arange(L, dtype=np.int32), K))
+    own = model.w
+    end = field.layout["state"].stop
+    classes = np.zeros(K * field.n_classes)  # the channel knows no classes
+    if field.class_offsets is not None:
+        more["class_offsets"] = np.append(field.class_offsets, np.full(K, field.class_offsets[-1]))
+        classes = classes[:0]
+    w = np.concatenate([own[:end], log_channel.T.ravel(), own[end:], classes])
+    return ChainInference(replace(field, **more), w, model.n_threads)  # type: ignore[arg-type]
