@@ -23,7 +23,7 @@ def test_tokens_one_per_line(call, model, tmp_path):
     (tmp_path / "t").write_text("In\nRome\n\nNew\nYork\n")
     assert call("tag", model, "t").out == "In\tO\nRome\tB-LOC\n\nNew\tB-LOC\nYork\tI-LOC\n\n"
     (tmp_path / "more").write_text("In NN x\nRome NN y\n\n")  # further columns are kept
-    assert call("tag", model, "more").out == "In NN x\tO\nRome NN y\tB-LOC\n\n"
+    assert call("tag", model, "more").out == "In NN x O\nRome NN y B-LOC\n\n"
 
 
 def test_sentences(call, model, tmp_path):
