@@ -78,9 +78,7 @@ def train(
     ] = None,
     embeddings: Annotated[
         Path | None,
-        option(
-            INPUT, "--embeddings", metavar="FILE", help="Vectors of words for --features, as word2vec or GloVe text."
-        ),
+        option(INPUT, "--embeddings", metavar="FILE", help="Vectors of words for --features: word2vec or GloVe text."),
     ] = None,
     template_syntax: Annotated[
         str,
