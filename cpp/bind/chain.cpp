@@ -21,16 +21,6 @@ struct Objective {
     }
 };
 
-// The data with what single positions allow, [positions, labels].
-SequenceView limited(const Sequences& data, const Decoder& decoder, const OptionalArray<uint8_t>& allowed) {
-    SequenceView view = data.view();
-    if (!allowed) return view;
-    if (static_cast<int64_t>(allowed->size()) != view.n_positions * decoder.field.n_labels)
-        throw nb::value_error("allowed must have an entry for every label of every position");
-    view.allowed = allowed->data();
-    return view;
-}
-
 }  // namespace
 
 void bind_chain(nb::module_& m) {
@@ -39,13 +29,16 @@ void bind_chain(nb::module_& m) {
             "__init__",
             [](Sequences* self, Array<int64_t> starts, Array<int64_t> offsets, Array<int32_t> attributes,
                OptionalArray<double> values, OptionalArray<int64_t> pair_offsets,
-               OptionalArray<int32_t> pair_attributes, OptionalArray<int32_t> labels, OptionalArray<double> weights) {
-                new (self) Sequences{std::move(starts), std::move(offsets),      std::move(attributes),
-                                     std::move(values), std::move(pair_offsets), std::move(pair_attributes),
-                                     std::move(labels), std::move(weights)};
+               OptionalArray<int32_t> pair_attributes, OptionalArray<int32_t> labels, OptionalArray<double> weights,
+               OptionalArray<uint8_t> targets, OptionalArray<double> token_weights) {
+                new (self) Sequences{std::move(starts),       std::move(offsets),      std::move(attributes),
+                                     std::move(values),       std::move(pair_offsets), std::move(pair_attributes),
+                                     std::move(labels),       std::move(weights),      std::move(targets),
+                                     std::move(token_weights)};
             },
             "starts"_a, "offsets"_a, "attributes"_a, "values"_a.none(), "pair_offsets"_a.none(),
-            "pair_attributes"_a.none(), "labels"_a.none(), "weights"_a.none());
+            "pair_attributes"_a.none(), "labels"_a.none(), "weights"_a.none(), "targets"_a.none() = nb::none(),
+            "token_weights"_a.none() = nb::none());
 
     nb::class_<Field>(m, "Field")
         .def(
@@ -113,98 +106,6 @@ void bind_chain(nb::module_& m) {
             },
             "w"_a, "diagonal"_a, "diagonal = sum of p (1 - p) over the occurrences of each feature.")
         .def_prop_ro("cache_bytes", [](const Objective& self) { return self.objective.cache_bytes(); });
-
-    nb::class_<Decoder>(m, "Decoder", "A field with its weights: marginals and best labels of sequences.")
-        .def(nb::init<Field, Array<double>, const std::string&>(), "field"_a, "weights"_a, "kernels"_a = "auto")
-        .def(
-            "marginals",
-            [](const Decoder& self, const Sequences& data, int n_threads, bool nodes, bool edges,
-               const OptionalArray<uint8_t>& allowed) {
-                const SequenceView view = limited(data, self, allowed);
-                const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
-                const auto l = static_cast<size_t>(self.field.n_labels);
-                nb::capsule log_z_owner, node_owner, edge_owner;
-                double* log_z = allocate<double>(n, log_z_owner);
-                double* node = nodes ? allocate<double>(t * l, node_owner) : nullptr;
-                double* edge = edges ? allocate<double>(t * l * l, edge_owner) : nullptr;
-                interruptible([&] {
-                    chain_marginals(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, log_z, node,
-                                    edge, poll_signals);
-                });
-                return nb::make_tuple(Numpy1<double>(log_z, {n}, log_z_owner),
-                                      nodes ? nb::cast(Numpy2<double>(node, {t, l}, node_owner)) : nb::none(),
-                                      edges ? nb::cast(Numpy3<double>(edge, {t, l, l}, edge_owner)) : nb::none());
-            },
-            "data"_a, "n_threads"_a, "nodes"_a = true, "edges"_a = false, "allowed"_a.none() = nb::none(),
-            "(log Z per sequence, node marginals, edge marginals)",
-            nb::sig("def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False, "
-                    "allowed: NDArray[numpy.uint8] | None = None) -> "
-                    "tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]"))
-        .def(
-            "picked_edges",
-            [](const Decoder& self, const Sequences& data, int n_threads, const Array<int64_t>& offsets,
-               const Array<int32_t>& codes) {
-                const SequenceView view = data.view();
-                const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
-                const auto l = static_cast<size_t>(self.field.n_labels);
-                bool fits = offsets.size() == t + 1 && offsets.data()[0] == 0 &&
-                            offsets.data()[t] == static_cast<int64_t>(codes.size());
-                for (size_t k = 0; fits && k < t; ++k) fits = offsets.data()[k] <= offsets.data()[k + 1];
-                for (size_t k = 0; fits && k < codes.size(); ++k)
-                    fits = codes.data()[k] >= 0 && codes.data()[k] < static_cast<int64_t>(l * l);
-                if (!fits) throw nb::value_error("the offsets and codes of the picked edges do not fit the data");
-                nb::capsule node_owner, picked_owner;
-                double* node = allocate<double>(t * l, node_owner);
-                double* picked = allocate<double>(codes.size(), picked_owner);
-                std::vector<double> log_z(n);
-                interruptible([&] {
-                    chain_picked_edges(view, self.field.view(), self.prepared.view(), self.kernels, n_threads,
-                                       offsets.data(), codes.data(), log_z.data(), node, picked, poll_signals);
-                });
-                return nb::make_tuple(Numpy2<double>(node, {t, l}, node_owner),
-                                      Numpy1<double>(picked, {codes.size()}, picked_owner));
-            },
-            "data"_a, "n_threads"_a, "offsets"_a, "codes"_a,
-            "(node marginals, the edge marginals of each position t at codes[offsets[t]] …)",
-            nb::sig("def picked_edges(self, data: Sequences, n_threads: int, offsets: NDArray[numpy.int64], "
-                    "codes: NDArray[numpy.int32]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"))
-        .def(
-            "viterbi",
-            [](const Decoder& self, const Sequences& data, int n_threads, const OptionalArray<uint8_t>& allowed) {
-                const SequenceView view = limited(data, self, allowed);
-                const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
-                nb::capsule label_owner, score_owner;
-                auto* labels = allocate<int32_t>(t, label_owner);
-                auto* scores = allocate<double>(n, score_owner);
-                interruptible([&] {
-                    chain_viterbi(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, labels,
-                                  scores, poll_signals);
-                });
-                return nb::make_tuple(Numpy1<int32_t>(labels, {t}, label_owner),
-                                      Numpy1<double>(scores, {n}, score_owner));
-            },
-            "data"_a, "n_threads"_a, "allowed"_a.none() = nb::none(), "(best labels, their scores)",
-            nb::sig(
-                "def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> "
-                "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"))
-        .def(
-            "nbest",
-            [](const Decoder& self, const Sequences& data, int n_threads, int64_t most,
-               const OptionalArray<uint8_t>& allowed) {
-                const SequenceView view = limited(data, self, allowed);
-                ChainLabellings found;
-                interruptible([&] {
-                    found = chain_nbest(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, most,
-                                        poll_signals);
-                });
-                return nb::make_tuple(to_numpy(std::move(found.counts)), to_numpy(std::move(found.scores)),
-                                      to_numpy(std::move(found.labels)));
-            },
-            "data"_a, "n_threads"_a, "most"_a, "allowed"_a.none() = nb::none(),
-            "(number of labellings per sequence, their scores, their labels)",
-            nb::sig("def nbest(self, data: Sequences, n_threads: int, most: int, "
-                    "allowed: NDArray[numpy.uint8] | None = None) -> "
-                    "tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]"));
 
     m.def(
         "available_kernels",

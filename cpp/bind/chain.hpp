@@ -23,6 +23,8 @@ struct Sequences {
     OptionalArray<int64_t> pair_offsets;
     OptionalArray<int32_t> pair_attributes, labels;
     OptionalArray<double> weights;
+    OptionalArray<uint8_t> targets;
+    OptionalArray<double> token_weights;
 
     SequenceView view() const {
         return {static_cast<int64_t>(starts.size()) - 1,
@@ -34,7 +36,10 @@ struct Sequences {
                 pointer(pair_offsets),
                 pointer(pair_attributes),
                 pointer(labels),
-                pointer(weights)};
+                pointer(weights),
+                nullptr,
+                pointer(targets),
+                pointer(token_weights)};
     }
 };
 

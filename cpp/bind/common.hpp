@@ -4,15 +4,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "../core/support/parallel.hpp"
@@ -78,9 +81,12 @@ auto interruptible(const Work& work) {
 }
 
 void bind_strings(nb::module_& m);
+void bind_buckets(nb::module_& m);
+void bind_text_rules(nb::module_& m);
 void bind_encoder(nb::module_& m);
 void bind_sequences(nb::module_& m);
 void bind_chain(nb::module_& m);
+void bind_decoder(nb::module_& m);
 void bind_tagger(nb::module_& m);
 void bind_crfsuite_model(nb::module_& m);
 void bind_online(nb::module_& m);

@@ -59,6 +59,8 @@ void bind_encoder(nb::module_& m) {
             raise(e.line, e.message);
         } catch (const TemplateError& e) {
             raise(e.line, e.message);
+        } catch (const BadTextRule& e) {
+            raise(e.rule, e.message);
         }
     });
 
@@ -68,10 +70,15 @@ void bind_encoder(nb::module_& m) {
         .def("items", &PreparedItems::items, "The attributes of each item with their values.",
              nb::sig("def items(self) -> list[dict[str, float]]"));
     nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.data.")
-        .def(nb::init<const std::optional<std::string>&, std::optional<StringTable>, std::optional<StringTable>, bool,
-                      bool, const std::string&, bool>(),
+        .def(nb::init<const std::optional<std::string>&, std::optional<AttributeTable>, std::optional<AttributeTable>,
+                      bool, bool, const std::string&, bool, nb::object, int64_t>(),
              "template"_a = nb::none(), "attributes"_a = nb::none(), "pair_attributes"_a = nb::none(),
-             "labelled"_a = false, "keep_lines"_a = false, "syntax"_a = "crf++", "loose"_a = false)
+             "labelled"_a = false, "keep_lines"_a = false, "syntax"_a = "crf++", "loose"_a = false,
+             "text"_a = nb::none(), "hash_bits"_a = 0,
+             nb::sig("def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = "
+                     "None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, "
+                     "keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = "
+                     "None, hash_bits: int = 0) -> None"))
         .def(
             "feed",
             [](BoundEncoder& self, const nb::bytes& bytes, bool end) {
@@ -90,16 +97,16 @@ void bind_encoder(nb::module_& m) {
         .def("lines_with", &lines_with, "extra"_a, nb::sig("def lines_with(self, extra: list[str]) -> bytes"))
         .def(
             "table",
-            [](const BoundEncoder& self, const Array<int64_t>& order, bool pairs) {
-                const Encoder& encoder = self.encoder;
-                return make_table(
-                    freeze(pairs ? encoder.pair_attributes() : encoder.attributes(), {order.data(), order.size()}));
+            [](const BoundEncoder& self, const Array<int64_t>& order, bool pairs) -> AttributeTable {
+                const Vocabulary& names = pairs ? self.encoder.pair_attributes() : self.encoder.attributes();
+                if (names.buckets().bits > 0) return taken(names.buckets(), order);
+                return make_table(freeze(names.interner().view(), {order.data(), order.size()}));
             },
             "order"_a, "pairs"_a = false)
         .def_prop_ro(
             "sizes",
             [](const BoundEncoder& self) {
-                return nb::make_tuple(self.encoder.attributes().size, self.encoder.pair_attributes().size);
+                return nb::make_tuple(self.encoder.attributes().size(), self.encoder.pair_attributes().size());
             },
             nb::sig("def sizes(self) -> tuple[int, int]"))
         .def_prop_ro("label_names", &label_names, nb::sig("def label_names(self) -> list[str]"))

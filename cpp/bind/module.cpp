@@ -4,9 +4,12 @@ NB_MODULE(_core, m) {
     m.doc() = "The compiled core of crfkit.";
     nb::set_leak_warnings(false);  // objects that caches and globals of Python keep live until the process ends
     crfkit::bind_strings(m);
+    crfkit::bind_buckets(m);
+    crfkit::bind_text_rules(m);
     crfkit::bind_encoder(m);
     crfkit::bind_sequences(m);
     crfkit::bind_chain(m);
+    crfkit::bind_decoder(m);
     crfkit::bind_tagger(m);
     crfkit::bind_crfsuite_model(m);
     crfkit::bind_online(m);

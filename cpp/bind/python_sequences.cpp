@@ -164,6 +164,17 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
 
 }  // namespace
 
+namespace {
+
+// Throws if a token is of another form ("a list") than the first of its sequence ("strings").
+void check_form(bool same, const Encoder& encoder, const char* noun, const char* form, const char* expected) {
+    if (same) return;
+    throw BadInput(encoder.where() + "the " + noun + " is " + form + ", but the " + noun + "s before are " + expected +
+                   "; give all " + noun + "s of a sequence in one form");
+}
+
+}  // namespace
+
 std::string_view utf8(nb::handle text, const Encoder& encoder) {
     if (PyUnicode_Check(text.ptr()) && PyUnicode_IS_COMPACT_ASCII(text.ptr()))  // its characters are its bytes
         return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text.ptr())),
@@ -191,8 +202,14 @@ void add_rows(Encoder& encoder, nb::handle sequence, bool alone) {
     std::vector<nb::object> alive;  // until end_rows
     const auto where = [&] { return encoder.where(); };
     encoder.begin_rows();
+    const bool words = size_of(rows) > 0 && PyUnicode_Check(item_of(rows, 0).ptr());
     for (size_t t = 0; t < size_of(rows); ++t) {
         const nb::handle row = item_of(rows, t);
+        if (PyUnicode_Check(row.ptr()) || is_plain_list(row)) {
+            const bool word = PyUnicode_Check(row.ptr());
+            check_form(word == words, encoder, "token", word ? "a string" : "a list of columns",
+                       words ? "strings" : "lists of columns");
+        }
         if (PyUnicode_Check(row.ptr())) {
             encoder.add_cell(utf8(row, encoder));
         } else {
@@ -247,7 +264,7 @@ PreparedItems::PreparedItems(nb::handle sequence) {
     // kept from call to call; taken away meanwhile, as an iterator of the caller may come here again
     static std::unique_ptr<Encoder> kept;
     std::unique_ptr<Encoder> encoder = std::move(kept);
-    if (!encoder) encoder = std::make_unique<Encoder>(std::nullopt, std::nullopt, std::nullopt, EncoderOptions{});
+    if (!encoder) encoder = std::make_unique<Encoder>(std::nullopt, Vocabulary(), Vocabulary(), EncoderOptions{});
     each_item(*encoder, sequence, true, [&] {
         encoder->hand_out([&](std::string_view name, double value) {
             text += name;

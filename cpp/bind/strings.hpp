@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+
+#include "../core/text/buckets.hpp"
 #include "../core/text/interner.hpp"
 #include "common.hpp"
 
@@ -18,5 +21,16 @@ struct StringTable {
 };
 
 StringTable make_table(StringArrays&& arrays);
+
+// Buckets of hashed names with ids, frozen.
+struct BucketTable {
+    std::shared_ptr<const Buckets> buckets;
+};
+
+// The table of these ids' buckets, renumbered in this order.
+BucketTable taken(const Buckets& table, const Array<int64_t>& order);
+
+// Throws if a table cannot have this many bits.
+void check_bits(int64_t bits);
 
 }  // namespace crfkit

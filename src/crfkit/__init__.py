@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 # Loaded when first asked for: the command line and tagging do not need scikit-learn.
 _HOME = {
+    "Annotations": "crfkit.encoders.weak_labels",
     "Blockwise": "crfkit.penalties",
     "ByBlock": "crfkit.penalties",
     "ChainCRF": "crfkit.estimators.chain",
@@ -34,6 +35,7 @@ _HOME = {
     "Refiner": "crfkit.estimators.refiner",
     "StructureLearner": "crfkit.estimators.structure",
     "Template": "crfkit.features",
+    "TextFeatures": "crfkit.features",
     "convert_tags": "crfkit.schemes",
     "detect_scheme": "crfkit.schemes",
     "evaluate": "crfkit.metrics",
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from crfkit.data.graph import Graph as Graph
     from crfkit.data.graphs import GraphData as GraphData
     from crfkit.encoders.graph_samples import GraphSample as GraphSample
+    from crfkit.encoders.weak_labels import Annotations as Annotations
     from crfkit.estimators.chain import ChainCRF as ChainCRF
     from crfkit.estimators.graph import GraphCRF as GraphCRF
     from crfkit.estimators.grid import GridCRF as GridCRF
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.segmenter import ImageSegmenter as ImageSegmenter
     from crfkit.estimators.structure import StructureLearner as StructureLearner
     from crfkit.features import Template as Template
+    from crfkit.features import TextFeatures as TextFeatures
     from crfkit.metrics import evaluate as evaluate
     from crfkit.models.chain import ChainModel as ChainModel
     from crfkit.models.graph import GraphModel as GraphModel

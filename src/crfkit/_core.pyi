@@ -57,6 +57,55 @@ def format_wapiti_weights(index: Annotated[NDArray[numpy.int64], dict(shape=(Non
 def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
     """64-bit hash of the bytes."""
 
+class BucketTable:
+    """Buckets of hashed names with ids 0, 1, …; their names are #0, #1, …."""
+
+    def __init__(self, bits: int, buckets: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Checks that the buckets make a table."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, id: int) -> str: ...
+
+    def find(self, text: str) -> int:
+        """The id of a bucket's name, or -1."""
+
+    def find_name(self, name: str) -> int:
+        """The id of the bucket that an attribute falls into, or -1."""
+
+    def find_all(self, other: BucketTable) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
+        """
+        The ids here of the buckets of another table, -1 for those that are not here.
+        """
+
+    def to_list(self) -> list[str]: ...
+
+    def take(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> BucketTable:
+        """The table of these ids' buckets, renumbered in this order."""
+
+    def merged(self, other: BucketTable) -> BucketTable:
+        """These buckets, followed by those that only the other table has."""
+
+    @property
+    def bits(self) -> int: ...
+
+    @property
+    def buckets(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C')]: ...
+
+class TextRules:
+    """Rules that make attributes of plain tokens; see crfkit.features.text."""
+
+    def __init__(self, rules: Sequence[str], gazetteers: Sequence[tuple[str, StringTable]] = (), fold: bool = False, words: StringTable | None = None, vectors: NDArray[numpy.float32] | None = None) -> None: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def expand(self, rows: Sequence[Sequence[str]]) -> list[list[tuple[str, float]]]:
+        """The attributes of each position, with their values."""
+
 class BadInput(ValueError):
     pass
 
@@ -76,7 +125,7 @@ class Items:
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
-    def __init__(self, template: str | None = None, attributes: StringTable | None = None, pair_attributes: StringTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False) -> None: ...
+    def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = None, hash_bits: int = 0) -> None: ...
 
     def feed(self, bytes: bytes, end: bool = False) -> None: ...
 
@@ -88,7 +137,7 @@ class Encoder:
 
     def lines_with(self, extra: list[str]) -> bytes: ...
 
-    def table(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: bool = False) -> StringTable: ...
+    def table(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pairs: bool = False) -> StringTable | BucketTable: ...
 
     @property
     def sizes(self) -> tuple[int, int]: ...
@@ -120,7 +169,7 @@ def renumber(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order=
     """
 
 class Sequences:
-    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_attributes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, targets: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, token_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
 class Field:
     def __init__(self, n_labels: int, n_attributes: int, n_pair_attributes: int, state_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, state_labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, transition_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_transition: int, pair_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, pair_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, order: int, triple_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_triple: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, allowed_start: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, allowed_end: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, label_classes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_classes: int, class_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, class_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
@@ -149,6 +198,9 @@ class Objective:
     @property
     def cache_bytes(self) -> int: ...
 
+def available_kernels() -> list[str]:
+    """Instruction sets that this machine runs, fastest first."""
+
 class Decoder:
     """A field with its weights: marginals and best labels of sequences."""
 
@@ -157,19 +209,29 @@ class Decoder:
     def marginals(self, data: Sequences, n_threads: int, nodes: bool = True, edges: bool = False, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
         """(log Z per sequence, node marginals, edge marginals)"""
 
-    def picked_edges(self, data: Sequences, n_threads: int, offsets: NDArray[numpy.int64], codes: NDArray[numpy.int32]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
-        """
-        (node marginals, the edge marginals of each position t at codes[offsets[t]] …)
-        """
-
     def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """(best labels, their scores)"""
 
-    def nbest(self, data: Sequences, n_threads: int, most: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32]]:
-        """(number of labellings per sequence, their scores, their labels)"""
+    def nbest(self, data: Sequences, n_threads: int, most: int, allowed: NDArray[numpy.uint8] | None = None, groups: NDArray[numpy.int32] | None = None, goes_on: NDArray[numpy.uint8] | None = None, limit: int = 0) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.uint8]]:
+        """
+        (number of labellings per sequence, their scores, their labels, whether the search was complete). With groups (of each label, -1: none), only labellings in which each group has at most one run.
+        """
 
-def available_kernels() -> list[str]:
-    """Instruction sets that this machine runs, fastest first."""
+    def best_spans(self, data: Sequences, n_threads: int, goes_on: NDArray[numpy.uint8], types: NDArray[numpy.int32], allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float64]]:
+        """
+        The phrases of the best labelling of each sequence: (log Z, how many; their begins, ends, types and probabilities).
+        """
+
+    def span_probabilities(self, data: Sequences, n_threads: int, goes_on: NDArray[numpy.uint8], types: NDArray[numpy.int32], offsets: NDArray[numpy.int64], begins: NDArray[numpy.int64], ends: NDArray[numpy.int64], kinds: NDArray[numpy.int32], allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z, probabilities of spans). Spans offsets[n] … are of sequence n."""
+
+    def entropies(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """(log Z, entropy) of each sequence"""
+
+    def sample(self, data: Sequences, n_threads: int, count: int, seed: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.int32]]:
+        """
+        (log Z, labels of `count` samples of each sequence, one sequence after the other)
+        """
 
 def name_labels(labels: list[Any], ids: NDArray[numpy.int32], starts: NDArray[numpy.int64]) -> list[list[Any]]:
     """The names of label ids, a list for each sequence."""

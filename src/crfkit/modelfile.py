@@ -25,7 +25,15 @@ Model = TypeVar("Model")
 
 FORMAT_VERSION = 2
 _MAX_HEADER = 100_000_000
-_DTYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U64": np.uint64, "U8": np.uint8}
+_DTYPES = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "I64": np.int64,
+    "I32": np.int32,
+    "U32": np.uint32,
+    "U64": np.uint64,
+    "U8": np.uint8,
+}
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ class Result:
     products: int = 0  # Hessian-vector products
     passes: int = 0  # over the candidates of a loss that grows
     loss: Any = None  # the loss that `w` belongs to, if the solver has grown it
+    convex: bool = True  # whether the loss is known to be convex: if not, another start may end elsewhere
 
     @property
     def iterations(self) -> int:
@@ -99,10 +100,17 @@ class Result:
             if math.isnan(self.last_change)
             else (f"; the last iteration changed the objective by {self.last_change:.1e} of its value")
         )
-        return f"{self.status}{change}; ‖gradient‖ = {self.optimality:.2g}"
+        return f"{self.outcome}{change}; ‖gradient‖ = {self.optimality:.2g}"
+
+    @property
+    def outcome(self) -> str:
+        """Return the status as a sentence; it says so if the objective is not convex."""
+        if self.convex:
+            return str(self.status)
+        return f"{self.status}; the objective is not convex, so that another start may end at other weights"
 
     def __str__(self) -> str:
         return (
-            f"{self.status} ({self.objective} = {self.value:.6g}, ‖gradient‖ = {self.optimality:.3g}; "
+            f"{self.outcome} ({self.objective} = {self.value:.6g}, ‖gradient‖ = {self.optimality:.3g}; "
             f"{self.iterations} iterations, {self.evaluations} evaluations, {self.seconds:.2f} s)"
         )

@@ -19,6 +19,8 @@ from crfkit.training.options import SolverOptions
 
 NAMES = {  # option of `crfkit train` → parameter of ChainCRF
     "order": "order",
+    "features": "features",
+    "hash_bits": "hash_bits",
     "constraints": "constraints",
     "loss": "loss",
     "solver": "solver",

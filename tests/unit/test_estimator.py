@@ -80,6 +80,9 @@ def test_parameters_come_back():
             "constraints",
             "label_classes",
             "warm_start",
+            "class_weight",
+            "features",
+            "hash_bits",
         ]
     )
     assert parameters["penalty"] == L2(0.1)

@@ -53,7 +53,7 @@ def behaviour(model: ChainModel, X=ROWS):
     """Everything that a user of the model can see."""
     data = model.encode(X)
     return (
-        model.decode(data),
+        model.labels_of(data),
         model.inference.node_marginals(data).tolist(),
         model.class_list,
         model.w.tolist(),

@@ -508,7 +508,7 @@ def test_sparse_models_hold_no_zeros_and_are_the_same_models(kind, penalty, tmp_
             data = [model.encode(rows) for model in (full, crf.model_)]
             a, b = (getattr(m.inference, name)(d) for m, d in zip((full, crf.model_), data, strict=True))
             assert_allclose(a, b, atol=1e-12)
-    assert crf.predict(new) == full.decode(full.encode(new))
+    assert crf.predict(new) == full.labels_of(full.encode(new))
     whole = one_thread()
     whole._set_model(full)
     assert named(crf) == {name: x for name, x in named(whole).items() if x != 0}

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "../support/parallel.hpp"
-#include "nbest.hpp"
 
 namespace crfkit {
 
@@ -15,6 +14,10 @@ int64_t longest_sequence(const ChainPlan& data, int64_t begin, int64_t end) {
 
 void check_interrupt(void* interrupt, int thread) { static_cast<Interrupt*>(interrupt)->check(thread); }
 
+int usable_threads(int n_threads, int64_t n_sequences) {
+    return static_cast<int>(std::clamp<int64_t>(n_sequences, 1, std::max(n_threads, 1)));
+}
+
 namespace {
 
 // Work of a position: its attributes' rows plus three products of a row with an L x L matrix.
@@ -24,64 +27,6 @@ std::vector<int64_t> split_sequences(const ChainPlan& data, int64_t n_labels, in
         const int64_t t = data.starts[n];
         const int64_t entries = data.entry_offsets ? data.entry_offsets[t] : 0;
         return static_cast<double>(data.row_offsets[t] + entries) + square * static_cast<double>(t);
-    });
-}
-
-int usable_threads(int n_threads, int64_t n_sequences) {
-    return static_cast<int>(std::clamp<int64_t>(n_sequences, 1, std::max(n_threads, 1)));
-}
-
-constexpr double kWorthAThread = 50'000;  // of what `cost` counts: less is done before another thread has begun
-constexpr int64_t kBlock = 1024;          // positions that are planned together, so that the plan stays in the cache
-
-// Sequences first … last of the data, as data of their own; `starts` keeps where they begin.
-SequenceView slice(const SequenceView& data, int64_t n_labels, int64_t first, int64_t last,
-                   std::vector<int64_t>& starts) {
-    const int64_t begin = data.starts[first];
-    starts.clear();
-    for (int64_t n = first; n <= last; ++n) starts.push_back(data.starts[n] - begin);
-    SequenceView part = data;
-    part.n_sequences = last - first;
-    part.n_positions = starts.back();
-    part.starts = starts.data();
-    part.offsets += begin;
-    if (part.pair_offsets) part.pair_offsets += begin;
-    part.labels = nullptr;
-    part.weights = nullptr;
-    if (part.allowed) part.allowed += begin * n_labels;
-    return part;
-}
-
-// Calls work(plan, range, first sequence, first position) for blocks of the data, each planned by the thread that
-// needs it.
-template <class Work>
-void over_data(const SequenceView& data, FieldView field, const ChainKernels& kernels, int n_threads, const Poll& poll,
-               const Work& work) {
-    check_data(data, field, false);
-    field.n_wide = count_wide(field);
-    const double square = 3.0 * static_cast<double>(field.n_labels);
-    const auto cost = [&](int64_t n) {  // of the sequences before n
-        const int64_t t = data.starts[n];
-        return static_cast<double>(data.offsets[t]) + square * static_cast<double>(t);
-    };
-    const auto worth = static_cast<int>(std::min(cost(data.n_sequences) / kWorthAThread, 1e6));
-    n_threads = usable_threads(std::min(n_threads, worth), data.n_sequences);
-    const auto bounds = split_by_cost(data.n_sequences, n_threads, cost);
-    Interrupt interrupt(poll);
-    run_threads(n_threads, [&](int thread) {
-        const int64_t end = bounds[static_cast<size_t>(thread) + 1];
-        std::vector<int64_t> starts;
-        Buffer scratch;
-        for (int64_t first = bounds[static_cast<size_t>(thread)], last = first; first < end; first = last) {
-            do ++last;
-            while (last < end && data.starts[last + 1] - data.starts[first] <= kBlock);
-            const PlannedData planned(slice(data, field.n_labels, first, last, starts), field, false, false);
-            const ChainPlan& plan = planned.view();
-            scratch.reserve(kernels.scratch_size(longest_sequence(plan, 0, plan.n_sequences), field.n_labels,
-                                                 field.order, plan.pair_offsets != nullptr, false));
-            work(plan, ChainRange{thread, 0, plan.n_sequences, scratch.data(), check_interrupt, &interrupt}, first,
-                 data.starts[first]);
-        }
     });
 }
 
@@ -132,7 +77,7 @@ void ChainObjective::accumulate(double* out, bool tangent, const Poll& poll, con
             buffer->zero();
         const int64_t begin = bounds_[static_cast<size_t>(k)], end = bounds_[static_cast<size_t>(k) + 1];
         thread.scratch.reserve(kernels_.scratch_size(longest_sequence(plan_, begin, end), field_.n_labels, field_.order,
-                                                     plan_.pair_offsets != nullptr, tangent));
+                                                     plan_.pair_offsets != nullptr, tangent || is_weak(plan_)));
         const ChainGradient gradient{thread.rows.data(),
                                      thread.single.data(),
                                      out,
@@ -263,62 +208,6 @@ void ChainObjective::add_up(double* gradient) {
     if (field_.order == 2)
         jumps.each_transition(
             [&](int64_t at, int64_t k) { gradient[field_.transition_at() + k] = total(&Thread::transitions, at); });
-}
-
-void chain_marginals(const SequenceView& data, const FieldView& field, const ChainWeights& w,
-                     const ChainKernels& kernels, int n_threads, double* log_z, double* node, double* edge,
-                     const Poll& poll) {
-    const int64_t n_labels = field.n_labels;
-    over_data(data, field, kernels, n_threads, poll,
-              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
-                  kernels.marginals(plan, w, log_z + first, node ? node + position * n_labels : nullptr,
-                                    edge ? edge + position * n_labels * n_labels : nullptr, range);
-              });
-}
-
-void chain_picked_edges(const SequenceView& data, const FieldView& field, const ChainWeights& w,
-                        const ChainKernels& kernels, int n_threads, const int64_t* offsets, const int32_t* codes,
-                        double* log_z, double* node, double* picked, const Poll& poll) {
-    const int64_t square = field.n_labels * field.n_labels;
-    std::vector<Buffer> edges(static_cast<size_t>(std::max(n_threads, 1)));  // of a block, for each thread
-    over_data(data, field, kernels, n_threads, poll,
-              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
-                  Buffer& edge = edges[static_cast<size_t>(range.thread)];
-                  edge.reserve(plan.n_positions * square);
-                  kernels.marginals(plan, w, log_z + first, node + position * field.n_labels, edge.data(), range);
-                  for (int64_t t = 0; t < plan.n_positions; ++t)
-                      for (int64_t k = offsets[position + t]; k < offsets[position + t + 1]; ++k)
-                          picked[k] = edge.data()[t * square + codes[k]];
-              });
-}
-
-void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
-                   int n_threads, int32_t* labels, double* scores, const Poll& poll) {
-    over_data(data, field, kernels, n_threads, poll,
-              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
-                  kernels.viterbi(plan, w, labels + position, scores + first, range);
-              });
-}
-
-ChainLabellings chain_nbest(const SequenceView& data, const FieldView& field, const ChainWeights& w,
-                            const ChainKernels& kernels, int n_threads, int64_t most, const Poll& poll) {
-    std::vector<std::vector<Labelling>> found(static_cast<size_t>(data.n_sequences));
-    over_data(data, field, kernels, n_threads, poll,
-              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t) {
-                  const auto check = [&] { range.check(range.check_state, range.thread); };
-                  for (int64_t n = 0; n < plan.n_sequences; ++n)
-                      found[static_cast<size_t>(first + n)] =
-                          best_labellings(kernels.best_scores(plan, w, n, range), w, most, check);
-              });
-    ChainLabellings all;
-    for (const auto& list : found) {
-        all.counts.push_back(static_cast<int64_t>(list.size()));
-        for (const Labelling& labelling : list) {
-            all.scores.push_back(labelling.score);
-            all.labels.insert(all.labels.end(), labelling.labels.begin(), labelling.labels.end());
-        }
-    }
-    return all;
 }
 
 }  // namespace crfkit

@@ -1,4 +1,4 @@
-// Chains over threads: the losses of a data set with their derivatives, decoding.
+// Chains over threads: the losses of a data set with their derivatives.
 #pragma once
 
 #include <functional>
@@ -57,27 +57,8 @@ private:
     bool kept_ = false;
 };
 
-void chain_marginals(const SequenceView& data, const FieldView& field, const ChainWeights& w,
-                     const ChainKernels& kernels, int n_threads, double* log_z, double* node, double* edge,
-                     const Poll& poll);
-// Node marginals, and of the edge marginals of each position t (of the pair (t - 1, t)) those of the label pairs
-// codes[offsets[t]] …, coded i * L + j.
-void chain_picked_edges(const SequenceView& data, const FieldView& field, const ChainWeights& w,
-                        const ChainKernels& kernels, int n_threads, const int64_t* offsets, const int32_t* codes,
-                        double* log_z, double* node, double* picked, const Poll& poll);
-void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
-                   int n_threads, int32_t* labels, double* scores, const Poll& poll);
-
-// The `most` best labellings of every sequence, best first: their scores [counts[n] each] and labels.
-struct ChainLabellings {
-    std::vector<int64_t> counts;
-    std::vector<double> scores;
-    std::vector<int32_t> labels;
-};
-ChainLabellings chain_nbest(const SequenceView& data, const FieldView& field, const ChainWeights& w,
-                            const ChainKernels& kernels, int n_threads, int64_t most, const Poll& poll);
-
 int64_t longest_sequence(const ChainPlan& data, int64_t begin, int64_t end);
+int usable_threads(int n_threads, int64_t n_sequences);
 void check_interrupt(void* interrupt, int thread);
 
 }  // namespace crfkit

@@ -37,7 +37,11 @@ struct ChainPlan {
     const double* weights;   // [n_sequences], or null: all 1
     const double* cost;      // [L][P] added to the score of label j where the label is i, or null: a margin
     const uint8_t* allowed;  // [n_positions][L]: 0 where a label may not be taken; or null: all may
+    // What is known of the labels, [n_positions][L]: 1 where a label is possible; or null: that they are `labels`.
+    const uint8_t* targets;
+    const double* token_weights;  // [n_positions], or null: all 1
 };
+static inline bool is_weak(const ChainPlan& plan) { return plan.targets || plan.token_weights; }
 
 // One weight vector, laid out for the kernels. A jump leads from a state to the next label: in order 1 row
 // i holds the transitions i -> j, in order 2 row i * P + j the triples i, j -> k.
@@ -104,6 +108,19 @@ struct ChainScores {
     const double* pairs;  // [T][L][P] in place of ChainWeights::jumps, or null
 };
 
+// How labels mark phrases.
+struct ChainPhrases {
+    const uint8_t* goes_on;  // [L][L]: 1 if a phrase goes on from a label to the next
+    const int32_t* types;    // [L]: the type of the phrase that a label is in, -1 for none
+};
+
+// A phrase at positions begin … end - 1 of a sequence, and the probability that the labelling has it.
+struct ChainSpan {
+    int64_t begin, end;
+    int32_t type;
+    double probability;
+};
+
 struct ChainRange {
     int thread;
     int64_t begin, end;  // sequences
@@ -118,7 +135,8 @@ struct ChainKernels {
     // Doubles of scratch that a sequence of this length needs.
     int64_t (*scratch_size)(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool tangent);
     void (*exponentiate)(const double* x, double shift, double* out, int64_t n);  // n a multiple of 8
-    // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it.
+    // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it. Where the plan is
+    // weak, the loss of weak.inl; it needs scratch for a tangent, and leaves the cache alone.
     double (*value_gradient)(const ChainPlan&, const ChainWeights&, const ChainGradient&, const ChainCache*,
                              const ChainRange&);
     // Adds the derivative of that gradient along the tangent. Sequences that the cache (may be null) does not hold
@@ -138,6 +156,14 @@ struct ChainKernels {
     void (*viterbi)(const ChainPlan&, const ChainWeights&, int32_t* labels, double* scores, const ChainRange&);
     // The scores of sequence n.
     ChainScores (*best_scores)(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
+    // Fills in the probabilities of spans of sequence n; returns its log Z.
+    double (*span_probabilities)(const ChainPlan&, const ChainWeights&, const ChainPhrases&, int64_t n, ChainSpan*,
+                                 int64_t n_spans, const ChainRange&);
+    // log Z and the entropy of the labelling, per sequence.
+    void (*entropies)(const ChainPlan&, const ChainWeights&, double* log_z, double* entropy, const ChainRange&);
+    // `count` labellings [count][T] of sequence n, drawn with uniforms [count][T]; returns log Z.
+    double (*sample)(const ChainPlan&, const ChainWeights&, int64_t n, int64_t count, const double* uniforms,
+                     int32_t* labels, const ChainRange&);
 };
 
 const ChainKernels& kernels_generic();

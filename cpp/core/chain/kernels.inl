@@ -142,10 +142,14 @@ double value_gradient_of(const ChainPlan& data, const ChainWeights& w, const Cha
     return value;
 }
 
+#include "weak.inl"
+
 double value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainCache* cache,
                       const ChainRange& range) {
-    return with_shape(w.n_labels, w.order,
-                      [&](const auto& shape) { return value_gradient_of(data, w, g, cache, range, shape); });
+    return with_shape(w.n_labels, w.order, [&](const auto& shape) {
+        return is_weak(data) ? weak_value_gradient(data, w, g, range, shape)
+                             : value_gradient_of(data, w, g, cache, range, shape);
+    });
 }
 
 template <class Shape>
@@ -309,6 +313,8 @@ void marginals(const ChainPlan& data, const ChainWeights& w, double* log_z, doub
 
 #include "decoding.inl"
 
+#include "beliefs.inl"
+
 double hinge(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainRange& range) {
     return with_plain_shape(w.n_labels, w.order, [&]<class Shape>(const Shape& shape) {
         const int64_t span = shape.span(), width = shape.width;
@@ -350,8 +356,9 @@ double hinge(const ChainPlan& data, const ChainWeights& w, const ChainGradient& 
 }  // namespace
 
 const ChainKernels& CRFKIT_KERNELS() {
-    static const ChainKernels table{CRFKIT_NAME,      scratch_size, exponentiate, value_gradient, hessian_product,
-                                    hessian_diagonal, hinge,        marginals,    viterbi,        best_scores};
+    static const ChainKernels table{CRFKIT_NAME,        scratch_size, exponentiate, value_gradient, hessian_product,
+                                    hessian_diagonal,   hinge,        marginals,    viterbi,        best_scores,
+                                    span_probabilities, entropies,    sample};
     return table;
 }
 

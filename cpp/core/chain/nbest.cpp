@@ -6,33 +6,11 @@
 #include <queue>
 #include <utility>
 
+#include "lattice_states.hpp"
+
 namespace crfkit {
 
 namespace {
-
-// The states of the lattice as kernels.hpp numbers them.
-struct States {
-    const ChainWeights& w;
-    const ChainScores& scores;
-
-    const double* jumps(int64_t t) const { return scores.pairs ? scores.pairs + t * w.n_labels * w.width : w.jumps; }
-    int32_t label(int64_t s) const { return static_cast<int32_t>(w.order == 1 ? s : s % w.width); }
-    int64_t state(const int32_t* y, int64_t t) const {
-        return w.order == 1 ? y[t] : (t > 0 ? y[t - 1] : w.n_labels) * w.width + y[t];
-    }
-    template <class F>
-    void each(const F& f) const {
-        const int64_t rows = w.order == 1 ? 1 : w.n_labels + 1;
-        for (int64_t i = 0; i < rows; ++i)
-            for (int64_t j = 0; j < w.n_labels; ++j) f(i * w.width + j);
-    }
-    // Calls f(r) for the states that may come before s.
-    template <class F>
-    void each_before(int64_t s, const F& f) const {
-        const int64_t n = w.order == 1 ? w.n_labels : w.n_labels + 1;
-        for (int64_t i = 0; i < n; ++i) f(w.order == 1 ? i : i * w.width + s / w.width);
-    }
-};
 
 // A state at t with a labelling of all later positions. `bound` is the score of the best labelling that ends so:
 // delta_t(state) + rest, where rest scores the later positions and the jumps to them.
@@ -50,7 +28,7 @@ std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWei
     std::vector<Labelling> found;
     if (most < 1) return found;
     if (scores.length == 0) return {{0.0, {}}};
-    const States states{w, scores};
+    const LatticeStates states{w, scores};
     std::vector<Partial> made;
     using Entry = std::pair<double, int64_t>;  // (bound, -index in made): of equal ones the oldest first
     std::priority_queue<Entry> queue;
@@ -109,7 +87,7 @@ std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWei
 }
 
 double score_labels(const ChainScores& scores, const ChainWeights& w, const int32_t* labels) {
-    const States states{w, scores};
+    const LatticeStates states{w, scores};
     double score = 0.0;
     for (int64_t t = 0; t < scores.length; ++t) {
         score += scores.u[t * w.span + states.state(labels, t)];

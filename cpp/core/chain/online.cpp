@@ -54,7 +54,7 @@ ChainOnline::ChainOnline(const SequenceView& data, const FieldView& field, const
     for (Buffer* table : {&outer_, &jump_delta_}) *table = Buffer(jumps_.jump_size());
     transition_delta_ = Buffer(field.order == 2 ? n * width : 0);
     const int64_t longest = longest_sequence(plan_, 0, plan_.n_sequences);
-    scratch_ = Buffer(kernels.scratch_size(longest, n, field.order, plan_.pair_offsets != nullptr, false));
+    scratch_ = Buffer(kernels.scratch_size(longest, n, field.order, plan_.pair_offsets != nullptr, is_weak(plan_)));
     best_.resize(at(plan_.n_positions));
     best_score_.resize(at(plan_.n_sequences));
 

@@ -43,7 +43,7 @@ void check_data(const SequenceView& data, const FieldView& field, bool need_labe
     check_csr("attribute", data.n_positions, data.offsets, data.attributes, field.n_attributes);
     if (data.pair_offsets)
         check_csr("pair attribute", data.n_positions, data.pair_offsets, data.pair_attributes, field.n_pair_attributes);
-    if (!need_labels) return;
+    if (!need_labels || data.targets) return;
     if (!data.labels) refuse("the data have no labels");
     for (int64_t t = 0; t < data.n_positions; ++t)
         if (data.labels[t] < 0 || data.labels[t] >= field.n_labels)
@@ -74,7 +74,7 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
     check_data(data, field, need_labels);
     view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
-             data.labels,      data.weights,     nullptr,     data.allowed};
+             data.labels,      data.weights,     nullptr,     data.allowed, data.targets,      data.token_weights};
     if (cost) {
         const int64_t n = field.n_labels, width = padded(n);
         cost_ = Buffer(n * width);

@@ -17,6 +17,8 @@ struct SequenceView {
     const int32_t* labels = nullptr;           // [n_positions], or null
     const double* weights = nullptr;           // [n_sequences], or null: all 1
     const uint8_t* allowed = nullptr;          // [n_positions][labels]: 0 where a label may not be taken; or null
+    const uint8_t* targets = nullptr;          // [n_positions][labels]: 1 where a label is possible; or null: `labels`
+    const double* token_weights = nullptr;     // [n_positions], or null: all 1
 };
 
 // Which weights a chain has and where they stand: state block, transition block, pair block, triple block (order 2:

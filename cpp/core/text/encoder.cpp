@@ -15,29 +15,44 @@ std::string quoted_observation(std::string_view name) {
 
 }  // namespace
 
-Encoder::Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
-                 std::optional<StringIndex> pair_attributes, EncoderOptions options)
+Encoder::Encoder(std::optional<Template> rules, Vocabulary attributes, Vocabulary pair_attributes,
+                 EncoderOptions options)
     : rules_(std::move(rules)),
+      attributes_(std::move(attributes)),
+      pair_attributes_(std::move(pair_attributes)),
       options_(options),
       parser_(options.loose ? ColumnParser::loose(rules_ ? rules_->n_columns : 0, options.labelled)
-                            : ColumnParser(options.labelled ? 2 : 1)) {
-    if (attributes) {
-        attributes_ = Vocabulary(*attributes);
-        pair_attributes_ = Vocabulary(pair_attributes.value_or(StringIndex{}));
-    }
-}
+                            : ColumnParser(options.labelled ? 2 : 1)) {}
+
+Encoder::Encoder(const TextRules& rules, Vocabulary attributes, EncoderOptions options)
+    : text_(std::in_place, rules),
+      attributes_(std::move(attributes)),
+      options_(options),
+      parser_(options.labelled ? 2 : 1) {}
 
 std::string Encoder::where(size_t position) const {
     return "sequence " + std::to_string(data_.starts.size() - 1) + ", position " + std::to_string(position) + ": ";
 }
 
 std::string Encoder::missing_column(int64_t n) const {
+    const auto there_are = [n] {
+        return std::string(", but there ") + (n == 1 ? "is" : "are") + " only " + counted(n, "feature column") +
+               ", numbered from 0";
+    };
+    if (text_ && n < text_->rules().n_columns)
+        return "the features use column " + std::to_string(text_->rules().n_columns - 1) + there_are();
     if (!rules_ || n >= rules_->n_columns) return "";
     int64_t column = n;  // the first that is missing and named
     while (rules_->line_numbers[static_cast<size_t>(column)] == 0) ++column;
     return "line " + std::to_string(rules_->line_numbers[static_cast<size_t>(column)]) +
-           " of the template names column " + std::to_string(column) + ", but there " + (n == 1 ? "is" : "are") +
-           " only " + counted(n, "feature column") + ", numbered from 0";
+           " of the template names column " + std::to_string(column) + there_are();
+}
+
+void Encoder::encode(const Columns& x) {
+    if (text_)
+        text_->encode(x, attributes_, data_);
+    else
+        encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
 }
 
 void Encoder::feed(std::string_view bytes, bool end) {
@@ -50,9 +65,9 @@ void Encoder::feed(std::string_view bytes, bool end) {
 
 void Encoder::take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line) {
     const int64_t n = options_.labelled ? x.n_columns - 1 : x.n_columns;
-    if (rules_) {
+    if (takes_rows()) {
         if (std::string wrong = missing_column(n); !wrong.empty()) throw InputError{first_line, std::move(wrong)};
-        encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+        encode(x);
     } else {
         for (int64_t t = 0; t < x.length; ++t) data_.offsets.push_back(0);
         data_.end_sequence();
@@ -78,11 +93,11 @@ void Encoder::end_row() {
 }
 
 void Encoder::end_rows() {
-    if (!rules_) throw BadInput("rows of columns need a template");
+    if (!takes_rows()) throw BadInput("rows of columns need a template");
     const Columns x{cells_.data(), static_cast<int64_t>(position_), static_cast<int64_t>(n_columns_)};
     if (x.length > 0)
         if (const std::string wrong = missing_column(x.n_columns); !wrong.empty()) throw BadInput(where(0) + wrong);
-    encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+    encode(x);
 }
 
 void Encoder::begin_items() {

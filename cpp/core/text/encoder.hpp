@@ -14,6 +14,7 @@
 #include "kept_lines.hpp"
 #include "sequences.hpp"
 #include "template.hpp"
+#include "text_expansion.hpp"
 
 namespace crfkit {
 
@@ -33,10 +34,11 @@ struct EncoderOptions {
 
 class Encoder {
 public:
-    // `rules` expands columns; without them only labels are taken from columns. With `attributes` the vocabulary is
-    // fixed and unknown names are dropped; the caller keeps the memory behind both tables.
-    Encoder(std::optional<Template> rules, std::optional<StringIndex> attributes,
-            std::optional<StringIndex> pair_attributes, EncoderOptions options);
+    // `rules` expands columns; without them only labels are taken from columns. `attributes` is a vocabulary that
+    // grows, or one that is fixed, so that unknown names are dropped; the caller keeps the memory behind the latter.
+    Encoder(std::optional<Template> rules, Vocabulary attributes, Vocabulary pair_attributes, EncoderOptions options);
+    // Plain tokens, with rules that the caller keeps.
+    Encoder(const TextRules& rules, Vocabulary attributes, EncoderOptions options);
 
     // Items only, with attributes that are looked up in a model; the caller keeps it.
     explicit Encoder(Lookup& attributes) : attributes_(attributes), parser_(1) {}
@@ -81,23 +83,27 @@ public:
     KeptLines& kept_lines() { return kept_; }
     bool labelled() const { return options_.labelled; }
     bool loose() const { return options_.loose; }
+    // Whether tokens are rows of columns (or plain words), not items.
+    bool takes_rows() const { return rules_ || text_; }
     bool has_pairs() const { return options_.by_prefix || (rules_ && !rules_->bigrams.empty()); }
     int64_t n_columns() const { return parser_.n_columns(); }
     int64_t line() const { return parser_.line(); }
     StringIndex labels() const { return labels_.view(); }
-    StringIndex attributes() const { return attributes_.interner().view(); }
-    StringIndex pair_attributes() const { return pair_attributes_.interner().view(); }
+    const Vocabulary& attributes() const { return attributes_; }
+    const Vocabulary& pair_attributes() const { return pair_attributes_; }
 
 private:
     std::string where(size_t position) const;
-    // What is wrong with n feature columns, or "" if the template needs no more.
+    // What is wrong with n feature columns, or "" if the rules need no more.
     std::string missing_column(int64_t n) const;
+    void encode(const Columns& x);
     void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line);
     void forget_item();
     // Takes the names of label pairs out of the item under way.
     void take_pairs();
 
     std::optional<Template> rules_;
+    std::optional<TextExpansion> text_;
     Vocabulary attributes_, pair_attributes_;
     Interner labels_;
     EncoderOptions options_;

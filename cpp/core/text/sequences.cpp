@@ -38,6 +38,13 @@ void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int
         for (const auto name : names) out.push_back(lookup_->find(name));
         return;
     }
+    if (buckets_ || grown_.bits > 0) {
+        for (const auto name : names) {
+            const uint32_t bucket = bucket_of(name, buckets_ ? buckets_->bits : grown_.bits);
+            out.push_back(buckets_ ? buckets_->ids[bucket] : grown_.add(bucket));
+        }
+        return;
+    }
     const StringIndex index = growing_ ? interner_.view() : frozen_;
     hashes_.clear();
     for (const auto name : names) {

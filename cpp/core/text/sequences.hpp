@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../support/views.hpp"
+#include "buckets.hpp"
 #include "interner.hpp"
 #include "template.hpp"
 
@@ -36,15 +37,27 @@ public:
     Vocabulary() = default;
     explicit Vocabulary(StringIndex frozen) : frozen_(frozen), growing_(false) {}
     explicit Vocabulary(Lookup& lookup) : lookup_(&lookup), growing_(false) {}
+    // Names are hashed into buckets: growing, or fixed; the caller keeps those.
+    static Vocabulary hashed(int64_t bits) {
+        Vocabulary found;
+        found.grown_ = Buckets(bits);
+        return found;
+    }
+    explicit Vocabulary(const Buckets& frozen) : buckets_(&frozen), growing_(false) {}
     // The ids of several names, appended to `out` (-1: unknown). The places that the look-ups will read are asked
     // for first, all at once: one by one they would wait for memory three times each.
     void ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out);
     const Interner& interner() const { return interner_; }
+    const Buckets& buckets() const { return grown_; }
+    // Of a vocabulary that grows.
+    uint64_t size() const { return grown_.bits > 0 ? grown_.used.size() : interner_.size(); }
 
 private:
     Interner interner_;
     StringIndex frozen_;
     Lookup* lookup_ = nullptr;
+    Buckets grown_;
+    const Buckets* buckets_ = nullptr;
     bool growing_ = true;
     std::vector<uint64_t> hashes_;
 };

@@ -112,8 +112,8 @@ def _score_model(paths: Sequence[Path], threads: int | None, encoding: str, form
     seen = {gold for gold, _ in result.confusion}
     if not seen & known:
         raise DataError(
-            f"the {'last' if trained.vocabulary.template else 'first'} column ({_some(seen)}) has none of the model's "
-            f"labels ({_some(known)}); it must be the true label",
+            f"the {'last' if trained.vocabulary.takes_columns else 'first'} column ({_some(seen)}) has none of the "
+            f"model's labels ({_some(known)}); it must be the true label",
             files[0] if len(files) == 1 else None,
         )
     return result

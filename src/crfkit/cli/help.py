@@ -93,6 +93,10 @@ def registry(key: str) -> Iterable[str] | None:
         from crfkit.schemes import TAG_SCHEMES
 
         return TAG_SCHEMES if key == "schemes" else SCHEMES
+    if key == "presets":
+        from crfkit.features.presets import PRESETS
+
+        return PRESETS
     if key == "formats":
         from crfkit.readers.columns import FORMATS
 

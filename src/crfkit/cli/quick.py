@@ -18,8 +18,18 @@ VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {  # option → (argument,
     "--format": ("format", str),
     "--threads": ("threads", int),
     "-p": ("threads", int),
+    "--nbest": ("nbest", int),
+    "--min-confidence": ("min_confidence", str),
+    "--abstain": ("abstain", str),
 }
-FLAGS = {"--marginals": "marginals", "--all-marginals": "all_marginals", "--labels-only": "labels_only"}
+FLAGS = {
+    "--marginals": "marginals",
+    "--all-marginals": "all_marginals",
+    "--labels-only": "labels_only",
+    "--json": "as_json",
+    "--spans": "spans",
+    "--posterior": "posterior",
+}
 
 
 def parse_tag(arguments: Sequence[str]) -> dict[str, Any] | None:

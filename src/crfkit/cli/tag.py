@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from crfkit.cli import shared_options as shared
-from crfkit.cli.help import INPUT, OUTPUT, flag, option
+from crfkit.cli.help import INPUT, MODEL, OUTPUT, flag, option
 from crfkit.cli.tagging import tag_files
 
 
@@ -45,6 +45,62 @@ def tag(
     all_marginals: Annotated[
         bool, flag(OUTPUT, "--all-marginals", help="Add the probabilities of all labels.")
     ] = False,
+    as_json: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "--json",
+            help="Write one JSON object per sentence and line: tokens, labels, the probability of the labelling, "
+            "confidences of the labels and, if labels mark phrases, spans with their probabilities.",
+        ),
+    ] = False,
+    nbest: Annotated[
+        int | None,
+        option(
+            OUTPUT,
+            "--nbest",
+            metavar="N",
+            help="Write the N best labellings of each sentence, each after a line '# rank probability'. With --json: "
+            "as alternatives.",
+        ),
+    ] = None,
+    spans: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "--spans",
+            help="Write a line per phrase instead: number of the sentence (from 0), first token, token after the last, "
+            "type, probability, text; separated by tabs.",
+        ),
+    ] = False,
+    posterior: Annotated[
+        bool,
+        flag(
+            MODEL,
+            "--posterior",
+            help="Choose the most probable label of each token (max-marginal) instead of the most probable labelling "
+            "(Viterbi).",
+        ),
+    ] = False,
+    min_confidence: Annotated[
+        str | None,
+        option(
+            MODEL,
+            "--min-confidence",
+            metavar="P",
+            help="Abstain where the probability of the label is below P. With --spans, and for the spans of --json: "
+            "leave out phrases that are less probable; 'calibrated' takes the thresholds that crfkit calibrate found.",
+        ),
+    ] = None,
+    abstain: Annotated[
+        str | None,
+        option(
+            MODEL,
+            "--abstain",
+            metavar="LABEL",
+            help="Label of tokens below --min-confidence. Default: _, in JSON null.",
+        ),
+    ] = None,
     threads: shared.Threads = None,
 ) -> None:
     """Tag column files: write every line with the predicted label added as the last column.
@@ -52,5 +108,25 @@ def tag(
     In CoNLL-U files the label replaces the column that the model was trained on; comments and ranges are kept. Data
     files of CRFsuite, which models of attributes read, are tagged as `crfsuite tag` does: with the labels alone. Models
     of CRFsuite, CRF++ and Wapiti are read as well as those of crfkit.
+
+    crfkit tag model.crf text.txt --json
+
+    crfkit tag model.crf text.txt --spans --min-confidence 0.9
     """
-    tag_files(model, files or [], output, marginals, all_marginals, labels_only, encoding, format, threads)
+    tag_files(
+        model,
+        files or [],
+        output,
+        marginals,
+        all_marginals,
+        labels_only,
+        encoding,
+        format,
+        threads,
+        as_json,
+        nbest,
+        spans,
+        posterior,
+        min_confidence,
+        abstain,
+    )

@@ -9,6 +9,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option
+from crfkit.cli.label_options import ClassWeight, LabelSeparator, UnknownLabel, WeightColumn, class_weights
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -47,6 +48,39 @@ def train(
             help="Feature template of CRF++, or patterns of Wapiti. Data files of CRFsuite need none.",
         ),
     ] = None,
+    features: Annotated[
+        str | None,
+        option(
+            INPUT,
+            "--features",
+            metavar="NAME",
+            help="Preset of features of plain words, instead of a template: {presets}. The first column is the word.",
+        ),
+    ] = None,
+    feature_columns: Annotated[
+        str | None,
+        option(
+            INPUT,
+            "--feature-columns",
+            metavar="N,...",
+            help="Columns that --features uses besides the word, e.g. 1 for parts of speech.",
+        ),
+    ] = None,
+    gazetteer: Annotated[
+        list[str] | None,
+        option(
+            INPUT,
+            "--gazetteer",
+            metavar="NAME=FILE",
+            help="List of phrases for --features, one per line. May be given several times.",
+        ),
+    ] = None,
+    embeddings: Annotated[
+        Path | None,
+        option(
+            INPUT, "--embeddings", metavar="FILE", help="Vectors of words for --features, as word2vec or GloVe text."
+        ),
+    ] = None,
     template_syntax: Annotated[
         str,
         option(
@@ -77,10 +111,22 @@ def train(
             help="Column file for early stopping: stop when its score no longer improves, and keep the best weights.",
         ),
     ] = None,
+    unknown_label: UnknownLabel = None,
+    label_separator: LabelSeparator = None,
+    weight_column: WeightColumn = None,
     min_frequency: Annotated[
         int,
         option(INPUT, "--min-frequency", "-f", metavar="N", help="Drop attributes that occur fewer than N times."),
     ] = 1,
+    hash_bits: Annotated[
+        int | None,
+        option(
+            INPUT,
+            "--hash-bits",
+            metavar="N",
+            help="Hash the names of attributes to 2^N buckets, so that memory is bounded and names are not kept.",
+        ),
+    ] = None,
     order: Annotated[
         int,
         option(
@@ -107,6 +153,7 @@ def train(
             "times faster and smaller.",
         ),
     ] = False,
+    class_weight: ClassWeight = None,
     loss: Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {chain losses}.")] = "likelihood",
     l2: Annotated[
         float | None,
@@ -182,7 +229,7 @@ def train(
     ] = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Train a sequence tagger from column files and a feature template, or from files of attributes.
+    """Train a sequence tagger from column files and a template or features, or from files of attributes.
 
     Ctrl-C stops early and still writes the model. All defaults are those of ChainCRF in Python.
     """
@@ -193,6 +240,8 @@ def train(
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
+    from crfkit.encoders.weak_labels import LabelColumn
+    from crfkit.cli.text_options import text_features
     from crfkit.result import Status
     from crfkit.training.chain import ChainTraining
     from crfkit.wording import counted
@@ -210,6 +259,9 @@ def train(
         loss=loss,
         order=order,
         constraints=constraints,
+        class_weight=class_weights(class_weight),
+        features=text_features(features, template, feature_columns, gazetteer, embeddings),
+        hash_bits=hash_bits,
     )
     training.check()
     outputs = {"--model": model, "--log": log, "--checkpoint": checkpoint}
@@ -226,7 +278,8 @@ def train(
     start = Checkpoint.load(resume) if resume is not None else None
     if template is not None:
         training = replace(training, template=read_template(template, encoding, template_syntax))
-    corpus, weights = training.learn_files(sources[: len(files)])
+    labels = LabelColumn(unknown_label, label_separator, weight_column)
+    corpus, weights = training.learn_files(sources[: len(files)], labels)
     held_out = _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         try:
@@ -244,7 +297,7 @@ def train(
         f"{counted(len(trained.w), 'weight')}"
     )
     typer.echo(outcome(result))
-    typer.echo(f"{result.status}")
+    typer.echo(result.outcome)
     say_written(model, interrupted)
 
 
@@ -254,7 +307,7 @@ def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:
     from crfkit.encoders.sequences import encode_labelled
     from crfkit.training.early_stopping import Dev
 
-    encode = encode_labelled if corpus.vocabulary.template is not None else encode_attribute_file
+    encode = encode_labelled if corpus.vocabulary.takes_columns else encode_attribute_file
     data, gold = encode(corpus.vocabulary, file)
     if len(data) == 0:
         raise DataError("the file has no sequences", file.name)

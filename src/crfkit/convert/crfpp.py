@@ -191,6 +191,8 @@ def _check_fits(model: ChainModel) -> list[str]:
 
     if vocabulary.kind != "template" or vocabulary.template is None:
         raise refuse(f"CRF++ models have a template, but this one takes inputs of kind '{vocabulary.kind}'")
+    if vocabulary.hash_bits is not None:
+        raise refuse("the names of its attributes are hashed")
     if vocabulary.template.syntax != "crf++":
         raise refuse(f"its template is in the syntax of {vocabulary.template.syntax}")
     if field.order != 1:

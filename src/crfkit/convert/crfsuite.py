@@ -63,6 +63,8 @@ def to_bytes(model: ChainModel) -> bytes:
     b'lCRF'
     """
     _check_fits(model)
+    names = model.vocabulary.attributes
+    assert isinstance(names, _core.StringTable)
     field, w = model.field, model.w
     offsets, labels = field.state_offsets, field.state_labels
     if offsets is None or labels is None:
@@ -72,9 +74,7 @@ def to_bytes(model: ChainModel) -> bytes:
     if codes is None:
         codes = np.arange(field.n_transition, dtype=np.int32)
     try:
-        return _core.write_crfsuite(
-            model.class_list, model.vocabulary.attributes, offsets, labels, codes, np.ascontiguousarray(w)
-        )
+        return _core.write_crfsuite(model.class_list, names, offsets, labels, codes, np.ascontiguousarray(w))
     except _core.BadModel as error:
         raise ModelFileError(f"the model cannot be written as a CRFsuite file: {error}") from None
 
@@ -83,6 +83,7 @@ def _check_fits(model: ChainModel) -> None:
     field = model.field
     obstacles = {
         "its inputs are matrices": model.vocabulary.kind == "matrix",
+        "the names of its attributes are hashed": model.vocabulary.hash_bits is not None,
         "it is of order 2": field.order != 1,
         "its template has bigram lines other than a bare B": field.n_pair > 0,
         "it scores classes of labels": field.n_class > 0,

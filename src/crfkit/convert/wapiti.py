@@ -117,6 +117,8 @@ def to_wapiti(model: ChainModel) -> WapitiModel:
     if any(not label or re.search(rb"\s", label) for label in labels):
         raise ModelFileError("Wapiti's labels are words; a label of this model is empty or has a blank")
     L, line = f.n_labels, template.transition_line if template else None
+    if not isinstance(v.attributes, _core.StringTable) or not isinstance(v.pair_attributes, _core.StringTable):
+        raise ModelFileError("Wapiti's models have the names of observations; those of this model are hashed")
     states, pairs = _strings(v.attributes), _strings(v.pair_attributes)
     names = dict.fromkeys([*states, *pairs])
     if f.n_transition or line:

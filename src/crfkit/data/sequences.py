@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _core
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.errors import DataError
 
 
@@ -31,10 +31,13 @@ class SequenceData:
     pair_attributes: Ids | None = None
     labels: Ids | None = None  # [T]
     weights: Floats | None = None  # [N]
+    # [T, L]: True where a label is possible, where more than one may be; then there are no labels
+    targets: Flags | None = None
+    token_weights: Floats | None = None  # [T]
 
     def __post_init__(self) -> None:
         types: dict[str, type] = {"starts": np.int64, "offsets": np.int64, "pair_offsets": np.int64}
-        types |= {"values": np.float64, "weights": np.float64}
+        types |= {"values": np.float64, "weights": np.float64, "token_weights": np.float64, "targets": bool}
         for item in fields(self):
             array = getattr(self, item.name)
             if array is not None:
@@ -61,6 +64,28 @@ class SequenceData:
             _check_finite("weights", self.weights)
             if np.any(self.weights < 0):
                 raise DataError(f"sequence {int(np.argmax(self.weights < 0))} has a negative weight")
+        self._check_weak()
+
+    def _check_weak(self) -> None:
+        """Check what is known of the labels, and the weights of the positions."""
+        if self.targets is not None:
+            if self.targets.ndim != 2 or len(self.targets) != self.n_positions:
+                raise DataError(f"targets has shape {self.targets.shape}; expected ({self.n_positions}, labels)")
+            none = np.flatnonzero(~self.targets.any(axis=1))
+            if len(none):
+                raise DataError(f"{self._place(none[0])}: no label is possible")
+        if self.token_weights is not None:
+            _check_length("token_weights", self.token_weights, self.n_positions)
+            wrong = np.flatnonzero(~(np.isfinite(self.token_weights) & (self.token_weights >= 0)))
+            if len(wrong):
+                raise DataError(
+                    f"{self._place(wrong[0])}: the weight is {self.token_weights[wrong[0]]}; weights must be finite "
+                    "and >= 0"
+                )
+
+    def _place(self, position: int) -> str:
+        n = int(np.searchsorted(self.starts, position, side="right")) - 1
+        return f"sequence {n}, position {position - self.starts[n]}"
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -75,7 +100,15 @@ class SequenceData:
 
     @cached_property
     def native(self) -> _core.Sequences:
-        return _core.Sequences(*(getattr(self, item.name) for item in fields(self)))
+        arrays = {item.name: getattr(self, item.name) for item in fields(self)}
+        if self.targets is not None:
+            arrays["targets"] = self.targets.view(np.uint8).ravel()
+        return _core.Sequences(*arrays.values())
+
+    @property
+    def weak(self) -> bool:
+        """Return whether labels are known in part only, or positions have weights of their own."""
+        return self.targets is not None or self.token_weights is not None
 
     def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
@@ -88,11 +121,11 @@ class SequenceData:
     def take(self, ids: ArrayLike) -> SequenceData:
         """Return the sequences at these places, in this order."""
         order = np.asarray(ids, dtype=np.int64)
-        starts, positions = _gather(self.starts, order)
-        offsets, entries = _gather(self.offsets, positions)
+        starts, positions = gather(self.starts, order)
+        offsets, entries = gather(self.offsets, positions)
         pair_offsets, pair_entries = (None, None)
         if self.pair_offsets is not None:
-            pair_offsets, pair_entries = _gather(self.pair_offsets, positions)
+            pair_offsets, pair_entries = gather(self.pair_offsets, positions)
 
         def at(array: NDArray[np.generic] | None, index: Ints | None) -> NDArray[np.generic] | None:
             return None if array is None else array[index]
@@ -106,6 +139,8 @@ class SequenceData:
             at(self.pair_attributes, pair_entries),  # type: ignore[arg-type]
             at(self.labels, positions),  # type: ignore[arg-type]
             at(self.weights, order),  # type: ignore[arg-type]
+            at(self.targets, positions),  # type: ignore[arg-type]
+            at(self.token_weights, positions),  # type: ignore[arg-type]
         )
 
     def with_labels(self, labels: Ids) -> SequenceData:
@@ -121,7 +156,7 @@ class SequenceData:
         return replace(self, weights=array)
 
 
-def _gather(offsets: Ints, rows: Ints) -> tuple[Ints, Ints]:
+def gather(offsets: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Return (offsets of the chosen rows when they lie together, the places of their entries)."""
     lengths = offsets[rows + 1] - offsets[rows]
     new = np.concatenate([[0], np.cumsum(lengths)])

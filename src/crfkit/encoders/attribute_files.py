@@ -8,6 +8,7 @@ from dataclasses import replace
 from crfkit import _core
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, encoded, learned_items
+from crfkit.encoders.vocabulary import Inputs
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import ColumnFile, ColumnSource, column_files, read_chunks, transcoded
 from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
@@ -17,7 +18,7 @@ SAMPLE = 1 << 16  # bytes that are looked at
 
 
 def learn_attribute_files(
-    sources: ColumnSource | Sequence[ColumnSource], min_frequency: int
+    sources: ColumnSource | Sequence[ColumnSource], min_frequency: int, inputs: Inputs | None = None
 ) -> tuple[TaggedCorpus, list[float] | None]:
     """Encode one or several CRFsuite data files as a training set; return it and the weights of its sequences.
 
@@ -27,7 +28,8 @@ def learn_attribute_files(
     if not files:
         raise DataError("there are no files to learn from")
     name = ", ".join(file.name for file in files)
-    encoder = _core.Encoder(None)
+    inputs = inputs or Inputs()
+    encoder = inputs.encoder()
     labels: list[list[str]] = []
     weights: list[float] = []
     for file in files:
@@ -39,7 +41,7 @@ def learn_attribute_files(
     if not labels:
         raise DataError("the file has no sequences" if len(files) == 1 else "the files have no sequences", name)
     try:
-        corpus = learned_items(encoder, labels, min_frequency)
+        corpus = learned_items(encoder, labels, min_frequency, inputs)
     except DataError as error:
         raise DataError(str(error), name) from None
     weighted = any(weight != 1.0 for weight in weights)
@@ -73,7 +75,9 @@ def is_attributes(files: Sequence[ColumnFile], template: bool) -> bool:
     formats = {file.format for file in files}
     if "crfsuite" in formats:
         if template:
-            raise ParameterError("a file of CRFsuite attributes is used without a template; remove the template")
+            raise ParameterError(
+                "a file of CRFsuite attributes is used without a template; remove the template or the features"
+            )
         if len(formats) > 1:
             raise ParameterError("some of the files are of format crfsuite and some are not; give one kind")
         return True

@@ -13,47 +13,16 @@ from crfkit import _core
 from crfkit._types import Ids, Ints
 from crfkit.data.sequences import SequenceData, check_labels, encode_labels
 from crfkit.encoders.labels import label_array, sort_labels
-from crfkit.errors import DataError
+from crfkit.encoders.vocabulary import Inputs, Names, add_sequences, matrix_arrays
+from crfkit.encoders.vocabulary import Vocabulary as Vocabulary
+from crfkit.encoders.vocabulary import encoded as encoded
+from crfkit.encoders.vocabulary import renumber as renumber
+from crfkit.encoders.vocabulary import sorted_data as sorted_data
+from crfkit.errors import DataError, ParameterError
 from crfkit.features.attributes import column_name, is_matrix, stack_matrices
 from crfkit.features.template import Template
 from crfkit.readers.columns import ColumnFile, ColumnSource, column_files
 from crfkit.readers.suspicion import check_label_count, describe_attribute_file
-
-
-@dataclass(frozen=True, eq=False)
-class Vocabulary:
-    """Hold the attributes of a model, and how inputs become attributes."""
-
-    # "template", "items" (lists of strings, dicts), "matrix", or "observations" (lists of strings whose first character
-    # is u for labels, b for label pairs or * for both, as in Wapiti's data without patterns)
-    kind: str
-    template: Template | None
-    attributes: _core.StringTable
-    pair_attributes: _core.StringTable
-    n_features: int | None = None  # columns of a matrix, or feature columns of a column file
-
-    @property
-    def has_transitions(self) -> bool:
-        """Return whether there are weights of plain transitions between labels."""
-        return self.template.transitions if self.template is not None else self.kind != "observations"
-
-    def encode(self, X: Iterable[Any]) -> SequenceData:
-        """Encode sequences; unknown attributes are dropped."""
-        if self.kind == "matrix":
-            return self._encode_matrices(X)
-        encoder = self.encoder()
-        _add_sequences(encoder, X, self.kind)
-        return encoded(encoder)
-
-    def encoder(self, labelled: bool = False, keep_lines: bool = False, loose: bool = False) -> _core.Encoder:
-        """Return a native encoder over the frozen tables; with `loose`, it reads as Wapiti does."""
-        text, syntax = _rules(self.kind, self.template)
-        return _core.Encoder(text, self.attributes, self.pair_attributes, labelled, keep_lines, syntax, loose)
-
-    def _encode_matrices(self, X: Iterable[Any]) -> SequenceData:
-        starts, matrix = stack_matrices(X, self.n_features)
-        rank = np.array([self.attributes.find(column_name(j)) for j in range(matrix.shape[1])], dtype=np.int32)
-        return sorted_data(_matrix_arrays(starts, matrix), rank)
 
 
 @dataclass(frozen=True)
@@ -70,7 +39,7 @@ class TaggedCorpus:
 def learn(
     X: Iterable[Any],
     y: Iterable[Iterable[Any]],
-    template: Template | None,
+    inputs: Inputs | Template | None,
     min_frequency: int,
     least_labels: int = 2,
     prefixed: bool = False,
@@ -84,57 +53,64 @@ def learn(
     X = X if isinstance(X, (Sequence, np.ndarray)) else list(X)
     if len(X) == 0:
         raise DataError("there are no sequences to learn from")
-    if template is None and is_matrix(X[0]):
+    inputs = Inputs.of(inputs)
+    if inputs.kind == "items" and is_matrix(X[0]):
+        if inputs.hash_bits is not None:
+            raise ParameterError("the columns of matrices have no names to hash; leave hash_bits out")
         starts, matrix = stack_matrices(X, None)
-        arrays = _matrix_arrays(starts, matrix)
+        arrays = matrix_arrays(starts, matrix)
         names = _core.StringTable.from_strings([column_name(j) for j in range(matrix.shape[1])])
         labels = _labels(y, starts)
         return _finish(
             arrays,
             *labels,
             kind="matrix",
-            template=None,
+            inputs=inputs,
             min_frequency=min_frequency,
             names=(names, None),
             n_features=matrix.shape[1],
             least_labels=least_labels,
         )
-    if template is not None:
-        template.warn_of_clashes()
-    kind = "template" if template else "observations" if prefixed else "items"
-    text, syntax = _rules(kind, template)
-    encoder = _core.Encoder(text, syntax=syntax, loose=prefixed)
-    _add_sequences(encoder, X, kind)
+    if inputs.template is not None:
+        inputs.template.warn_of_clashes()
+    inputs = replace(inputs, prefixed=prefixed)
+    encoder = inputs.encoder(loose=prefixed)
+    add_sequences(encoder, X, inputs.kind)
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
     return _finish(
         arrays,
         *labels,
-        kind=kind,
-        template=template,
+        kind=inputs.kind,
+        inputs=inputs,
         min_frequency=min_frequency,
         names=encoder,
+        n_features=inputs.text.n_columns if inputs.text is not None else None,
         least_labels=least_labels,
     )
 
 
-def learned_items(encoder: _core.Encoder, y: Iterable[Iterable[Any]], min_frequency: int) -> TaggedCorpus:
+def learned_items(
+    encoder: _core.Encoder, y: Iterable[Iterable[Any]], min_frequency: int, inputs: Inputs | None = None
+) -> TaggedCorpus:
     """Return the training set of an encoder that was given all items, with their labels."""
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
-    return _finish(arrays, *labels, kind="items", template=None, min_frequency=min_frequency, names=encoder)
+    return _finish(arrays, *labels, kind="items", inputs=inputs or Inputs(), min_frequency=min_frequency, names=encoder)
 
 
 def learn_file(
-    sources: ColumnSource | Sequence[ColumnSource], template: Template, min_frequency: int, loose: bool = False
+    sources: ColumnSource | Sequence[ColumnSource], inputs: Inputs | Template, min_frequency: int, loose: bool = False
 ) -> TaggedCorpus:
     """Encode one or several column files as a training set, streaming them; the last column is the label.
 
     With `loose`, files are read as Wapiti does: columns other than the label may have bytes that are not UTF-8, and
     lines may have any number of columns.
     """
-    template.warn_of_clashes()
-    encoder = _core.Encoder(template.text, labelled=True, syntax=template.syntax, loose=loose)
+    inputs = Inputs.of(inputs)
+    if inputs.template is not None:
+        inputs.template.warn_of_clashes()
+    encoder = inputs.encoder(labelled=True, loose=loose)
     files = column_files(sources)
     if not files:
         raise DataError("there are no files to learn from")
@@ -165,7 +141,7 @@ def learn_file(
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     classes = label_array(sorted(encoder.label_names))
-    n_features = encoder.n_columns - 1
+    n_features = inputs.text.n_columns if inputs.text is not None else encoder.n_columns - 1
     columns = {file.conllu.label_column for file in files if file.conllu is not None}
     record = {"format": "conllu", "label_column": columns.pop()} if columns else {}
     try:
@@ -174,8 +150,8 @@ def learn_file(
             (*arrays, None),
             classes,
             rank[labels],
-            kind="template",
-            template=template,
+            kind=inputs.kind,
+            inputs=inputs,
             min_frequency=min_frequency,
             names=encoder,
             n_features=n_features,
@@ -183,13 +159,6 @@ def learn_file(
     except DataError as error:
         raise DataError(str(error), name) from None
     return replace(corpus, record=record, sources=tuple(files))
-
-
-def _rules(kind: str, template: Template | None) -> tuple[str | None, str]:
-    """Return the text and the syntax that the native encoder is given."""
-    if template is not None:
-        return template.text, template.syntax
-    return None, "wapiti" if kind == "observations" else "crf++"
 
 
 class _Beginning:
@@ -264,79 +233,13 @@ def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids
     return label_array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
 
 
-def _add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
-    add = encoder.add_rows if kind == "template" else encoder.add_items
-    try:
-        for n, sequence in enumerate(X):
-            if kind == "template":
-                _check_rows(sequence, n)
-            add(sequence)
-    except _core.BadInput as error:
-        raise DataError(str(error)) from None
-    except TypeError:
-        raise DataError(f"X must be a list of sequences, not {type(X).__name__}") from None
-
-
-def _check_rows(sequence: Any, n: int) -> None:
-    """Raise DataError if a token is a dict or a set, whose keys would be taken for columns."""
-    if not isinstance(sequence, (list, tuple)):
-        return
-    for t, token in enumerate(sequence):
-        if isinstance(token, (Mapping, set, frozenset)):
-            raise DataError(
-                f"sequence {n}, position {t}: with a template a token is a list of columns, not a "
-                f"{type(token).__name__}, {_shortened(token)}; leave the template out to use it as attributes, or give "
-                "the columns in order, as in ['the', 'DT']"
-            )
-
-
-def _shortened(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
-    ones = bool(np.all(matrix.data == 1.0))
-    return (
-        starts,
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int32),
-        None if ones else matrix.data.astype(np.float64),
-        None,
-        None,
-        None,
-    )
-
-
-def encoded(encoder: _core.Encoder) -> SequenceData:
-    """Return what an encoder of a fixed vocabulary has encoded since the last call."""
-    return SequenceData(*encoder.take(ordered=True))
-
-
-def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
-    """Return encoded arrays with ids ascending within each position, renumbered by rank if one is given."""
-    starts, offsets, ids, values, pair_offsets, pair_ids, labels = arrays
-    ids, values = renumber(offsets, ids, values, rank)
-    if pair_offsets is not None:
-        pair_ids, _ = renumber(pair_offsets, pair_ids, None, None)
-    return SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
-
-
-def renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[Ids, Any]:
-    """Renumber ids in place, dropping those of rank −1, and sort them within each position; return ids and values."""
-    if rank is None:
-        rank = np.arange(ids.max(initial=-1) + 1, dtype=np.int32)
-    n = _core.renumber(offsets, ids, values, rank)
-    return ids[:n], values[:n] if values is not None else None
-
-
 def _finish(
     arrays: Sequence[Any],
     classes: NDArray[Any],
     labels: Ids,
     *,
     kind: str,
-    template: Template | None,
+    inputs: Inputs,
     min_frequency: int,
     names: _core.Encoder | tuple[_core.StringTable, None],
     n_features: int | None = None,
@@ -355,16 +258,17 @@ def _finish(
     n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])
     distinct = _core.count_labels(offsets, ids, labels, n, len(classes))
     order, rank = rank_attributes(ids, n, min_frequency, distinct > -(-len(classes) // 8))
-    attributes = names.table(order) if isinstance(names, _core.Encoder) else names[0].take(order)
+    attributes: Names = names.table(order) if isinstance(names, _core.Encoder) else names[0].take(order)
     ids, values = renumber(offsets, ids, values, rank)
-    pair_attributes = _core.StringTable.from_strings([])
+    pair_attributes: Names = _core.StringTable.from_strings([])
     if pair_offsets is not None and isinstance(names, _core.Encoder):
         n = names.sizes[1]
         order, rank = rank_attributes(pair_ids, n, min_frequency, np.zeros(n, dtype=bool))
         pair_attributes = names.table(order, pairs=True)
         pair_ids, _ = renumber(pair_offsets, pair_ids, None, rank)
     data = SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
-    return TaggedCorpus(Vocabulary(kind, template, attributes, pair_attributes, n_features), data, classes)
+    vocabulary = Vocabulary(kind, inputs.template, attributes, pair_attributes, n_features, inputs.text)
+    return TaggedCorpus(vocabulary, data, classes)
 
 
 def rank_attributes(ids: Ids, n: int, min_frequency: int, wide: NDArray[np.bool_]) -> tuple[Ints, Ids]:

@@ -13,6 +13,7 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.estimators.chain_base import ChainEstimator
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
+from crfkit.features.text import TextFeatures
 from crfkit.models.chain import ChainModel
 from crfkit.protocols import Penalty
 from crfkit.readers.columns import ColumnSource, column_files
@@ -56,6 +57,13 @@ class ChainCRF(StructuredInputs, ChainEstimator):
     label_classes : a mapping from labels to class names, so that attributes also score classes of labels, e.g.
         ``{"B-PER": "PER", "I-PER": "PER"}``
     warm_start : begin at the weights of the last fit, as far as they have the same names
+    class_weight : weights of labels, e.g. ``{"O": 0.2}`` (1 for labels that are not named), or "balanced": inversely
+        proportional to how often they occur. A mistake at a position counts as much as its label's weight; the
+        objective is then no longer convex (:mod:`crfkit.losses.chain_weak`)
+    features : None, a :class:`TextFeatures` or the name of a preset ("ner", "chunking", "pos", "segmentation"), instead
+        of a template: tokens are plain words, or lists of columns that begin with the word
+    hash_bits : hash the names of attributes to 2^hash_bits buckets, so that memory is bounded and names are not kept;
+        None keeps names
 
     Attributes
     ----------
@@ -92,6 +100,9 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         constraints: str | Collection[tuple[Any, Any]] | None = None,
         label_classes: Mapping[Any, str] | None = None,
         warm_start: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        features: TextFeatures | str | None = None,
+        hash_bits: int | None = None,
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -110,11 +121,14 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         self.constraints = constraints
         self.label_classes = label_classes
         self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.features = features
+        self.hash_bits = hash_bits
 
     def fit(
         self,
         X: Iterable[Any],
-        y: Iterable[Iterable[Any]],
+        y: Iterable[Any],
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         training_error: bool = False,
@@ -122,8 +136,12 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         y_dev: Iterable[Iterable[Any]] | None = None,
         patience: int = 10,
         resume: Checkpoint | None = None,
+        token_weight: Iterable[Iterable[float]] | None = None,
     ) -> ChainCRF:
         """Learn from sequences X with labels y; `sample_weight` counts each sequence as often as it says.
+
+        A label may be None, if it is not known, or a set of labels, if it is one of these; the labels of a sequence may
+        be :class:`crfkit.Annotations` of several people. `token_weight` has a weight for every position.
 
         With a development set `X_dev`, `y_dev`, training ends when its score (F1 of phrases, or accuracy) has not
         improved for `patience` iterations, and the best weights are kept. `resume` continues from a checkpoint
@@ -132,7 +150,9 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         Ctrl-C the estimator keeps the model so far, and KeyboardInterrupt is raised.
         """
         seen, start, dev = self._with_progress(callbacks), self._start(), (X_dev, y_dev, patience)
-        return self._done(*self._training().fit(X, y, sample_weight, seen, training_error, *dev, start, resume))
+        return self._done(
+            *self._training().fit(X, y, sample_weight, seen, training_error, *dev, start, resume, token_weight)
+        )
 
     def fit_file(
         self,
@@ -142,16 +162,25 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         encoding: str = "utf-8",
         format: str = "auto",
         label_column: str | int | None = None,
+        unknown_label: str | None = None,
+        label_separator: str | None = None,
+        weight_column: int | None = None,
     ) -> ChainCRF:
         """Learn from one or several column files whose last column is the label, reading them as a stream.
 
         This needs a template, except for CRFsuite's data files (format="crfsuite"), which have attributes instead of
         columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for CoNLL-U) are
         those of :class:`crfkit.readers.ColumnFile`. The model is that of ``crfkit train`` on the same files.
+
+        The label `unknown_label` says that a label is not known; a label with `label_separator` in it is one of
+        several; `weight_column` is the column (1 is the first) with the weights of the tokens.
         """
+        from crfkit.encoders.weak_labels import LabelColumn
+
+        labels = LabelColumn(unknown_label, label_separator, weight_column)
         files = column_files(path, encoding, format, label_column)
         shown, start = self._with_progress(callbacks), self._start()
-        return self._done(*self._training().fit_file(files, shown, training_error, start))
+        return self._done(*self._training().fit_file(files, shown, training_error, start, labels))
 
     def partial_fit(
         self,

@@ -15,9 +15,8 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ParameterError
 from crfkit.estimators.base import Estimator
 from crfkit.models.chain import ChainModel
-from crfkit.models.chain_decoding import Labelling
-from crfkit.models.chain_explanation import Explanation
-from crfkit.models.chain_spans import Span
+from crfkit.models.chain_answers import ChainAnswers
+from crfkit.models.chain_calibration import Calibration, Objective
 from crfkit.ragged import Ragged
 from crfkit.result import Result, Status
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
 Fitted = TypeVar("Fitted", bound="ChainEstimator")
 
 
-class ChainEstimator(Estimator):
+class ChainEstimator(ChainAnswers, Estimator):
     """Predictions, weights by name, the model file and the checkpoint of a chain."""
 
     model_: ChainModel
@@ -54,57 +53,49 @@ class ChainEstimator(Estimator):
         data = model.encode(X)
         return Ragged(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
 
-    def predict_nbest(self, X: Iterable[Any], n: int) -> list[list[Labelling]]:
-        """Return the n best labellings of each sequence, best first: fewer where no more exist.
+    def _answering(self) -> ChainModel:
+        return self._fitted()
 
-        Each has `labels`, `probability` and `score`.
+    def calibrate(
+        self: Fitted,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        precision: float | None = None,
+        coverage: float | Iterable[float] = (),
+        objective: Objective = "auto",
+        min_spans: int = 10,
+    ) -> Fitted:
+        """Fit the probabilities to labelled sequences that were not used in training; best labels stay the same.
 
-        >>> from crfkit import ChainCRF
-        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
-        >>> [(found.labels, round(found.probability, 2)) for found in crf.predict_nbest([[["w=the"]]], 2)[0]]
-        [(['DET'], 0.57), (['NOUN'], 0.43)]
-        """
-        return self._fitted().predict_nbest(X, n)
+        The weights are divided by a temperature that minimises a loss. `calibration_` says what was found, and the
+        model file keeps it.
 
-    def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
-        """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow)."""
-        return self._fitted().sequence_probability(X, y, log)
+        precision: also find, for each type of phrase, the threshold at which this share of the phrases is right; use it
+        with `predict_spans(X, min_probability="calibrated")`.
 
-    def predict_spans(self, X: Iterable[Any]) -> list[list[Span]]:
-        """Return the phrases of the best labelling of each sequence: (start, end, type, probability).
+        coverage: also prepare sets of labellings which hold the true one with this probability (one or several
+        numbers); see `predict_sets`.
 
-        The probability is exact: that of all labellings which have this phrase, with these ends and this type. Labels
-        must mark phrases, in any scheme (see :mod:`crfkit.schemes`).
+        objective: the loss. "spans": log-loss of predicted phrases, the default if labels mark phrases. "tokens":
+        log-loss of predicted labels, the default otherwise. "sequences": likelihood of whole labellings. "none": keep
+        the temperature.
 
-        >>> from crfkit import ChainCRF
-        >>> X = [[["w=in"], ["w=New"], ["w=York"]], [["w=York"], ["w=in"], ["w=rain"]]]
-        >>> crf = ChainCRF().fit(X, [["O", "B-LOC", "I-LOC"], ["B-LOC", "O", "O"]])
-        >>> [(s.start, s.end, s.type, round(s.probability, 2)) for s in crf.predict_spans(X[:1])[0]]
-        [(1, 3, 'LOC', 0.26)]
-        """
-        return self._fitted().predict_spans(X)
-
-    def explain(self, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None) -> Explanation:
-        """Return what decided between the chosen label and the runner-up at each position of one sequence.
-
-        The runner-up is the label of the best labelling that has another label there. The contributions of attributes,
-        transitions and pair attributes sum to the difference of the two scores, the log of the ratio of their
-        probabilities. With `against`, labels for the sequence (the gold ones, say), the other label is that of
-        `against` wherever it differs from the chosen one. `tokens` are texts to show; by default words are looked for
-        in `x`. The result prints as text; it has `to_frame()` and `to_html()`.
+        min_spans: fewest phrases of a type above a threshold; with fewer, their precision means little.
 
         >>> from crfkit import ChainCRF
-        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
-        >>> print(crf.explain([["w=the"], ["w=cat"]]))
-        labels with probability 0.568
-        0 'the': DET (0.712) rather than NOUN (0.288), by 1.152
-            +0.864  DET → NOUN  rather than NOUN → NOUN
-            +0.288  w=the
-        1 'cat': NOUN (0.747) rather than DET (0.253), by 1.370
-            +0.864  DET → NOUN  rather than DET → DET
-            +0.505  w=cat
+        >>> X = [[["w=in"], ["w=Rome"]], [["w=Rome"], ["w=in"], ["w=rain"]]]
+        >>> y = [["O", "B-LOC"], ["B-LOC", "O", "O"]]
+        >>> crf = ChainCRF().fit(X, y).calibrate(X, y)
+        >>> crf.calibration_.temperature < 1
+        True
         """
-        return self._fitted().explain(x, against, tokens)
+        self.model_ = self._fitted().calibrate(X, y, precision, coverage, objective, min_spans)
+        return self
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """What `calibrate` found, or None."""
+        return self._fitted().calibration
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:
         """Return the share of positions that `predict` labels correctly, weighted by `sample_weight` if it is given."""
@@ -135,6 +126,8 @@ class ChainEstimator(Estimator):
         model = load(path, n_threads, encoding)
         crf = cls(
             template=model.vocabulary.template,
+            features=model.vocabulary.text,
+            hash_bits=model.vocabulary.hash_bits,
             min_frequency=int(model.training.get("min_frequency", 1)),
             all_possible_states=model.field.state_offsets is None,
             all_possible_transitions=model.field.transition_codes is None,

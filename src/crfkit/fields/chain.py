@@ -15,14 +15,12 @@ from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit._types import Ids, Ints
+from crfkit._types import Flags, Ids, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
-
-Flags = NDArray[np.bool_]
+from crfkit.fields.observed import observed_pairs, observed_runs, observed_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,26 +109,25 @@ class ChainField:
         allowed_end: Flags | None = None,
         label_classes: Ids | None = None,
     ) -> ChainField:
-        """Return the parameter set for a training set: all combinations, or those that occur in it."""
-        if data.labels is None:
+        """Return the parameter set for a training set: all combinations, or those that occur in it.
+
+        Where labels are known in part only, :mod:`crfkit.fields.observed` says what occurs.
+        """
+        if data.labels is None and data.targets is None:
             raise DataError("the data have no labels")
         state: tuple[Ints, Ids] | tuple[None, None] = (None, None)
         pair: tuple[Ints, Ids] | tuple[None, None] = (None, None)
         if not all_states:
-            state = _core.observed_pairs(data.offsets, data.attributes, data.labels, n_attributes, n_labels)
+            state = observed_states(data, n_attributes, n_labels)
         lags: dict[int, Ids] = {}
         if transitions and not all_transitions:
-            lags = {lag: _observed_runs(data, n_labels, lag) for lag in range(1, order + 1)}
-        if data.pair_offsets is not None and data.pair_attributes is not None and not all_transitions:
-            pair = _core.observed_pairs(
-                data.pair_offsets, data.pair_attributes, data.labels, n_pair_attributes, n_labels, pairs=True
-            )
+            lags = {lag: observed_runs(data, n_labels, lag) for lag in range(1, order + 1)}
+        if data.pair_offsets is not None and not all_transitions:
+            pair = observed_pairs(data, n_pair_attributes, n_labels)
         classes: tuple[Ints, Ids] | tuple[None, None] = (None, None)
         if label_classes is not None and not all_states:
             label_classes = np.ascontiguousarray(label_classes, dtype=np.int32)
-            n_classes = int(label_classes.max()) + 1
-            seen = label_classes[data.labels]
-            classes = _core.observed_pairs(data.offsets, data.attributes, seen, n_attributes, n_classes)
+            classes = observed_states(data, n_attributes, int(label_classes.max()) + 1, label_classes)
 
         def count(lag: int) -> int:
             return len(lags[lag]) if lag in lags else n_labels ** (lag + 1) if transitions and lag <= order else 0
@@ -260,17 +257,6 @@ class ChainField:
             self.class_offsets,
             self.class_codes,
         )
-
-
-def _observed_runs(data: SequenceData, n_labels: int, lag: int) -> Ids:
-    """Return the codes of the runs of lag + 1 labels that occur, ascending."""
-    assert data.labels is not None
-    positions = np.arange(data.n_positions) - np.repeat(data.starts[:-1], data.lengths)
-    t = np.flatnonzero(positions >= lag)
-    codes = np.zeros(len(t), dtype=np.int64)
-    for back in range(lag, -1, -1):
-        codes = codes * n_labels + data.labels[t - back]
-    return np.unique(codes).astype(np.int32)
 
 
 def _ascending(codes: Ids, end: int) -> bool:

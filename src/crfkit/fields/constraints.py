@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from crfkit._types import Flags
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.chain import Flags
 from crfkit.names import unknown_name
 from crfkit.schemes import ALIASES, TAG_SCHEMES, LabelPairs, fault, obstacle, split_label
 
@@ -42,7 +43,8 @@ def make_constraints(
         return Constraints()
     if constraints == "observed":
         if data is None or data.labels is None:
-            raise ParameterError("constraints of the observed transitions need labelled data")
+            why = "" if data is None or data.targets is None else ", and some labels are not known"
+            raise ParameterError(f"constraints of the observed transitions need labelled data{why}")
         return _observed(data, len(classes))
     if isinstance(constraints, str):
         if constraints not in SCHEMES:
@@ -186,6 +188,25 @@ def check_allowed(masks: Constraints, constraints: Any, classes: Sequence[Any], 
         what += f": {wrong[1]}; {pairs.advice(constraints)}: {_remedy(constraints, pairs.scheme)}"
         t -= bool(bad[t] and wrong[0] == 0)  # the label before is at fault
     raise ConstraintError(what, t, names[labels[t]])
+
+
+def check_possible(masks: Constraints, data: SequenceData) -> None:
+    """Raise DataError at the first position where the masks leave no labelling of what the data say is possible."""
+    if data.targets is None or (masks.allowed is None and masks.allowed_start is None and masks.allowed_end is None):
+        return
+    L = data.targets.shape[1]
+    follows = np.ones((L, L), dtype=bool) if masks.allowed is None else masks.allowed
+    for n, (begin, end) in enumerate(pairwise(data.starts.tolist())):
+        reached = np.ones(L, dtype=bool) if masks.allowed_start is None else masks.allowed_start
+        for t in range(begin, end):
+            reached = data.targets[t] & (reached if t == begin else reached @ follows)
+            if t + 1 == end and masks.allowed_end is not None:
+                reached = reached & masks.allowed_end
+            if not reached.any():
+                raise DataError(
+                    f"sequence {n}, position {t - begin}: the constraints forbid every label that is possible here "
+                    "after those that are possible before"
+                )
 
 
 def _remedy(constraints: str, found: str | None) -> str:

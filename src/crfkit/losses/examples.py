@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crfkit.data.graph import Graph
@@ -21,6 +23,17 @@ def chain_example() -> tuple[SequenceData, ChainField]:
     offsets = np.arange(0, attributes.size + 1, 2)
     data = SequenceData(starts, offsets, attributes.ravel(), labels=rng.integers(0, 3, sum(lengths), np.int32))
     return data, ChainField.from_data(data, 3, 5, all_states=True, all_transitions=True)
+
+
+def weak_chain_example() -> tuple[SequenceData, ChainField]:
+    """Return the same with labels that are known in part, and weights of the positions."""
+    data, field = chain_example()
+    rng = np.random.default_rng(1)
+    assert data.labels is not None
+    targets = rng.random((data.n_positions, 3)) < 0.3
+    targets[np.arange(data.n_positions), data.labels] = True
+    weights = rng.choice([0.5, 1.0, 2.0], data.n_positions)
+    return replace(data, labels=None, targets=targets, token_weights=weights), field
 
 
 def graph_example() -> tuple[GraphData, GraphField]:

@@ -21,10 +21,10 @@ from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
-from crfkit.models import chain_decoding, chain_explanation, chain_spans, chain_tagging
-from crfkit.models.chain_decoding import Labelling
-from crfkit.models.chain_explanation import Explanation
-from crfkit.models.chain_spans import Span
+from crfkit.models import chain_calibration, chain_tagging
+from crfkit.models.chain_answers import ChainAnswers
+from crfkit.models.chain_calibration import Calibration, Objective
+from crfkit.models.chain_inputs import KINDS, read_names, table_tensors, text_features, text_tensors
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
 
@@ -46,7 +46,7 @@ FIELD_ARRAYS: Mapping[str, type] = {
 
 
 @dataclass(frozen=True, eq=False)
-class ChainModel:
+class ChainModel(ChainAnswers):
     """Tag sequences. It has all that tagging needs, and nothing of scikit-learn."""
 
     vocabulary: Vocabulary
@@ -58,6 +58,7 @@ class ChainModel:
     )  # how it was made: penalty, objective, status …
     n_threads: int | None = None
     class_names: tuple[str, ...] = ()  # of the field's classes of labels
+    calibration: Calibration | None = None  # temperature and thresholds that were found on other data
 
     @cached_property
     def inference(self) -> ChainInference:
@@ -78,7 +79,7 @@ class ChainModel:
         """
         if self.vocabulary.kind == "matrix":
             raise ParameterError("a model of matrices has no tagger of single sequences; use predict")
-        rows = self.vocabulary.kind == "template"
+        rows = self.vocabulary.takes_columns
         return _core.Tagger(self.vocabulary.encoder(), self.inference.decoder, self.class_list, rows)
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
@@ -86,42 +87,48 @@ class ChainModel:
 
     def predict(self, X: Iterable[Any]) -> list[list[Any]]:
         """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
-        return Ragged(self.decode(self.encode(X)))
+        return Ragged(self.labels_of(self.encode(X)))
 
     def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
         """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
         data = self.encode(X)
         return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
 
-    def predict_nbest(self, X: Iterable[Any], n: int) -> list[list[Labelling]]:
-        """Return the n best labellings of each sequence with their probabilities, best first."""
-        return chain_decoding.predict_nbest(self, X, n)
-
-    def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
-        """Return the probability of given labels for each sequence; with `log`, its logarithm."""
-        return chain_decoding.sequence_probability(self, X, y, log)
-
-    def predict_spans(self, X: Iterable[Any]) -> list[list[Span]]:
-        """Return the phrases of the best labelling of each sequence, each with the probability that it is one."""
-        return chain_spans.predict_spans(self, X)
-
-    def explain(self, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None) -> Explanation:
-        """Return what decided between the label and the runner-up at each position of one sequence."""
-        return chain_explanation.explain(self, x, against, tokens)
-
-    def decode(self, data: SequenceData) -> list[list[Any]]:
+    def labels_of(self, data: SequenceData) -> list[list[Any]]:
+        """Return the most probable labels of encoded sequences."""
         best, _ = self.inference.decode(data)
         return _core.name_labels(self.class_list, best, data.starts)
 
+    def _answering(self) -> ChainModel:
+        return self
+
+    def calibrate(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Sequence[Any]],
+        precision: float | None = None,
+        coverage: float | Iterable[float] = (),
+        objective: Objective = "auto",
+        min_spans: int = 10,
+    ) -> ChainModel:
+        """Return the calibrated model; see `ChainCRF.calibrate`. Its `calibration` says what was found."""
+        return chain_calibration.calibrate(self, X, y, precision, coverage, objective, min_spans)
+
     def tag_columns(
-        self, source: ColumnSource, marginals: str | None = None, labels_only: bool = False
+        self,
+        source: ColumnSource,
+        marginals: str | None = None,
+        labels_only: bool = False,
+        choice: chain_tagging.Choice = chain_tagging.PLAIN,
+        watch: chain_tagging.Watch | None = None,
     ) -> Iterator[bytes]:
         """Yield the lines of a column file with the predicted label appended, in chunks as they are ready.
 
         marginals: None, "best" (a further column with the label's probability) or "all" (label=probability of all).
-        With labels_only, the label (and its probabilities) are all there is of a line.
+        With labels_only, the label (and its probabilities) are all there is of a line. `choice` says how labels are
+        chosen: by the best labelling or position by position, and when to abstain.
         """
-        return chain_tagging.tag_columns(self, source, marginals, labels_only)
+        return chain_tagging.tag_columns(self, source, marginals, labels_only, choice, watch)
 
     def tag_labelled(self, source: ColumnSource) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
         """Yield (gold, predicted) label sequences of a labelled column file, in chunks."""
@@ -137,6 +144,8 @@ class ChainModel:
             "inputs": v.kind,
             "template": v.template.text if v.template else None,
             "template_syntax": v.template.syntax if v.template else None,
+            "text_features": v.text.to_json() if v.text else None,
+            "hash_bits": v.hash_bits,
             "n_features": v.n_features,
             "n_transition": f.n_transition,
             "order": f.order,
@@ -144,10 +153,12 @@ class ChainModel:
             "class_names": list(self.class_names),
             "training": dict(self.training),
         }
+        if self.calibration is not None:
+            metadata["calibration"] = self.calibration.as_dict()
         tensors: dict[str, Any] = {"weights": self.w}
         for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
-            for part in ("offsets", "bytes", "slots"):
-                tensors[f"{name}.{part}"] = getattr(table, part)
+            tensors |= table_tensors(name, table)
+        tensors |= text_tensors(v.text)
         for name in FIELD_ARRAYS:
             array = getattr(f, name)
             if array is not None:
@@ -165,19 +176,23 @@ class ChainModel:
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
         text = contents.entry("template", str, type(None))
         kind = contents.entry("inputs", str)
-        if kind not in ("template", "items", "matrix", "observations") or (kind == "template") != (text is not None):
+        if kind not in KINDS or (kind == "template") != (text is not None):
             raise ModelFileError(f"inputs of kind '{kind}' contradict the template")
+        features = text_features(contents)
+        if (kind == "text") != (features is not None):
+            raise ModelFileError(f"inputs of kind '{kind}' contradict the text features")
         syntax = contents.metadata.get("template_syntax") or "crf++"  # older files do not name it
         if syntax not in SYNTAXES:
             raise ModelFileError(f"the metadata entry 'template_syntax' is {syntax!r}")
         try:
-            tables = [_table(contents, name) for name in ("attributes", "pair_attributes")]
+            tables = [read_names(contents, name) for name in ("attributes", "pair_attributes")]
             vocabulary = Vocabulary(
                 kind,
                 Template(text, None, syntax) if text is not None else None,
                 tables[0],
                 tables[1],
                 n_features,
+                features,
             )
             arrays = {
                 name: contents.tensor(f"field.{name}", kind, optional=True) for name, kind in FIELD_ARRAYS.items()
@@ -203,7 +218,8 @@ class ChainModel:
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
             raise ModelFileError("the names of the label classes do not fit the field")
         training = training if isinstance(training, dict) else {}
-        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names))
+        calibration = Calibration.from_dict(contents.metadata.get("calibration"))
+        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names), calibration)
 
     def save(self, path: str | Path) -> None:
         modelfile.write(path, "chain", *self.parts())
@@ -220,11 +236,3 @@ class ChainModel:
 
 def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:
     return ChainModel.from_parts(modelfile.Contents("chain", metadata, tensors), n_threads)
-
-
-def _table(contents: modelfile.Contents, name: str) -> _core.StringTable:
-    return _core.StringTable(
-        contents.tensor(f"{name}.offsets", np.uint64),
-        contents.tensor(f"{name}.bytes", np.uint8),
-        contents.tensor(f"{name}.slots", np.uint64),
-    )

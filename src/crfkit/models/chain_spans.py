@@ -5,29 +5,28 @@ U) and the second does not begin one (B, S, U). With C(i, j) = 1 if it goes on f
 of a type is in y if y_s has that type, C(y_{s−1}, y_s) = 0, C(y_{t−1}, y_t) = 1 for s < t < e, and C(y_{e−1}, y_e) = 0.
 In a chain of order 1, with node marginals p and edge marginals q,
 
-    v_s(j) = p_s(j) − Σ_i q_s(i, j) C(i, j),    v_t(j) = Σ_i v_{t−1}(i) q_t(i, j) C(i, j) / p_{t−1}(i),
-    p(span) = Σ_j v_{e−1}(j) (1 − Σ_k q_e(j, k) C(j, k) / p_{e−1}(j)),
+    v_s(j) = Σ_i q_s(i, j) (1 − C(i, j)),    v_t(j) = Σ_i v_{t−1}(i) q_t(i, j) C(i, j) / p_{t−1}(i),
+    p(span) = Σ_j v_{e−1}(j) Σ_k q_e(j, k) (1 − C(j, k)) / p_{e−1}(j),
 
-where all labels are of the span's type. In other chains it is the sum, over the labels that a span may begin and end
-with, of the log Z of the labellings that keep to them.
+where all labels are of the span's type. In a chain of order 2 the same holds for pairs of labels. All spans of a
+sequence come out of one forward–backward pass, in the compiled core.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData
-from crfkit.errors import ParameterError
-from crfkit.inference.chain import ChainInference
-from crfkit.schemes import obstacle, phrases, split_label
+from crfkit.errors import DataError, ParameterError
+from crfkit.schemes import obstacle, split_label
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
@@ -42,25 +41,108 @@ class Span(NamedTuple):
     probability: float
 
 
-def predict_spans(model: ChainModel, X: Iterable[Any]) -> list[list[Span]]:
+Thresholds = float | Mapping[str, float] | None
+
+
+def predict_spans(model: ChainModel, X: Iterable[Any], min_probability: Thresholds | str = None) -> list[list[Span]]:
     """Return the phrases of the best labelling of each sequence with their probabilities."""
-    why = obstacle(model.class_list)
-    if why is not None:
-        raise ParameterError(f"the labels of this model do not mark phrases: {why}")
-    data = model.encode(X)
-    found = [list(phrases(labels)) for labels in model.decode(data)]
-    wanted = [(n, p.begin, p.end, p.type) for n, row in enumerate(found) for p in row]
-    chances = iter(span_probabilities(model, data, wanted).tolist())
-    return [[Span(p.begin, p.end, p.type, next(chances)) for p in row] for row in found]
+    runs = runs_of(model)
+    least = thresholds(model, runs, min_probability)
+    return spans_of(model, model.encode(X), runs, least)
+
+
+def spans_of(
+    model: ChainModel, data: SequenceData, runs: Runs | None = None, least: Floats | None = None
+) -> list[list[Span]]:
+    """Return the phrases of encoded sequences; with `least` (per type), only those of at least this probability."""
+    runs = runs or runs_of(model)
+    inference, kinds = model.inference, runs.kinds
+    log_z, counts, begins, ends, types, chances = inference.decoder.best_spans(
+        data.native, inference.threads, runs.goes_on.astype(np.uint8).ravel(), runs.type_ids
+    )
+    inference.check_possible(log_z, data)
+    if least is not None:
+        kept = chances >= least[types]
+        of = np.repeat(np.arange(len(counts)), counts)[kept]
+        counts = np.bincount(of, minlength=len(counts))
+        begins, ends, types, chances = begins[kept], ends[kept], types[kept], chances[kept]
+    named = (kinds[k] for k in types.tolist())
+    found = map(Span, begins.tolist(), ends.tolist(), named, chances.tolist())
+    return [list(islice(found, count)) for count in counts.tolist()]
 
 
 def span_probabilities(model: ChainModel, data: SequenceData, spans: Sequence[tuple[int, int, int, str]]) -> Floats:
-    """Return the probabilities of spans (sequence, start, end, type)."""
+    """Return the probabilities of spans (sequence, start, end, type), whether the best labelling has them or not."""
     if not spans:
         return np.zeros(0)
-    run = Runs(model.class_list)
-    chances = _by_marginals if model.field.order == 1 else _by_partition
-    return np.clip(chances(model.inference, data, run, spans), 0.0, 1.0)
+    runs = Runs(model.class_list)
+    ids = {kind: k for k, kind in enumerate(runs.kinds)}
+    lengths = data.lengths.tolist()
+    for n, start, end, kind in spans:
+        if kind not in ids:
+            raise DataError(f"the model has no phrases of type {kind!r}; its types are {', '.join(map(repr, ids))}")
+        if not 0 <= n < len(lengths) or not 0 <= start < end <= lengths[n]:
+            raise DataError(f"the span {start} … {end} is not in sequence {n}, or is empty; ends are exclusive")
+    number, begins, ends = (np.array([span[k] for span in spans], dtype=np.int64) for k in range(3))
+    kinds = np.array([ids[kind] for *_, kind in spans], dtype=np.int32)
+    order = np.argsort(number, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=len(data)))]).astype(np.int64)
+    inference = model.inference
+    log_z, chances = inference.decoder.span_probabilities(
+        data.native,
+        inference.threads,
+        runs.goes_on.astype(np.uint8).ravel(),
+        runs.type_ids,
+        offsets,
+        begins[order],
+        ends[order],
+        kinds[order],
+    )
+    inference.check_possible(log_z, data)
+    found = np.empty(len(spans))
+    found[order] = chances
+    return found
+
+
+def runs_of(model: ChainModel) -> Runs:
+    """Return how the labels of a model mark phrases; raise ParameterError if they do not."""
+    why = obstacle(model.class_list)
+    if why is not None:
+        raise ParameterError(f"the labels of this model do not mark phrases: {why}")
+    return Runs(model.class_list)
+
+
+def thresholds(model: ChainModel, runs: Runs, given: Thresholds | str) -> Floats | None:
+    """Return the least probability of each type: one number for all, or by type (0 for types that are not named).
+
+    "calibrated" stands for the thresholds that `calibrate` found; types that no threshold brings to the wished
+    precision are left out.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given != "calibrated":
+            raise ParameterError(f"min_probability must be a number, numbers by type or 'calibrated', not {given!r}")
+        if model.calibration is None or not model.calibration.thresholds:
+            raise ParameterError("the model has no calibrated thresholds; call calibrate with labelled data first")
+        found = {kind: np.inf if x is None else x for kind, x in model.calibration.thresholds.items()}
+        return np.array([found.get(kind, 0.0) for kind in runs.kinds])
+    if isinstance(given, Mapping):
+        unknown = [kind for kind in given if kind not in runs.kinds]
+        if unknown:
+            raise ParameterError(
+                f"min_probability names the type {unknown[0]!r}; the types of the model are "
+                f"{', '.join(map(repr, runs.kinds))}"
+            )
+        return np.array([check_probability("min_probability", given.get(kind, 0.0)) for kind in runs.kinds])
+    return np.full(len(runs.kinds), check_probability("min_probability", given))
+
+
+def check_probability(name: str, value: Any) -> float:
+    """Return a probability as a float; raise ParameterError unless it is between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)) or not 0 <= value <= 1:
+        raise ParameterError(f"{name} must be a probability between 0 and 1, not {value!r}")
+    return float(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,92 +166,16 @@ class Runs:
         )
 
     @cached_property
+    def kinds(self) -> list[str]:
+        """The types, sorted."""
+        return sorted({kind for tag, kind in self.parts if tag != "O"})
+
+    @cached_property
+    def type_ids(self) -> Ids:
+        """The place of each label's type in `kinds`, −1 for labels outside phrases."""
+        return np.array([self.kinds.index(kind) if tag != "O" else -1 for tag, kind in self.parts], dtype=np.int32)
+
+    @cached_property
     def of_type(self) -> dict[str, Ints]:
         """The labels of each type."""
-        kinds = sorted({kind for tag, kind in self.parts if tag != "O"})
-        return {
-            kind: np.array([j for j, (tag, own) in enumerate(self.parts) if own == kind and tag != "O"])
-            for kind in kinds
-        }
-
-
-def _by_marginals(
-    inference: ChainInference, data: SequenceData, run: Runs, spans: Sequence[tuple[int, int, int, str]]
-) -> Floats:
-    """The recursion of the module's text, for all spans side by side; labels of a type are padded to the most."""
-    L, most = len(run.labels), max(map(len, run.of_type.values()))
-    number = np.array([n for n, *_ in spans])
-    begin = data.starts[number] + np.array([s for _, s, _, _ in spans])
-    end = data.starts[number] + np.array([e for _, _, e, _ in spans])  # one past the last position
-    padded = {kind: [*ids, *[L] * (most - len(ids))] for kind, ids in run.of_type.items()}  # L: no label
-    ids = np.array([padded[kind] for *_, kind in spans])
-
-    # q_t(i, j) C(i, j) of the labels of each span's type, at begin … end: row first[k] + (t − begin[k])
-    sizes = end - begin + 1
-    first = np.cumsum(sizes) - sizes
-    of = np.repeat(np.arange(len(spans)), sizes)
-    at = begin[of] + np.arange(len(of)) - first[of]
-    inside = (at > data.starts[number[of]]) & (at < data.starts[number[of] + 1])  # a position with one before it
-    i, j = ids[of][:, :, None], ids[of][:, None, :]
-    going = np.pad(run.goes_on, ((0, 1), (0, 1)))[i, j] & inside[:, None, None]
-    at = np.minimum(at, data.n_positions - 1)
-    order = np.argsort(at, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=data.n_positions))]) * most * most
-    codes = np.where(going, i * L + j, 0).astype(np.int32)[order]
-    node, picked = inference.picked_marginals(data, offsets.astype(np.int64), codes.ravel())
-    onward = np.empty(going.shape)
-    onward[order] = picked.reshape(codes.shape)
-    onward *= going
-    node = np.pad(node, ((0, 0), (0, 1)))
-
-    def follow(v: Floats, rows: Ints, t: Ints) -> Floats:
-        """Return Σ_i v(i) q_t(i, j) C(i, j) / p_{t−1}(i) of some spans."""
-        p = node[t[:, None] - 1, ids[rows]]
-        shares = np.divide(v, p, out=np.zeros_like(v), where=p > 0)
-        moved: Floats = np.einsum("si,sij->sj", shares, onward[first[rows] + t - begin[rows]])
-        return moved
-
-    every = np.arange(len(spans))
-    v = node[begin[:, None], ids] - onward[first].sum(axis=1)
-    for step in range(1, int((end - begin).max())):
-        rows = every[begin + step < end]
-        v[rows] = follow(v[rows], rows, begin[rows] + step)
-    chance: Floats = v.sum(axis=1) - follow(v, every, end).sum(axis=1)
-    return chance
-
-
-def _by_partition(
-    inference: ChainInference, data: SequenceData, run: Runs, spans: Sequence[tuple[int, int, int, str]]
-) -> Floats:
-    """Σ exp(log Z of the labellings that have the span, with given first and last labels, − log Z)."""
-    log_z = inference.log_partition(data)
-    cases = [(k, *ends) for k, (_, s, e, kind) in enumerate(spans) for ends in _ends(run, kind, e - s)]
-    copies = data.take([spans[k][0] for k, *_ in cases])
-    allowed = np.ones((copies.n_positions, len(run.labels)), dtype=bool)
-    for (k, first, middle, last), at, stop in zip(cases, copies.starts[:-1], copies.starts[1:], strict=True):
-        _, s, e, _ = spans[k]
-        allowed[at + s : at + e] = False
-        allowed[at + s, first] = allowed[at + e - 1, last] = True
-        allowed[at + s + 1 : at + e - 1, middle] = True
-        if s > 0:
-            allowed[at + s - 1] = ~run.goes_on[:, first]
-        if at + e < stop:
-            allowed[at + e] = ~run.goes_on[last]
-    total = np.zeros(len(spans))
-    of = [spans[k][0] for k, *_ in cases]
-    np.add.at(total, [k for k, *_ in cases], np.exp(inference.log_partition_or_none(copies, allowed) - log_z[of]))
-    return total
-
-
-def _ends(run: Runs, kind: str, length: int) -> Iterable[tuple[int, list[int], int]]:
-    """Yield (first label, labels between, last label) of phrases of a type and a length."""
-    ids, goes_on = run.of_type[kind].tolist(), run.goes_on
-    if length == 1:
-        yield from ((j, [], j) for j in ids)
-        return
-    between = [j for j in ids if goes_on[j, j]]  # inside: the only labels that may follow each other for long
-    for first, last in product(ids, ids):
-        if length == 2 and goes_on[first, last]:
-            yield first, [], last
-        elif length > 2 and any(goes_on[first, j] and goes_on[j, last] for j in between):
-            yield first, between, last
+        return {kind: np.flatnonzero(self.type_ids == k) for k, kind in enumerate(self.kinds)}

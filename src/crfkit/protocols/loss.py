@@ -49,6 +49,8 @@ class Loss:
         def capabilities(self) -> frozenset[Capability]:
             """What solvers may ask of it."""
 
+    convex: bool = True  # whether it is known to be, so that a stationary point is the optimum
+
     @classmethod
     def example(cls) -> Loss:
         """Return a small one, for the laws that every loss is tested with."""

@@ -170,6 +170,18 @@ def read_columns(
 
 def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...]]]:
     rows: list[tuple[str, ...]] = []
+    for _, cells in rows_of(file, labelled):
+        if cells:
+            rows.append(cells)
+        elif rows:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+
+def rows_of(file: ColumnFile, labelled: bool = True) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield (line number, cells) of every line; a blank line has no cells."""
     width = 0
     for number, raw in enumerate(_lines(file.chunks(labelled)), start=1):
         try:
@@ -179,9 +191,7 @@ def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...
             raise DataError(f"not UTF-8 at {place}; {NAME_THE_ENCODING}", file.name, file.line(number)) from None
         cells = tuple(cell for cell in line.removesuffix("\r").replace("\t", " ").split(" ") if cell)
         if not cells:
-            if rows:
-                yield rows
-            rows = []
+            yield file.line(number), ()
             continue
         width = width or len(cells)
         if len(cells) != width:
@@ -192,9 +202,7 @@ def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...
             raise DataError(
                 "1 column; expected one or more feature columns and then the label", file.name, file.line(number)
             )
-        rows.append(cells)
-    if rows:
-        yield rows
+        yield file.line(number), cells
 
 
 NAME_THE_ENCODING = "name the encoding of the file, as in --encoding latin-1 or, in Python, encoding='latin-1'"

@@ -13,7 +13,8 @@ from crfkit import _core
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.encoders.labels import label_array, sort_labels
-from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, learn, sorted_data
+from crfkit.encoders.sequences import TaggedCorpus, learn, sorted_data
+from crfkit.encoders.vocabulary import Names
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
@@ -60,7 +61,7 @@ def learn_batch(
 
         online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
         raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
-    corpus = learn(X, y, training.make_template(), training.min_frequency, least_labels=1)
+    corpus = learn(X, y, training.make_inputs(), training.min_frequency, least_labels=1)
     model, result, after = partial_fit(training, corpus, before, list(classes or ()), sample_weight)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt(str(result.status))
@@ -164,6 +165,10 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
     if old is None:
         return TaggedCorpus(v, data.with_labels(labels), united)
     widths = {width for width in (v.n_features, old.vocabulary.n_features) if width is not None}
+    if v.hash_bits != old.vocabulary.hash_bits:
+        raise ParameterError(
+            f"hash_bits is {v.hash_bits}, but it was {old.vocabulary.hash_bits} in earlier batches; do not change it"
+        )
     if v.kind != old.vocabulary.kind or len(widths) > 1:
         raise DataError(
             f"the batch has inputs of kind {v.kind!r} ({v.n_features} columns), but earlier ones had "
@@ -180,12 +185,15 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
         None if data.pair_attributes is None else pair_rank[data.pair_attributes],
         labels,
     )
-    merged = Vocabulary(v.kind, v.template, attributes, pair_attributes, v.n_features)
+    merged = replace(v, attributes=attributes, pair_attributes=pair_attributes)
     return TaggedCorpus(merged, sorted_data(arrays, rank), united)
 
 
-def _merged(old: _core.StringTable, new: _core.StringTable) -> tuple[_core.StringTable, Ids]:
+def _merged(old: Names, new: Names) -> tuple[Names, Ids]:
     """Return the old strings followed by those that only `new` has, and the id of each string of `new` there."""
+    if isinstance(old, _core.BucketTable) and isinstance(new, _core.BucketTable):
+        united = old.merged(new)
+        return united, united.find_all(new).astype(np.int32)
     strings = old.to_list()
     rank = np.empty(len(new), dtype=np.int32)
     for k, text in enumerate(new.to_list()):

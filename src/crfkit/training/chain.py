@@ -7,7 +7,7 @@ solver's result a model; :meth:`ChainTraining.path` does the same for a sequence
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.data.sequences import check_labels
 from crfkit.encoders.attribute_files import is_attributes, learn_attribute_files
 from crfkit.encoders.sequences import TaggedCorpus, label_rows, learn, learn_file
+from crfkit.encoders.weak_labels import LabelColumn, Supervision, token_weights
 from crfkit.errors import DataError, ParameterError
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.models.chain import ChainModel
@@ -44,7 +45,7 @@ class ChainTraining(ChainOptions):
     def fit(
         self,
         X: Iterable[Any],
-        y: Iterable[Iterable[Any]],
+        y: Iterable[Any],
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         training_error: bool = False,
@@ -53,10 +54,11 @@ class ChainTraining(ChainOptions):
         patience: int = 10,
         start: ChainModel | None = None,
         resume: Checkpoint | None = None,
+        token_weight: Iterable[Iterable[float]] | None = None,
     ) -> tuple[ChainModel, Result]:
         """Return a model of sequences X with labels y, and how training went; see :meth:`ChainCRF.fit`."""
-        corpus, dev = self._learn(X, y, X_dev, y_dev, patience)
-        return self.run(corpus, sample_weight, callbacks, training_error, dev, start, resume)
+        corpus, weights, dev = self._learn(X, y, sample_weight, X_dev, y_dev, patience, token_weight)
+        return self.run(corpus, weights, callbacks, training_error, dev, start, resume)
 
     def fit_file(
         self,
@@ -64,23 +66,32 @@ class ChainTraining(ChainOptions):
         callbacks: Sequence[Callback] = (),
         training_error: bool = False,
         start: ChainModel | None = None,
+        labels: LabelColumn | None = None,
     ) -> tuple[ChainModel, Result]:
         """Return a model of column files, and how training went; see :meth:`ChainCRF.fit_file`."""
         self.check()
-        corpus, weights = self.learn_files(files)
+        corpus, weights = self.learn_files(files, labels)
         return self.run(corpus, weights, callbacks, training_error, start=start)
 
-    def learn_files(self, files: Sequence[ColumnFile]) -> tuple[TaggedCorpus, list[float] | None]:
+    def learn_files(
+        self, files: Sequence[ColumnFile], labels: LabelColumn | None = None
+    ) -> tuple[TaggedCorpus, list[float] | None]:
         """Return the training set of column files or of CRFsuite's data files, and the weights of its sequences."""
-        template = self.make_template()
-        if is_attributes(files, template is not None):
-            return learn_attribute_files(files, self.min_frequency)
-        if template is None:
+        corpus, weights = self._read_files(files)
+        return (corpus if labels is None else labels.apply(corpus, files)), weights
+
+    def _read_files(self, files: Sequence[ColumnFile]) -> tuple[TaggedCorpus, list[float] | None]:
+        inputs = self.make_inputs()
+        rules = inputs.kind != "items"
+        if is_attributes(files, rules):
+            return learn_attribute_files(files, self.min_frequency, inputs)
+        if not rules:
             raise ParameterError(
-                "training from a column file needs a template (--template FILE); a file of CRFsuite attributes needs "
-                "none, but its format must be named (--format crfsuite) where it cannot be recognised"
+                "training from a column file needs a template (--template FILE) or features (--features ner); a file "
+                "of CRFsuite attributes needs none, but its format must be named (--format crfsuite) where it cannot "
+                "be recognised"
             )
-        return learn_file(files, template, self.min_frequency), None
+        return learn_file(files, inputs, self.min_frequency), None
 
     def path(
         self,
@@ -92,8 +103,8 @@ class ChainTraining(ChainOptions):
         y_dev: Iterable[Iterable[Any]] | None = None,
     ) -> tuple[PathPoint[ChainModel], ...]:
         """Return a point with a model for every strength of the penalty; see :meth:`ChainCRF.path`."""
-        corpus, dev = self._learn(X, y, X_dev, y_dev)
-        problem = self.make_problem(corpus, sample_weight)
+        corpus, weights, dev = self._learn(X, y, sample_weight, X_dev, y_dev)
+        problem = self.make_problem(corpus, weights)
         judge = None if dev is None else self._development(problem, dev).score
 
         def make(loss: Loss, penalty: Penalty, result: Result) -> ChainModel:
@@ -106,24 +117,37 @@ class ChainTraining(ChainOptions):
     def _learn(
         self,
         X: Iterable[Any],
-        y: Iterable[Iterable[Any]],
+        y: Iterable[Any],
+        sample_weight: ArrayLike | None,
         X_dev: Iterable[Any] | None,
         y_dev: Iterable[Iterable[Any]] | None,
         patience: int = 10,
-    ) -> tuple[TaggedCorpus, Dev | None]:
-        """Return the training set and the development set, encoded."""
+        token_weight: Iterable[Iterable[float]] | None = None,
+    ) -> tuple[TaggedCorpus, ArrayLike | None, Dev | None]:
+        """Return the training set, the weights of its sequences and the development set, encoded."""
         self.check()
         if (X_dev is None) != (y_dev is None):
             raise ParameterError("X_dev and y_dev go together: give both or neither")
-        corpus = learn(X, y, self.make_template(), self.min_frequency)
+        known = Supervision.of_labels(y)
+        least = 1 if known.partial or known.shares is not None else 2  # of the labels that are whole
+
+        def encode(rows: Iterable[Iterable[Any]]) -> TaggedCorpus:
+            return learn(X, rows, self.make_inputs(), self.min_frequency, least)
+
+        corpus = known.learn(encode)
+        weights = known.spread(sample_weight, known.n_sequences)
+        if token_weight is not None:
+            corpus = replace(
+                corpus, data=replace(corpus.data, token_weights=token_weights(token_weight, corpus.data, known.of))
+            )
         if X_dev is None or y_dev is None:
-            return corpus, None
+            return corpus, weights, None
         if isinstance(X_dev, (str, bytes)):
             raise DataError(f"X_dev must be a list of sequences, not {type(X_dev).__name__}")
         gold = label_rows(y_dev)
         data = corpus.vocabulary.encode(X_dev)
         check_labels(gold, data.lengths)
-        return corpus, Dev(data, gold, patience)
+        return corpus, weights, Dev(data, gold, patience)
 
     # --- from a corpus
 
@@ -178,6 +202,7 @@ class ChainTraining(ChainOptions):
             "min_frequency": int(self.min_frequency),
             "solver": problem.solver.name,
             "auto": dict(chosen_solver(problem.solver, loss, penalty, result)),
+            **({} if result.convex else {"convex": False}),
             **corpus.record,
         }
         if isinstance(loss, CandidateChain):

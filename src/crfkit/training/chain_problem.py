@@ -14,17 +14,21 @@ from numpy.typing import ArrayLike
 from crfkit._types import Ids
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import TaggedCorpus, Vocabulary
+from crfkit.encoders.vocabulary import Inputs, check_hash_bits
 from crfkit.errors import DataError, ParameterError
 from crfkit.features.template import Template
+from crfkit.features.text import TextFeatures
 from crfkit.fields.chain import ChainField
-from crfkit.fields.constraints import ConstraintError, check_allowed, make_constraints, nearest
+from crfkit.fields.constraints import ConstraintError, check_allowed, check_possible, make_constraints, nearest
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
 from crfkit.losses.chain_candidates import CandidateChain
+from crfkit.losses.chain_weak import MarginalLikelihood
 from crfkit.names import check_name
 from crfkit.protocols import Capability, Penalty
 from crfkit.readers.tagged import find_line, source_name
 from crfkit.solvers.parts.working_set import TakesBatches
 from crfkit.training.options import SolverOptions
+from crfkit.training.position_weights import check_class_weight, weighted
 from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
@@ -69,12 +73,18 @@ class ChainOptions:
     constraints: str | Collection[tuple[Any, Any]] | None = None
     label_classes: Mapping[Any, str] | None = None
     template: Template | str | Path | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+    features: TextFeatures | str | None = None
+    hash_bits: int | None = None
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
         if not isinstance(self.min_frequency, numbers.Integral) or self.min_frequency < 1:
             raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
         self.options.check()
+        check_hash_bits(self.hash_bits)
+        if self.features is not None and self.template is not None:
+            raise ParameterError("features and a template cannot be combined; give one of them")
         check_name("loss", self.loss, LOSSES)
         if self.cost is not None and self.loss == "likelihood":
             raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
@@ -82,6 +92,7 @@ class ChainOptions:
             raise ParameterError(f"order must be 1 or 2, not {self.order!r}")
         if self.label_classes is not None and not isinstance(self.label_classes, Mapping):
             raise ParameterError(f"label_classes must be a mapping from labels to names, not {self.label_classes!r}")
+        check_class_weight(self.class_weight)
 
     @property
     def options(self) -> SolverOptions:
@@ -96,9 +107,10 @@ class ChainOptions:
         `known_labels` are labels of an earlier model, which `label_classes` may name though these data lack them.
         """
         data = corpus.data.with_weights(sample_weight)
+        classes = corpus.classes.tolist()
+        data = weighted(data, self.class_weight, classes)
         if data.weights is not None and not data.weights.any():
             raise ParameterError("every sequence has weight 0")
-        classes = corpus.classes.tolist()
         self._check_label_classes([*classes, *known_labels])
         try:
             field, names = self.make_field(data, corpus.vocabulary, classes)
@@ -122,6 +134,7 @@ class ChainOptions:
         names, label_classes = self._classes(classes)
         masks = make_constraints(self.constraints, classes, data)
         check_allowed(masks, self.constraints, classes, data)
+        check_possible(masks, data)
         field = ChainField.from_data(
             data,
             len(classes),
@@ -152,12 +165,26 @@ class ChainOptions:
     def make_loss(self, data: SequenceData, field: ChainField, candidates: bool = False) -> ChainLoss:
         """Return the loss; with `candidates`, one that selects attributes as it is trained."""
         kind: Any = LOSSES[self.loss]
+        if data.weak:
+            return self._weak_loss(data, field, candidates)
         if candidates and self.loss == "likelihood":
             return CandidateChain(data, field, self.n_threads)
         if self.loss == "likelihood":
             return ChainLikelihood(data, field, self.n_threads)
         loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
         return loss
+
+    def _weak_loss(self, data: SequenceData, field: ChainField, candidates: bool) -> ChainLoss:
+        """Return the loss of labels that are known in part, or of positions with weights."""
+        what = "labels that are known in part" if data.targets is not None else "weights of classes or tokens"
+        if self.loss != "likelihood":
+            raise ParameterError(f"{what} need the loss 'likelihood', not {self.loss!r}")
+        if candidates:
+            raise ParameterError(
+                f"{what} do not go with solvers that select attributes ({self.make_solver().name}); with an L1 "
+                "penalty, the solver 'owlqn' has the same optimum"
+            )
+        return MarginalLikelihood(data, field, self.n_threads)
 
     def _classes(self, labels: Sequence[Any]) -> tuple[tuple[str, ...], Ids | None]:
         """Return the names of the classes and the class of each label; labels that are not mentioned are their own."""
@@ -173,6 +200,11 @@ class ChainOptions:
 
     def make_template(self) -> Template | None:
         return None if self.template is None else Template.make(self.template)
+
+    def make_inputs(self) -> Inputs:
+        """Return how sequences are read: with the template, as plain words, or as attributes."""
+        features = None if self.features is None else TextFeatures.make(self.features)
+        return Inputs(self.make_template(), features, None if self.hash_bits is None else int(self.hash_bits))
 
 
 def _with_line(error: ConstraintError, sources: Sequence[Any]) -> DataError:

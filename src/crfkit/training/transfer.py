@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._types import Floats, Ids, Ints
-from crfkit.encoders.sequences import Vocabulary
+from crfkit.encoders.vocabulary import Vocabulary, common_ids
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
 
@@ -31,8 +31,8 @@ def transfer(
     source = old.w if values is None else values
     known = {label: i for i, label in enumerate(old.class_list)}
     labels = np.array([known.get(label, -1) for label in classes], dtype=np.int64)
-    states = old.vocabulary.attributes.find_all(vocabulary.attributes)
-    pairs = old.vocabulary.pair_attributes.find_all(vocabulary.pair_attributes)
+    states = common_ids(old.vocabulary.attributes, vocabulary.attributes)
+    pairs = common_ids(old.vocabulary.pair_attributes, vocabulary.pair_attributes)
     w = np.full(field.size, default)
 
     def copy(block: str, new: Sequence[Ids], before: Sequence[Ids], maps: Sequence[Ints], bases: Sequence[int]) -> None:

@@ -154,6 +154,7 @@ def run(
             objective.products,
             objective.passes,
             None if (grown := solver.grown_loss(state)) is loss else grown,
+            loss.convex,
         )
 
     try:
