@@ -38,7 +38,7 @@ def test_label_errors_name_the_line(call, fails, workspace):
     told = json.loads(call(*arguments, "--json", "--quiet").out)
     first = told["suspects"][0]
     assert (first["line"], first["given"], first["suggested"]) == (place + 1, "I-LOC", "O")
-    assert "--template is missing" in fails("label-errors", "train.txt")
+    assert "--template or --features is missing" in fails("label-errors", "train.txt")
     assert "cv must be an integer" in fails("label-errors", "train.txt", "-t", "template", "--folds", "10000")
 
 

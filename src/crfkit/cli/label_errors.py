@@ -14,6 +14,7 @@ from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OUTPUT, option
 from crfkit.cli.options import make_penalty, read_template
 from crfkit.cli.output import open_input
+from crfkit.cli.text_options import text_features
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ def label_errors(
     template: Annotated[
         Path | None,
         option(INPUT, "--template", "-t", metavar="FILE", help="Feature template, as for `crfkit train`."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        option(INPUT, "--features", metavar="NAME", help="Features of plain words, as for `crfkit train`."),
     ] = None,
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
@@ -73,11 +78,14 @@ def label_errors(
 
     source = ColumnFile(open_input(file), encoding, format)
     X: list[Any]
-    if template is None:
+    words = text_features(features, template)
+    if template is None and words is None:
         from crfkit.encoders.attribute_files import is_attributes
 
         if not is_attributes([source], False):
-            raise ParameterError("--template is missing; only data files of CRFsuite (--format crfsuite) need none")
+            raise ParameterError(
+                "--template or --features is missing; only data files of CRFsuite (--format crfsuite) need none"
+            )
         source = ColumnFile(source.source, encoding, "crfsuite")
         X, y, _ = read_crfsuite(source)
     else:
@@ -85,6 +93,7 @@ def label_errors(
     crf = ChainCRF(
         None if template is None else read_template(template, encoding),
         make_penalty(l1, l2),
+        features=words,
         tolerance=tolerance,
         n_threads=threads,
     )

@@ -240,8 +240,8 @@ def train(
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
-    from crfkit.encoders.weak_labels import LabelColumn
     from crfkit.cli.text_options import text_features
+    from crfkit.encoders.weak_labels import LabelColumn
     from crfkit.result import Status
     from crfkit.training.chain import ChainTraining
     from crfkit.wording import counted

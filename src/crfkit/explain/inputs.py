@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crfkit.errors import DataError, ParameterError
-from crfkit.models.chain_explanation import token_text
+from crfkit.models.token_text import token_text
 from crfkit.readers.columns import ColumnFile, ColumnSource, read_chunks, read_columns
 from crfkit.readers.crfsuite_data import read_crfsuite
 
