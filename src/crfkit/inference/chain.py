@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit._threads import count_threads
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
-from crfkit.fields.chain import ChainField, Flags
+from crfkit.fields.chain import ChainField
 from crfkit.inference.chain_paths import dead_end
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.fields.chain import ChainField, Flags
+from crfkit._types import Flags
+from crfkit.fields.chain import ChainField
 
 
 def dead_end(field: ChainField, length: int, allowed: Flags | None) -> str | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crfkit._types import Ids
+from crfkit._types import Flags, Ids
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.chain import ChainField, Flags
+from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import make_constraints, nearest
 from crfkit.inference.chain import ChainInference
 from crfkit.models.chain_spans import Runs

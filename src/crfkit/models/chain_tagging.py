@@ -115,7 +115,7 @@ def sentence_blocks(
     The token is the first column (FORM in CoNLL-U). Files of attributes have neither tokens nor lines.
     """
     file = _prepared(model, source)
-    if model.vocabulary.template is None:
+    if not model.vocabulary.takes_columns:
         for k, (batch, data) in enumerate(_attribute_batches(model, file)):
             if k == 0:
                 _warn_without_attributes(batch, file)
