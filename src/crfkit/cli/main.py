@@ -13,12 +13,15 @@ from crfkit.cli import (
     convert_tags,
     demo,
     evaluate,
+    explain,
     graph,
     inspect,
+    label_errors,
     refine,
     report,
     segment,
     structure,
+    suggest,
     tag,
     train,
     tune,
@@ -43,6 +46,9 @@ app.command("eval", cls=Command)(evaluate.evaluate)
 app.command("calibrate", cls=Command)(calibrate.calibrate)
 app.command("compare", cls=Command)(compare.compare)
 app.command("report", cls=Command)(report.report)
+app.command("explain", cls=Command)(explain.explain)
+app.command("label-errors", cls=Command)(label_errors.label_errors)
+app.command("suggest", cls=Command)(suggest.suggest)
 app.command("convert", cls=Command)(convert.convert)
 app.command("convert-tags", cls=Command)(convert_tags.convert_tags)
 app.command("inspect", cls=Command)(inspect.inspect)
