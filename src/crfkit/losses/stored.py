@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,17 +22,6 @@ class StoredChain(FieldLoss):
 
     name = "chain likelihood"
     capabilities = frozenset({Capability.SMOOTH, Capability.ONLINE})
-
-    @classmethod
-    def example(cls) -> StoredChain:
-        from tempfile import mkdtemp
-
-        from crfkit.losses.examples import chain_example
-
-        data, field = chain_example()
-        folder = Path(mkdtemp(prefix="crfkit-"))
-        blocks = [Block.write(folder / str(k), data.take(ids)) for k, ids in enumerate(([0, 1], [2, 3]))]
-        return cls(blocks, field)
 
     def __init__(self, blocks: Sequence[Block], field: ChainField, n_threads: int | None = None) -> None:
         self.blocks = tuple(blocks)
