@@ -85,7 +85,7 @@ def report(model: ChainModel, top: int) -> str:
 
 
 def _report(found: dict[str, Any]) -> str:
-    from crfkit.cli.inspect_chain import describe
+    from crfkit.cli.inspect_chain import describe, describe_features
     from crfkit.cli.inspect_choices import describe_choices
     from crfkit.wording import counted
 
@@ -100,6 +100,7 @@ def _report(found: dict[str, Any]) -> str:
         + ", ".join(f"{n} {name}" for name, n in weights.items()),
         f"{attributes}, inputs: {found['inputs']}",
     ]
+    lines += describe_features(found)
     training = found["training"]
     if "origin" in training:
         lines.append(f"converted from a model of {training['origin']}")
