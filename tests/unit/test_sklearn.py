@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ WEIGHTS = [
     "check_sample_weights_shape",
     "check_sample_weights_not_overwritten",
     "check_sample_weight_equivalence_on_dense_data",
+    *(["check_sample_weights_pandas_series"] if find_spec("pandas") else []),  # else scikit-learn skips it
 ]
 SPARSE = ["check_estimator_sparse_tag", "check_estimator_sparse_array", "check_estimator_sparse_matrix"]
 NO_TABLE = {

@@ -299,7 +299,9 @@ def train(
         _refuse({**given, "--weight-column": weight_column})
     else:
         corpus, weights = training.learn_files(sources[: len(files)], labels)
-        held_out = _read_dev(corpus, sources[-1], patience or PATIENCE) if dev is not None else None
+        held_out = (
+            _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
+        )
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         seen = [*logging, *showing]
         try:
