@@ -61,8 +61,8 @@ def tune(
             OPTIMISATION,
             "--method",
             metavar="NAME",
-            help="halving: all candidates see part of the training set, and the best third goes on to three times as "
-            "much. random: all see the whole.",
+            help="How to search. With halving, all candidates see part of the training set, and the best third goes "
+            "on to three times as much; with random, all see the whole.",
         ),
     ] = "halving",
     trials: Annotated[int, option(OPTIMISATION, "--trials", "-n", metavar="N", help="Number of candidates.")] = 20,
