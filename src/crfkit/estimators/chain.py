@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from crfkit.checkpoint import Checkpoint
 from crfkit.estimators.chain_base import ChainEstimator
+from crfkit.estimators.chain_frames import FrameInputs
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
 from crfkit.features.text import TextFeatures
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
     from crfkit.training.path import PathPoint
 
 
-class ChainCRF(StructuredInputs, ChainEstimator):
+class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
     """Linear-chain conditional random field.
 
     Parameters
