@@ -1,6 +1,6 @@
 """Text features, templates and python-crfsuite: F1 of phrases on Spanish names and English chunks; tokens per second.
 
-    python benchmarks/text_features.py [--data ../shared/data] [--parts spanish,speed,chunking,spanish_tags] [--output FILE]
+    python benchmarks/text_features.py [--data FOLDER] [--parts spanish,speed,chunking,spanish_tags] [--output FILE]
 
 Spanish: strengths of L2 are chosen on esp.testa, by F1, and esp.testb is used once for the chosen one. The template is
 that of the other benchmarks (words and parts of speech); the preset `ner` sees words only, and a second row adds the

@@ -51,12 +51,6 @@ def frame_sequences(frame: Any, columns: FrameColumns, attributes: bool = False)
     A token is the string of one column, or a tuple of the strings of several; with `attributes`, it is a dict of
     columns, whose numbers are values. Labels that are missing (None, NaN) are None, which is unknown.
 
-    >>> import pandas as pd  # doctest: +SKIP
-    >>> table = pd.DataFrame({"sentence": [1, 1, 2], "word": ["In", "Rome", "No"], "label": ["O", "LOC", "O"]})
-    ... # doctest: +SKIP
-    >>> found = frame_sequences(table, FrameColumns("sentence", ("word",), "label"))  # doctest: +SKIP
-    >>> found.X, found.y  # doctest: +SKIP
-    ([['In', 'Rome'], ['No']], [['O', 'LOC'], ['O']])
     """
     import numpy as np
 
