@@ -50,7 +50,6 @@ def frame_sequences(frame: Any, columns: FrameColumns, attributes: bool = False)
 
     A token is the string of one column, or a tuple of the strings of several; with `attributes`, it is a dict of
     columns, whose numbers are values. Labels that are missing (None, NaN) are None, which is unknown.
-
     """
     import numpy as np
 

@@ -169,9 +169,10 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
     ) -> ChainCRF:
         """Learn from one or several column files whose last column is the label, reading them as a stream.
 
-        This needs a template, except for CRFsuite's data files (format="crfsuite"), which have attributes instead of
-        columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for CoNLL-U) are
-        those of :class:`crfkit.readers.ColumnFile`. The model is that of ``crfkit train`` on the same files.
+        This needs a template or features, except for CRFsuite's data files (format="crfsuite"), which have attributes
+        instead of columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for
+        CoNLL-U) are those of :class:`crfkit.readers.ColumnFile`.
+        The model is that of ``crfkit train`` on the same files.
 
         The label `unknown_label` says that a label is not known; a label with `label_separator` in it is one of
         several; `weight_column` is the column (1 is the first) with the weights of the tokens.
