@@ -10,6 +10,7 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crfkit import ChainCRF, read_columns
@@ -128,6 +129,28 @@ def test_labels_that_are_no_phrases(tmp_path):
     assert report.errors[0].why[0].runner_up == "NOUN"
     perfect = make_report(ChainCRF().fit(X, y), X, y, samples=50)
     assert "There are none" in perfect.to_html()
+
+
+@pytest.mark.parametrize("options", [{"order": 2}, {"constraints": "iob2"}, {"hash_bits": 8}])
+def test_other_chains(options):
+    """The gold labels break the constraints, and one of them is unknown: the page says what it can."""
+    X = [[[f"w={word}"] for word in ("in", "New", "York")] for _ in range(4)]
+    crf = ChainCRF(**options).fit(X, [["O", "B-LOC", "I-LOC"]] * 4)
+    report = make_report(crf, X[:2], [["I-LOC", "B-LOC", "O"], ["O", "B-ORG", "I-LOC"]], samples=20)
+    assert [error.sequence for error in report.errors] == [0, 1]
+    assert report.errors[1].log_probability == float("-inf")
+    assert "<section id='errors'" in report.to_html()
+
+
+def test_matrices_and_plain_words():
+    matrices = [np.eye(3), np.ones((2, 3))]
+    crf = ChainCRF().fit(matrices, [["A", "B", "C"], ["A", "C"]])
+    report = make_report(crf, matrices, [["B", "B", "C"], ["A", "A"]], samples=20)
+    assert report.errors[0].tokens == ["0", "1", "2"]  # positions, for want of words
+    words = [["in", "New", "York"], ["rain", "in", "Rome"]]
+    crf = ChainCRF(features="ner").fit(words, [["O", "B-LOC", "I-LOC"], ["O", "O", "B-LOC"]])
+    report = make_report(crf, words, [["O", "O", "O"], ["O", "O", "B-LOC"]], samples=20)
+    assert report.errors[0].tokens == words[0]
 
 
 # --- in a browser

@@ -110,6 +110,10 @@ def _report(found: dict[str, Any]) -> str:
             f"{counted(training.get('iterations', 0), 'iteration')})"
         )
     lines += describe_choices(training)
+    if "calibration" in found:
+        from crfkit.models.chain_calibration import Calibration
+
+        lines.append(f"calibrated: {Calibration.from_dict(found['calibration'])}")
     for name, ends in found["strongest"].items():
         for title, rows in ends.items():
             lines.append(f"\n{title} {name} weights")

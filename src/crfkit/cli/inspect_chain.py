@@ -53,6 +53,7 @@ def summary(
         "hash_bits": vocabulary.hash_bits,
         "order": field.order,
         "training": dict(model.training),
+        **({"calibration": model.calibration.as_dict()} if model.calibration is not None else {}),
         "strongest": strongest,
     }
 

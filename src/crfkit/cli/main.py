@@ -7,19 +7,25 @@ from typing import Any
 import typer
 
 from crfkit.cli import (
+    calibrate,
     compare,
     convert,
     convert_tags,
     demo,
     evaluate,
+    explain,
     graph,
     inspect,
+    label_errors,
     refine,
     report,
     segment,
     structure,
+    suggest,
     tag,
     train,
+    tune,
+    update,
 )
 from crfkit.cli.help import Command
 from crfkit.cli.running import run
@@ -33,10 +39,16 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("train", cls=Command, epilog=train.SOLVERS)(train.train)
+app.command("tune", cls=Command)(tune.tune)
+app.command("update", cls=Command)(update.update)
 app.command("tag", cls=Command)(tag.tag)
 app.command("eval", cls=Command)(evaluate.evaluate)
+app.command("calibrate", cls=Command)(calibrate.calibrate)
 app.command("compare", cls=Command)(compare.compare)
 app.command("report", cls=Command)(report.report)
+app.command("explain", cls=Command)(explain.explain)
+app.command("label-errors", cls=Command)(label_errors.label_errors)
+app.command("suggest", cls=Command)(suggest.suggest)
 app.command("convert", cls=Command)(convert.convert)
 app.command("convert-tags", cls=Command)(convert_tags.convert_tags)
 app.command("inspect", cls=Command)(inspect.inspect)

@@ -3,6 +3,7 @@
 from crfkit.explain.comparison import Comparison, Difference, compare
 from crfkit.explain.label_errors import Group, LabelErrors, Suspect, find_label_errors, suspect_labels
 from crfkit.explain.labels import Confusions, Mistake, Mistakes, confusions, mistakes
+from crfkit.explain.report_data import Report, make_report
 from crfkit.explain.sequences import LearningCurve, WorstSequence, learning_curve, worst_sequences
 from crfkit.explain.suggestions import Suggestion, suggest
 
@@ -15,6 +16,7 @@ __all__ = [
     "LearningCurve",
     "Mistake",
     "Mistakes",
+    "Report",
     "Suggestion",
     "Suspect",
     "WorstSequence",
@@ -22,6 +24,7 @@ __all__ = [
     "confusions",
     "find_label_errors",
     "learning_curve",
+    "make_report",
     "mistakes",
     "suggest",
     "suspect_labels",

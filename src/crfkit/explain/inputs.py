@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crfkit.errors import DataError, ParameterError
-from crfkit.models.chain_explanation import token_text
-from crfkit.readers.columns import ColumnFile, ColumnSource, read_columns
+from crfkit.models.token_text import token_text
+from crfkit.readers.columns import ColumnFile, ColumnSource, read_chunks, read_columns
 from crfkit.readers.crfsuite_data import read_crfsuite
 
 if TYPE_CHECKING:
@@ -52,3 +52,41 @@ def read_labelled(model: ChainModel, source: ColumnSource) -> Labelled:
         )
     tokens = [[token_text(x, t) for t in range(len(x))] for x in X]
     return Labelled(X, y, tokens, file.name)
+
+
+def read_unlabelled(model: ChainModel, source: ColumnSource) -> Labelled:
+    """Read sequences without labels, as `crfkit tag` does; `y` has the last column where there is one more than needed.
+
+    Labels of a data file of CRFsuite are kept as well.
+    """
+    file, kind = ColumnFile.of(source), model.vocabulary.kind
+    if kind in ("matrix", "observations"):
+        raise ParameterError(f"a model whose inputs are of kind '{kind}' cannot read files")
+    X: list[Any]
+    if kind == "items":
+        X, y, _ = read_crfsuite(replace(file, format="crfsuite"))
+    else:
+        X, y = read_columns(file, label=False)
+        known = model.vocabulary.n_features
+        if known and X and len(X[0][0]) == known + 1:
+            y = [[row[-1] for row in x] for x in X]
+            X = [[row[:-1] for row in x] for x in X]
+    if not X:
+        raise DataError("the file has no sequences", file.name)
+    return Labelled(X, y, [[token_text(x, t) for t in range(len(x))] for x in X], file.name)
+
+
+def token_lines(source: ColumnSource) -> list[list[int]] | None:
+    """Return the line of each token of a column file, by sequences; None if the file cannot be read again."""
+    file = ColumnFile.of(source)
+    if hasattr(file.source, "read"):
+        return None
+    blocks = file.chunks(labelled=True) if file.format != "crfsuite" else read_chunks(file.source)
+    rows: list[list[int]] = [[]]
+    for number, line in enumerate(b"".join(blocks).split(b"\n"), start=1):
+        if line.strip():
+            if not line.startswith(b"@weight") or file.format != "crfsuite":
+                rows[-1].append(number if file.format == "crfsuite" else file.line(number))
+        elif rows[-1]:
+            rows.append([])
+    return rows if rows[-1] else rows[:-1]

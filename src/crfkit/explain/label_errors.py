@@ -30,7 +30,7 @@ from crfkit.encoders.sequences import label_rows
 from crfkit.errors import DataError, ParameterError
 from crfkit.explain.channel import with_channel, with_given
 from crfkit.explain.labels import mistakes
-from crfkit.models.chain_explanation import token_text
+from crfkit.models.token_text import token_text
 from crfkit.schemes import are_phrases
 from crfkit.wording import counted
 

@@ -16,13 +16,12 @@ from crfkit.explain.labels import Confusions, Mistakes, confusions, mistakes
 from crfkit.explain.report_errors import SentenceError, sentence_errors
 from crfkit.explain.report_weights import LabelWeights, label_weights, transition_table
 from crfkit.metrics import Evaluation, evaluate
-from crfkit.models.chain_explanation import token_text
+from crfkit.models.token_text import token_text
 from crfkit.schemes import are_phrases, phrases
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
-
-BINS = 10
+    from crfkit.models.chain_reliability import Reliability
 
 
 @dataclass(frozen=True)
@@ -48,17 +47,6 @@ class TypeScore:
     correct: int
 
 
-@dataclass(frozen=True)
-class CalibrationBin:
-    """Predictions whose probability is in a tenth of 0 … 1: how probable they are on average, how many are right."""
-
-    low: float
-    high: float
-    count: int
-    confidence: float
-    right: float
-
-
 @dataclass(frozen=True, eq=False)
 class Report:
     """Everything that the page shows. Spans are phrases or, where labels do not mark phrases, single positions."""
@@ -71,8 +59,7 @@ class Report:
     labels: list[str]
     scores: list[Score]
     by_type: list[TypeScore]
-    calibration: list[CalibrationBin]
-    calibration_error: float
+    calibration: Reliability | None  # None if nothing is predicted
     confusions: Confusions
     mistakes: Mistakes | None
     transitions: Floats  # [label, next label]; NaN where there is no weight
@@ -129,16 +116,16 @@ def make_report(
         raise DataError(f"there are {len(X)} sequences but {len(gold)} label sequences")
     if not gold:
         raise DataError("there are no sequences to report on")
-    texts = [[token_text(x, t) for t in range(len(g))] for x, g in zip(X, gold, strict=True)]
+    texts = [[token_text(x, t) or str(t) for t in range(len(g))] for x, g in zip(X, gold, strict=True)]
     if tokens is not None:
         texts = [[str(token) for token in row] for row in tokens]
     predicted = [[str(label) for label in row] for row in trained.predict(X)]
     found = evaluate(gold, predicted)
     of_phrases = found.has_phrases and are_phrases(trained.class_list)
     rows = [(_spans(g, of_phrases), _spans(p, of_phrases)) for g, p in zip(gold, predicted, strict=True)]
-    bins, error = _calibration(trained, X, rows, of_phrases)
+    typed = [_typed(trained, row) for row in y]
     errors = sentence_errors(trained, X, gold, predicted, texts, max_errors, alternatives)
-    doubts = suspect_labels(trained, X, [_typed(trained, row) for row in y])
+    doubts = suspect_labels(trained, X, typed)
     suspects = doubts.ranked()[:100]
     sampled = _sampled(found, gold, predicted, rows, samples, confidence, seed, of_phrases)
     return Report(
@@ -150,8 +137,7 @@ def make_report(
         labels=[str(label) for label in trained.class_list],
         scores=sampled[0],
         by_type=sampled[1],
-        calibration=bins,
-        calibration_error=error,
+        calibration=_calibration(trained, X, typed, of_phrases),
         confusions=confusions(gold, predicted),
         mistakes=mistakes(gold, predicted) if of_phrases else None,
         transitions=transition_table(trained),
@@ -240,38 +226,9 @@ def _counts(kind: str, gold: list[tuple[int, int, str]], found: list[tuple[int, 
     return len(a & b), len(b), len(a)
 
 
-def _calibration(
-    model: ChainModel, X: Sequence[Any], rows: Sequence[tuple[Any, Any]], of_phrases: bool
-) -> tuple[list[CalibrationBin], float]:
-    """Return how often predictions of a probability are right, and the expected calibration error."""
-    chance: Floats
-    if of_phrases:
-        spans = model.predict_spans(X)
-        chance = np.array([span.probability for row in spans for span in row])
-        right = np.array(
-            [
-                (span.start, span.end, span.type or "phrase") in true
-                for row, true in zip(spans, (set(gold) for gold, _ in rows), strict=True)
-                for span in row
-            ],
-            dtype=np.float64,
-        )
-    else:
-        names = {str(label): j for j, label in enumerate(model.class_list)}
-        tables = model.predict_marginals(X)
-        best = [[names[kind] for *_, kind in found] for _, found in rows]
-        chance = np.concatenate(
-            [np.zeros(0), *(p[np.arange(len(b)), b] for p, b in zip(tables, best, strict=True) if b)]
-        )
-        right = np.array([a == b for gold, found in rows for a, b in zip(gold, found, strict=True)], dtype=np.float64)
-    if len(chance) == 0:
-        return [], 0.0
-    place = np.minimum((chance * BINS).astype(int), BINS - 1)
-    bins, error = [], 0.0
-    for k in range(BINS):
-        mine = place == k
-        if mine.any():
-            count, confidence, share = int(mine.sum()), float(chance[mine].mean()), float(right[mine].mean())
-            bins.append(CalibrationBin(k / BINS, (k + 1) / BINS, count, confidence, share))
-            error += count / len(chance) * abs(confidence - share)
-    return bins, error
+def _calibration(model: ChainModel, X: Sequence[Any], y: Sequence[list[Any]], of_phrases: bool) -> Reliability | None:
+    """Return how often predictions of a probability are right; None if there are no predictions."""
+    try:
+        return model.reliability(X, y, "spans" if of_phrases else "tokens")
+    except DataError:  # nothing is predicted
+        return None

@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from crfkit.explain import report_charts as charts
 from crfkit.explain import report_parts as parts
 from crfkit.models.explanation_text import name_of
 
@@ -34,8 +35,8 @@ def page(report: Report) -> str:
         ("types", "Types" if report.phrases else "Labels", parts.types(report)),
         ("errors", "Errors", parts.errors(report)),
         ("confusions", "Confusions", parts.confused(report)),
-        ("calibration", "Calibration", parts.calibration(report)),
-        ("transitions", "Transitions", parts.transitions(report)),
+        ("calibration", "Calibration", charts.calibration(report)),
+        ("transitions", "Transitions", charts.transitions(report)),
         ("weights", "Weights", parts.weights(report)),
         ("suspects", "Suspect labels", parts.suspects(report)),
     ]

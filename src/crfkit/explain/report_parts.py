@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from crfkit.explain.labels import KINDS
+from crfkit.explain.report_tables import table
 from crfkit.schemes import phrases
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def types(report: Report) -> str:
             f"<li><i class='k-{kind}'></i>{kind}: {told[kind]} ({counts[kind]:,})</li>" for kind in KINDS
         )
         legend += "</ul>"
-    return _table(["type" if report.phrases else "label", *titles], rows) + legend
+    return table(["type" if report.phrases else "label", *titles], rows) + legend
 
 
 def _stack(own: dict[str, int], most: int) -> str:
@@ -151,95 +150,7 @@ def confused(report: Report) -> str:
     ]
     more = len(report.confusions.pairs) - len(pairs)
     note = f"<p class='note'>{more} other pairs are less frequent.</p>" if more else ""
-    return f"<div class='narrow'>{_table(['given', 'predicted', 'positions'], rows, left=2)}</div>{note}"
-
-
-def calibration(report: Report) -> str:
-    bins = report.calibration
-    if not bins:
-        return ""
-    size, margin = 300, 36
-
-    def x(p: float) -> float:
-        return margin + p * size
-
-    def y(p: float) -> float:
-        return 10 + (1 - p) * size
-
-    most = max(row.count for row in bins)
-    axis = "".join(
-        f"<line class='axis' x1='{x(0)}' x2='{x(1)}' y1='{y(p)}' y2='{y(p)}'/>"
-        f"<text x='{x(0) - 6}' y='{y(p) + 4}' text-anchor='end'>{p:g}</text>"
-        f"<text x='{x(p)}' y='{y(0) + 16}' text-anchor='middle'>{p:g}</text>"
-        for p in (0, 0.2, 0.4, 0.6, 0.8, 1)
-    )
-    counts = "".join(
-        f"<rect class='count' x='{x(row.low) + 1:.1f}' width='{size / 10 - 2}' y='{y(0) - 60 * row.count / most:.1f}' "
-        f"height='{60 * row.count / most:.1f}'/>"
-        for row in bins
-    )
-    gaps = "".join(
-        f"<line class='gap' x1='{x(r.confidence):.1f}' x2='{x(r.confidence):.1f}' y1='{y(r.confidence):.1f}' "
-        f"y2='{y(r.right):.1f}'/>"
-        for r in bins
-    )
-    points = " ".join(f"{x(row.confidence):.1f},{y(row.right):.1f}" for row in bins)
-    dots = "".join(
-        f"<circle class='dot' cx='{x(r.confidence):.1f}' cy='{y(r.right):.1f}' r='4'>"
-        f"<title>{r.count:,} predictions of probability {r.confidence:.2f}: {r.right:.0%} are right</title></circle>"
-        for r in bins
-    )
-    what = "phrases" if report.phrases else "labels"
-    chart = (
-        f"<svg viewBox='0 0 {margin + size + 14} {size + 46}' role='img' aria-label='Reliability diagram: share of "
-        f"right {what} by their probability; the table beside it has the numbers'>{axis}{counts}"
-        f"<line class='ideal' x1='{x(0)}' y1='{y(0)}' x2='{x(1)}' y2='{y(1)}'/>{gaps}"
-        f"<polyline class='curve' points='{points}'/>{dots}"
-        f"<text x='{x(0.5)}' y='{y(0) + 32}' text-anchor='middle'>probability of predicted {what}</text></svg>"
-    )
-    rows = [
-        f"<tr><th scope='row'>{r.low:.1f} – {r.high:.1f}</th><td>{r.count:,}</td><td>{r.confidence:.3f}</td>"
-        f"<td>{r.right:.3f}</td><td>{r.right - r.confidence:+.3f}</td></tr>"
-        for r in bins
-    ]
-    told = (
-        f"How often predicted {what} are right, by the probability that the model gives them. On the dashed line both "
-        f"agree. The mean distance, the expected calibration error, is <b>{report.calibration_error:.4f}</b>. Grey "
-        "columns are numbers of predictions."
-    )
-    table = _table(["probability", "number", "mean", "right", "difference"], rows)
-    return f"<p class='lead'>{told.replace('Grey', 'Pale')}</p><div class='two'>{chart}{table}</div>"
-
-
-def transitions(report: Report) -> str:
-    table = report.transitions
-    finite = np.isfinite(table)
-    if not finite.any() or len(table) > 80:
-        return ""
-    most = float(np.abs(table[finite]).max()) or 1.0
-    head = "".join(f"<th scope='col'><span>{escape(label)}</span></th>" for label in report.labels)
-    rows = []
-    for label, values in zip(report.labels, table.tolist(), strict=True):
-        cells = "".join(_heat(value, most, label, other) for value, other in zip(values, report.labels, strict=True))
-        rows.append(f"<tr><th scope='row'>{escape(label)}</th>{cells}</tr>")
-    return (
-        "<p class='lead'>Weights of transitions from the label of a row to the label of a column. Blue speaks for a "
-        "transition, orange against it; empty cells have no weight, hatched ones are forbidden.</p>"
-        "<div class='scroll' tabindex='0' role='region' aria-label='Weights of transitions'><table class='heat'><thead>"
-        f"<tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def _heat(value: float, most: float, label: str, other: str) -> str:
-    if np.isnan(value):
-        return "<td class='none'>·</td>"
-    told = escape(f"{label} → {other}", quote=True)
-    if np.isinf(value):
-        return f"<td class='forbidden' title='{told}: forbidden'></td>"
-    share = abs(value) / most
-    kind = ("p" if value > 0 else "n") + (" strong" if share > 0.7 else "")
-    style = f"--s:{100 * share**0.7:.0f}%"
-    return f"<td class='{kind}' style='{style}' title='{told}: {value:+.3f}'>{value:.1f}</td>".replace("-0.0<", "0.0<")
+    return f"<div class='narrow'>{table(['given', 'predicted', 'positions'], rows, left=2)}</div>{note}"
 
 
 def weights(report: Report) -> str:
@@ -295,14 +206,8 @@ def suspects(report: Report) -> str:
         f"<span class='tag'>{escape(group.change)} <b>{group.size:,}</b></span>" for group in report.corrections[:12]
     )
     titles = ["sentence", "words", "given", "suggested", "suspicion"]
-    listed = _table(titles, rows[:20], left=4)
+    listed = table(titles, rows[:20], left=4)
     if len(rows) > 20:
-        more = _table(titles, rows[20:], left=4)
+        more = table(titles, rows[20:], left=4)
         listed += f"<details class='more'><summary>{len(rows) - 20} more</summary>{more}</details>"
     return f"<p class='lead'>{told}</p><p class='tags'>By what would be corrected: {groups}</p>{listed}"
-
-
-def _table(titles: Sequence[str], rows: Sequence[str], left: int = 1) -> str:
-    head = "".join(f"<th scope='col'{' class=left' if k < left else ''}>{title}</th>" for k, title in enumerate(titles))
-    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f"<div class='scroll' tabindex='0'><table>{body}</table></div>"

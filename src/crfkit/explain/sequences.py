@@ -86,6 +86,22 @@ class LearningCurve:
         ]
         return pandas().DataFrame(rows)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean score with its standard deviation against tokens. Return the axes; needs matplotlib."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        tokens = self.tokens.mean(axis=1)
+        ax.plot(tokens, self.mean, marker="o")
+        ax.fill_between(tokens, self.mean - self.std, self.mean + self.std, alpha=0.2)
+        ax.set_xlabel("tokens of the training set")
+        ax.set_ylabel(self.score)
+        ax.grid(alpha=0.3)
+        return ax
+
     def __str__(self) -> str:
         lines = [f"sequences     tokens  {self.score}"]
         for size, tokens, mean, std in zip(self.sizes, self.tokens, self.mean, self.std, strict=True):

@@ -23,8 +23,8 @@ from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData, encode_labels
 from crfkit.encoders.sequences import label_rows
-from crfkit.features.attributes import is_matrix
 from crfkit.models import explanation_text
+from crfkit.models.token_text import token_text
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
@@ -297,27 +297,3 @@ def _at(w: Floats, codes: Ids | None, code: int) -> float:
         return float(w[code])
     k = int(np.searchsorted(codes, code))
     return float(w[k]) if k < len(codes) and codes[k] == code else 0.0
-
-
-WORDS = ("word", "token", "text", "form", "w", "w0", "w[0]", "0:word", "word.lower()", "lower")
-
-
-def token_text(x: Any, t: int) -> str:
-    """Return what to call the token at position t of a sequence: its first column, its word, or "" if unknown.
-
-    >>> token_text([["the", "DT"]], 0), token_text([{"bias": 1, "word": "cat"}], 0), token_text([["bias", "w=cat"]], 0)
-    ('the', 'cat', 'cat')
-    """
-    if is_matrix(x):
-        return ""
-    token = x[t]
-    if isinstance(token, str):
-        return token
-    if isinstance(token, dict):
-        return next((str(token[name]) for name in WORDS if name in token), "")
-    parts = [str(part) for part in token]
-    for name in WORDS:
-        for part in parts:
-            if part.startswith((f"{name}=", f"{name}:")):
-                return part[len(name) + 1 :]
-    return parts[0] if parts else ""

@@ -1,0 +1,149 @@
+"""`crfkit label-errors`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, MODEL, OUTPUT, option
+from crfkit.cli.options import make_penalty, read_template
+from crfkit.cli.output import open_input
+from crfkit.cli.text_options import text_features
+from crfkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.explain.label_errors import LabelErrors
+
+
+def label_errors(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Column file whose last column is the label, or data file of CRFsuite. - is stdin."
+        ),
+    ],
+    template: Annotated[
+        Path | None,
+        option(INPUT, "--template", "-t", metavar="FILE", help="Feature template, as for `crfkit train`."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        option(INPUT, "--features", metavar="NAME", help="Features of plain words, as for `crfkit train`."),
+    ] = None,
+    encoding: shared.Encoding = "utf-8",
+    format: shared.Format = "auto",
+    folds: Annotated[
+        int, option(MODEL, "--folds", metavar="N", min=2, help="Labels are judged by models of the other folds.")
+    ] = 5,
+    rounds: Annotated[
+        int,
+        option(
+            MODEL,
+            "--rounds",
+            metavar="N",
+            min=1,
+            help="With 2, models are trained again on corrected labels, which finds more systematic errors.",
+        ),
+    ] = 2,
+    l1: shared.L1Strength = None,
+    l2: shared.L2Strength = None,
+    tolerance: shared.Tolerance = 1e-3,
+    seed: shared.Seed = 0,
+    top: Annotated[
+        int, option(OUTPUT, "--top", "-n", metavar="N", min=0, help="Number of suspect labels to show.")
+    ] = 20,
+    as_json: Annotated[bool, option(OUTPUT, "--json", metavar="", help="Print all suspects as JSON.")] = False,
+    quiet: shared.Quiet = False,
+    threads: shared.Threads = None,
+) -> None:
+    """Find labels that are probably wrong in a labelled file, most suspect first.
+
+    The file is divided into folds. Each label is judged by a model that was trained on the other folds, in view of the
+    labels around it. Every suspect has its line and a label that fits better; groups tell what would be corrected.
+
+    crfkit label-errors train.txt --template template
+    """
+    from crfkit import ChainCRF
+    from crfkit.explain.inputs import token_lines
+    from crfkit.explain.label_errors import find_label_errors
+    from crfkit.readers import ColumnFile
+    from crfkit.readers.columns import read_columns
+    from crfkit.readers.crfsuite_data import read_crfsuite
+
+    source = ColumnFile(open_input(file), encoding, format)
+    X: list[Any]
+    words = text_features(features, template)
+    if template is None and words is None:
+        from crfkit.encoders.attribute_files import is_attributes
+
+        if not is_attributes([source], False):
+            raise ParameterError(
+                "--template or --features is missing; only data files of CRFsuite (--format crfsuite) need none"
+            )
+        source = ColumnFile(source.source, encoding, "crfsuite")
+        X, y, _ = read_crfsuite(source)
+    else:
+        X, y = read_columns(source)
+    crf = ChainCRF(
+        None if template is None else read_template(template, encoding),
+        make_penalty(l1, l2),
+        features=words,
+        tolerance=tolerance,
+        n_threads=threads,
+    )
+    found = find_label_errors(crf, X, y, folds, rounds, seed, None if quiet else _progress())
+    lines = token_lines(source)
+    if as_json:
+        typer.echo(json.dumps(_told(found, lines), indent=2, ensure_ascii=False))
+    else:
+        typer.echo(_text(found, lines, top))
+
+
+def _progress() -> Callable[[int, int], None]:
+    """Return a function that shows how many models are trained, and how long the rest will take."""
+    import time
+
+    begin = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        left = (time.monotonic() - begin) / done * (total - done)
+        live = sys.stderr.isatty()
+        end = "\n" if not live or done == total else ""
+        print(
+            f"{chr(13) if live else ''}model {done} of {total}, {left:.0f} s left ",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return show
+
+
+def _told(found: LabelErrors, lines: list[list[int]] | None) -> dict[str, Any]:
+    suspects = []
+    for s in found.ranked():
+        row: dict[str, Any] = s._asdict()
+        if lines is not None:
+            row["line"] = lines[s.sequence][s.position]
+        suspects.append(row)
+    return {"suspects": suspects, "groups": [group._asdict() for group in found.groups()]}
+
+
+def _text(found: LabelErrors, lines: list[list[int]] | None, top: int) -> str:
+    suspects, groups = found.ranked(), found.groups()
+    total = sum(map(len, found.given))
+    told = [f"{len(suspects)} of {total} labels are suspect"]
+    for s in suspects[:top]:
+        place = f"line {lines[s.sequence][s.position]}" if lines else f"sequence {s.sequence}, position {s.position}"
+        told.append(f"  {s.score:.3f}  {place:12}  {s.token}  {s.given} → {s.suggested}")
+    if len(suspects) > top:
+        told.append(f"         and {len(suspects) - top} others; --top {len(suspects)} shows all")
+    if groups:
+        told += ["what would be corrected", *(f"  {group.size:5d}  {group.change}" for group in groups[:15])]
+    return "\n".join(told)
