@@ -1,12 +1,13 @@
 """Text features, templates and python-crfsuite: F1 of phrases on Spanish names and English chunks; tokens per second.
 
-    python benchmarks/text_features.py [--data ../shared/data] [--parts spanish,chunking,speed] [--output FILE]
+    python benchmarks/text_features.py [--data FOLDER] [--parts spanish,speed,…] [--output FILE]
 
 Spanish: strengths of L2 are chosen on esp.testa, by F1, and esp.testb is used once for the chosen one. The template is
-that of the other benchmarks (words and parts of speech); the preset `ner` sees words only, and a second row adds the
-parts of speech. python-crfsuite has the features and options of its well-known tutorial (words and parts of speech).
-Chunking: every fifth training sentence is held out to choose the strength. Speed: plain words of esp.testb in a list,
-one thread, CPU time; "cold" is the first call of a fresh process, "warm" the median of the calls after it.
+that of the other benchmarks (words and parts of speech); the preset `ner` sees words only. python-crfsuite has the
+features and options of its well-known tutorial (words and parts of speech). `spanish_tags` adds the parts of speech to
+the preset. Chunking: every fifth training sentence is held out to choose the strength. Hashing: F1 and sizes of model
+files on CoNLL-2000. Speed: plain words of esp.testb in a list, one thread, CPU time; "cold" is the first call of a new
+process, "warm" the median of the calls after it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def chosen(options: dict[str, Any], train: Any, dev: Any, test: Any, refit: Any 
 
 
 def spanish(data: Path, model: Path) -> dict[str, Any]:
-    from crfkit import TextFeatures, read_columns
+    from crfkit import read_columns
 
     train, dev, test = (read_columns(data / f"conll2002_spanish/esp.{part}") for part in ("train", "testa", "testb"))
     plain = [(words(X), y) for X, y in (train, dev, test)]
@@ -70,11 +71,17 @@ def spanish(data: Path, model: Path) -> dict[str, Any]:
     print("preset ner, words alone", flush=True)
     rows["preset ner, words alone"], crf = chosen({"features": "ner"}, *plain)
     crf.save(model)
-    print("preset ner, words and parts of speech", flush=True)
-    with_tags = replace(TextFeatures.make("ner"), columns=(1,))
-    rows["preset ner, with parts of speech"], _ = chosen({"features": with_tags}, train, dev, test)
     rows["python-crfsuite, tutorial's features, with parts of speech"] = tutorial(train, dev, test)
     return rows
+
+
+def spanish_tags(data: Path) -> dict[str, Any]:
+    from crfkit import TextFeatures, read_columns
+
+    train, dev, test = (read_columns(data / f"conll2002_spanish/esp.{part}") for part in ("train", "testa", "testb"))
+    print("preset ner, words and parts of speech", flush=True)
+    features = replace(TextFeatures.make("ner"), columns=(1,))
+    return {"preset ner, with parts of speech": chosen({"features": features}, train, dev, test)[0]}
 
 
 def tutorial(train: Any, dev: Any, test: Any) -> dict[str, Any]:
@@ -136,6 +143,24 @@ def chunking(data: Path) -> dict[str, Any]:
     return rows
 
 
+def hashing(data: Path) -> dict[str, Any]:
+    """Return F1 on CoNLL-2000 and sizes of model files, with names and with hashed names."""
+    from crfkit import L2, ChainCRF, read_columns
+
+    train, test = (read_columns(data / f"conll2000/{part}.txt") for part in ("train", "test"))
+    rows = {}
+    for bits in (None, 20, 18, 16):
+        template = data / "conll2000/chunking.template"
+        crf = ChainCRF(template, penalty=L2(1.0), hash_bits=bits, n_threads=1).fit(*train)
+        with tempfile.TemporaryDirectory() as folder:
+            crf.save(Path(folder) / "m.crf")
+            size = (Path(folder) / "m.crf").stat().st_size
+        name = "names" if bits is None else f"2^{bits} buckets"
+        rows[name] = {"test_f1": f1(crf, *test), "attributes": crf.n_attributes_, "file_mb": round(size / 1e6, 1)}
+        print(name, rows[name], flush=True)
+    return rows
+
+
 def measure(model: str, file: str) -> dict[str, Any]:
     """Return tokens per second of predicting plain words on one thread; runs in a process of its own."""
     from crfkit import ChainCRF, read_columns
@@ -166,7 +191,7 @@ def speed(data: Path, model: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
-    parser.add_argument("--parts", default="spanish,chunking,speed")
+    parser.add_argument("--parts", default="spanish,speed,chunking,hashing,spanish_tags")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "text_features.json")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -178,8 +203,10 @@ def main() -> None:
         model = Path(folder) / "ner.crf"
         parts = {
             "spanish": lambda: spanish(given.data, model),
+            "spanish_tags": lambda: spanish_tags(given.data),
             "speed": lambda: speed(given.data, model),
             "chunking": lambda: chunking(given.data),
+            "hashing": lambda: hashing(given.data),
         }
         for part in given.parts.split(","):
             found[part] = parts[part]()

@@ -11,7 +11,7 @@ import safetensors
 import safetensors.numpy
 from numpy.testing import assert_array_equal
 
-from crfkit import ChainCRF, ChainModel, Template, modelfile
+from crfkit import ChainCRF, ChainModel, Template, TextFeatures, modelfile
 from crfkit.errors import ModelFileError
 
 ROWS = [[("the", "D"), ("naïve", "A"), ("cat", "N")], [("a", "D"), ("dog", "N")], [("sleep", "V")]]
@@ -26,10 +26,15 @@ def fitted(kind: str) -> tuple[ChainCRF, list]:
         return ChainCRF(template=TEMPLATE, all_possible_states=True, all_possible_transitions=True, n_threads=1), ROWS
     if kind == "observed":
         return ChainCRF(template=TEMPLATE, n_threads=1), ROWS
+    if kind == "text":
+        words = TextFeatures(columns=(1,), gazetteers={"animals": ["cat", "a dog"]}, embeddings={"cat": [0.5, 1.0]})
+        return ChainCRF(features=words, n_threads=1), ROWS
+    if kind == "hashed":
+        return ChainCRF(template=TEMPLATE, hash_bits=10, n_threads=1), ROWS
     return ChainCRF(n_threads=1), ITEMS if kind == "items" else MATRICES
 
 
-KINDS = ("template", "observed", "items", "matrix")
+KINDS = ("template", "observed", "items", "matrix", "text", "hashed")
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -60,6 +65,8 @@ def behaviour(model: ChainModel, X=ROWS):
         model.vocabulary.attributes.to_list(),
         model.vocabulary.pair_attributes.to_list(),
         model.vocabulary.template and model.vocabulary.template.text,
+        model.vocabulary.text,
+        model.vocabulary.hash_bits,
         dict(model.training),
     )
 

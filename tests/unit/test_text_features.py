@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.text_twin import expand
+from text_twin import expand
 
 from crfkit import ChainCRF, TextFeatures
 from crfkit.encoders.sequences import learn

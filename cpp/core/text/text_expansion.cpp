@@ -106,25 +106,27 @@ void TextExpansion::forget(Vocabulary& attributes) {
 }
 
 void TextExpansion::add_entry(Source& source, std::string_view text, int boundary, Vocabulary& attributes) {
-    texts_.clear();
-    std::vector<size_t> ends;
+    text_.clear();
+    ends_.clear();
+    std::vector<size_t> group_ends;
     for (const auto& group : source.groups) {
         for (const TextRule* rule : group.rules) {
-            std::string name = rule->name + "=";
             if (boundary != 0 && !at_boundaries(rule->pieces[0])) continue;
+            const size_t begin = text_.size();
+            text_.append(rule->name).push_back('=');
             if (boundary != 0)
-                name += text;
-            else if (!append_value(rule->pieces[0], text, name))
+                text_ += text;
+            else if (!append_value(rule->pieces[0], text, text_)) {
+                text_.resize(begin);
                 continue;
-            texts_.push_back(std::move(name));
+            }
+            ends_.push_back(text_.size());
         }
-        ends.push_back(texts_.size());
+        group_ends.push_back(ends_.size());
     }
-    names_.assign(texts_.begin(), texts_.end());
-    found_ids_.clear();
-    attributes.ids(names_, found_ids_);
+    look_up_texts(attributes);
     size_t k = 0;
-    for (const size_t end : ends) {
+    for (const size_t end : group_ends) {
         for (; k < end; ++k)
             if (found_ids_[k] >= 0) source.ids.push_back(found_ids_[k]);
         source.ends.push_back(static_cast<uint32_t>(source.ids.size()));
@@ -197,11 +199,21 @@ void TextExpansion::find_joined(int64_t length, Vocabulary& attributes) {
     if (!missing_.empty()) look_up_missing(attributes);
 }
 
+void TextExpansion::look_up_texts(Vocabulary& attributes) {
+    names_.clear();
+    size_t begin = 0;
+    for (const size_t end : ends_) {
+        names_.emplace_back(text_.data() + begin, end - begin);
+        begin = end;
+    }
+    found_ids_.clear();
+    attributes.ids(names_, found_ids_);
+}
+
 void TextExpansion::look_up_missing(Vocabulary& attributes) {
     const StringIndex values = values_.view();
     text_.clear();
-    std::vector<size_t>& ends = ends_;
-    ends.clear();
+    ends_.clear();
     for (const auto& missing : missing_) {
         const Joined& joined = joined_[static_cast<size_t>(missing.key.rule)];
         text_ += joined.rule->name;
@@ -209,16 +221,9 @@ void TextExpansion::look_up_missing(Vocabulary& attributes) {
             text_ += k == 0 ? '=' : '|';
             text_ += values.at(static_cast<uint64_t>(missing.key.values[k]));
         }
-        ends.push_back(text_.size());
+        ends_.push_back(text_.size());
     }
-    names_.clear();
-    size_t begin = 0;
-    for (const size_t end : ends) {
-        names_.emplace_back(text_.data() + begin, end - begin);
-        begin = end;
-    }
-    found_ids_.clear();
-    attributes.ids(names_, found_ids_);
+    look_up_texts(attributes);
     for (size_t k = 0; k < missing_.size(); ++k) {
         Missing& missing = missing_[k];
         joined_ids_[missing.place] = missing.key.id = found_ids_[k];

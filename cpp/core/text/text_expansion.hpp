@@ -66,6 +66,8 @@ private:
     // The attributes of all rules of several words in the sequence: [positions, rules], -1: none.
     void find_joined(int64_t length, Vocabulary& attributes);
     void look_up_missing(Vocabulary& attributes);
+    // The ids of the names in text_, which end at ends_, into found_ids_.
+    void look_up_texts(Vocabulary& attributes);
     void find_phrases(int64_t length);
     void add_phrases(int64_t t, int64_t length, std::vector<int32_t>& out) const;
     void add_vectors(int64_t t, int64_t length, Encoded& out) const;

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_base import ChainEstimator
+from crfkit.estimators.chain_frames import FrameInputs
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
 from crfkit.features.text import TextFeatures
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
     from crfkit.training.path import PathPoint
 
 
-class ChainCRF(StructuredInputs, ChainEstimator):
+class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
     """Linear-chain conditional random field.
 
     Parameters
@@ -170,9 +171,10 @@ class ChainCRF(StructuredInputs, ChainEstimator):
     ) -> ChainCRF:
         """Learn from one or several column files whose last column is the label, reading them as a stream.
 
-        This needs a template, except for CRFsuite's data files (format="crfsuite"), which have attributes instead of
-        columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for CoNLL-U) are
-        those of :class:`crfkit.readers.ColumnFile`. The model is that of ``crfkit train`` on the same files.
+        This needs a template or features, except for CRFsuite's data files (format="crfsuite"), which have attributes
+        instead of columns. `encoding`, `format` ("auto", "columns", "conllu" or "crfsuite") and `label_column` (for
+        CoNLL-U) are those of :class:`crfkit.readers.ColumnFile`.
+        The model is that of ``crfkit train`` on the same files.
 
         The label `unknown_label` says that a label is not known; a label with `label_separator` in it is one of
         several; `weight_column` is the column (1 is the first) with the weights of the tokens.

@@ -37,7 +37,7 @@ def test_sentences(call, model, tmp_path):
 
 def test_inspect_shows_the_features(call, model):
     shown = call("inspect", model).out
-    assert "text features (bag=4, context=True): word[0] lower[0]" in shown
+    assert "text features (bag=6, context=True): word[0] lower[0]" in shown
     assert "gazetteer LOC: 2 phrases" in shown
     found = json.loads(call("inspect", model, "--json").out)
     assert found["inputs"] == "text"
