@@ -25,6 +25,7 @@ import numpy as np
 from crfkit import L2, ChainCRF, Template, evaluate, read_columns
 from crfkit.convert import save
 from crfkit.models.chain import ChainModel
+from crfkit.models.chain_spans import spans_of
 
 NER = "\n".join(
     [
@@ -100,6 +101,8 @@ def run(name: str, data: Path, models: Path, rounds: int) -> dict[str, Any]:
         "entropies": lambda: model.entropies(X),
         "viterbi_of_encoded": lambda: model.inference.decode(encoded),
         "nbest_10_of_encoded": lambda: model.inference.nbest(encoded, 10),
+        "marginals_of_encoded": lambda: model.inference.node_marginals(encoded),
+        "spans_of_encoded": lambda: spans_of(model, encoded),
     }
     found = measured(cases, rounds)
     pair = measured(
@@ -125,6 +128,7 @@ def run(name: str, data: Path, models: Path, rounds: int) -> dict[str, Any]:
             "nbest_10 / viterbi": ratio(found, "predict_nbest_10", "predict"),
             "nbest_10 / viterbi, encoded": ratio(found, "nbest_10_of_encoded", "viterbi_of_encoded"),
             "spans / marginals": ratio(found, "predict_spans", "predict_marginals"),
+            "spans / marginals, encoded": ratio(found, "spans_of_encoded", "marginals_of_encoded"),
             "sklearn-crfsuite marginals / ours": ratio(pair, "theirs", "ours"),
         },
     }

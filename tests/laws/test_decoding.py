@@ -1,6 +1,8 @@
 """Decoding under restrictions, posterior decoding, entropies, samples and contiguity, against all labellings."""
 
 import pickle
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from types import SimpleNamespace
@@ -250,6 +252,35 @@ def test_many_threads_get_what_one_gets(tagged):
     serial = {name: call() for name, call in calls.items()}
     for name, result in found:
         assert result == serial[name], name
+
+
+def test_the_core_works_without_the_gil():
+    """Another thread runs while one call is in the core."""
+    problem = make_problem(1, 8, (60_000,))
+    inference = ChainInference(problem.field, problem.w, 1)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.001):
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    calls = (
+        lambda: inference.decoder.nbest(problem.data.native, 1, 5),
+        lambda: inference.decoder.sample(problem.data.native, 1, 40, 0),
+        lambda: [inference.decoder.entropies(problem.data.native, 1) for _ in range(5)],
+    )
+    try:
+        for call in calls:
+            begin = time.perf_counter()
+            call()
+            end = time.perf_counter()
+            margin = (end - begin) / 5
+            assert any(begin + margin < t < end - margin for t in ticks)
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_bad_input(tagged):

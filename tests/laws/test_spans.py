@@ -5,13 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import enumerate_labellings, make_problem
 
 from crfkit import ChainCRF
 from crfkit.errors import DataError, ParameterError
 from crfkit.inference import ChainInference
-from crfkit.models.chain_spans import Runs, span_probabilities
+from crfkit.models.chain_spans import Runs, span_probabilities, spans_of
 from crfkit.schemes import convert_tags, phrases
 
 SCHEMES = {
@@ -86,6 +88,47 @@ def test_spans_equal_enumeration(scheme, order):
         # the sum of restricted partition functions gives the same
         general = by_partition(inference, problem.data, Runs(labels), spans)
         assert_allclose(found, general, rtol=1e-9, atol=1e-12)
+
+
+@given(
+    scheme=st.sampled_from(sorted(SCHEMES)),
+    seed=st.integers(0, 10**6),
+    order=st.sampled_from([1, 2]),
+    forbidden=st.sampled_from([None, 0.0, 0.3]),
+    scale=st.sampled_from([0.1, 1.0, 5.0, 200.0]),
+    pairs=st.sampled_from([0, 2]),
+)
+def test_spans_of_constrained_chains_equal_enumeration(scheme, seed, order, forbidden, scale, pairs):
+    """Also where scores are so far apart that the core works in log space, and for the spans of the best labelling."""
+    labels = SCHEMES[scheme]
+    lengths = (3, 0, 1, 2)
+    problem = make_problem(
+        seed, len(labels), lengths, order=order, forbidden=forbidden, scale=scale, n_pair_attributes=pairs
+    )
+    inference = ChainInference(problem.field, problem.w, 2)
+    model = SimpleNamespace(class_list=labels, field=problem.field, inference=inference)
+    spans = [
+        (n, s, e, kind)
+        for n, length in enumerate(lengths)
+        for s in range(length)
+        for e in range(s + 1, length + 1)
+        for kind in Runs(labels).kinds
+    ]
+    expected = []
+    for n in range(len(lengths)):
+        every = enumerate_labellings(problem, n)
+        score = every.features @ problem.w
+        p = np.exp(score - score.max())
+        held = [set(phrases([labels[j] for j in path])) for path in every.paths]
+        expected += [p[[(kind, s, e) in has for has in held]].sum() / p.sum() for k, s, e, kind in spans if k == n]
+    chances = dict(zip(spans, span_probabilities(model, problem.data, spans).tolist(), strict=True))
+    assert_allclose(list(chances.values()), expected, rtol=1e-9, atol=1e-10)
+    best = inference.decode(problem.data)[0]
+    for n, found in enumerate(spans_of(model, problem.data)):
+        begin, end = problem.span(n)
+        named = [labels[j] for j in best[begin:end]]
+        assert [(s.type, s.start, s.end) for s in found] == list(phrases(named))
+        assert_allclose([s.probability for s in found], [chances[n, s.start, s.end, s.type] for s in found], atol=1e-12)
 
 
 def sentences():

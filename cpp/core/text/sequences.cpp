@@ -1,6 +1,7 @@
 #include "sequences.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -13,12 +14,37 @@ void Encoded::clear() {
     values.clear();
 }
 
+namespace {
+
+// Puts a few numbers in ascending order: the place of each is the number of those before it. That takes n² comparisons,
+// but no branch depends on their outcome, and several are made at once.
+void sort_few(int32_t* values, size_t n, int32_t* copy) {
+    std::copy(values, values + n, copy);
+    for (size_t i = 0; i < n; ++i) {
+        const int32_t value = copy[i];
+        int32_t place = 0;
+        for (size_t j = 0; j < i; ++j) place += copy[j] <= value;
+        for (size_t j = i + 1; j < n; ++j) place += copy[j] < value;
+        values[place] = value;
+    }
+}
+
+void sort_ids(int32_t* values, size_t n) {
+    int32_t copy[64];
+    if (n <= std::size(copy))
+        sort_few(values, n, copy);
+    else
+        std::sort(values, values + n);
+}
+
+}  // namespace
+
 void Encoded::sort_positions() {
     std::vector<std::pair<int32_t, double>> entries;
     for (size_t t = 0; t + 1 < offsets.size(); ++t) {
         const int64_t begin = offsets[t], end = offsets[t + 1];
         if (values.empty()) {
-            std::sort(attributes.begin() + begin, attributes.begin() + end);
+            sort_ids(attributes.data() + begin, static_cast<size_t>(end - begin));
             continue;
         }
         entries.clear();

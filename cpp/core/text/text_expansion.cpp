@@ -159,54 +159,71 @@ void TextExpansion::add_single(int64_t t, int64_t length, std::vector<int32_t>& 
         for (size_t g = 0; g < n; ++g) {
             const Group& group = source.groups[g];
             for (int64_t at = t + group.first; at <= t + group.last; ++at) {
-                const auto entry = at < 0         ? size_t{0}
-                                   : at >= length ? size_t{1}
-                                                  : static_cast<size_t>(source.at[static_cast<size_t>(at)]);
-                const size_t place = entry * n + g;
+                const size_t place = source.entry(at, length) * n + g;
                 const uint32_t begin = place == 0 ? 0 : source.ends[place - 1];
-                out.insert(out.end(), source.ids.begin() + begin, source.ids.begin() + source.ends[place]);
+                for (uint32_t k = begin; k < source.ends[place]; ++k) out.push_back(source.ids[k]);
             }
         }
     }
 }
 
-void TextExpansion::add_joined(int64_t t, int64_t length, Vocabulary& attributes, std::vector<int32_t>& out) {
-    for (size_t r = 0; r < joined_.size(); ++r) {
+void TextExpansion::find_joined(int64_t length, Vocabulary& attributes) {
+    const size_t n = joined_.size();
+    joined_ids_.assign(static_cast<size_t>(length) * n, -1);
+    missing_.clear();
+    for (size_t r = 0; r < n; ++r) {
         const Joined& joined = joined_[r];
-        std::array<int32_t, kMost> values{};
-        uint64_t hash = r + 1;
-        bool has = true;
-        for (size_t k = 0; k < joined.places.size() && has; ++k) {
-            const auto& [place, value] = joined.places[k];
-            const Source& source = sources_[place];
-            const int64_t at = t + joined.rule->pieces[k].first;
-            const auto entry = at < 0         ? size_t{0}
-                               : at >= length ? size_t{1}
-                                              : static_cast<size_t>(source.at[static_cast<size_t>(at)]);
-            values[k] = source.value_ids[entry * source.values.size() + value];
-            has = values[k] >= 0;
-            hash = fold_multiply(hash ^ static_cast<uint64_t>(values[k]), 0x9e3779b97f4a7c15ull + k);
+        for (int64_t t = 0; t < length; ++t) {
+            Slot key{static_cast<int32_t>(r), -1, {}};
+            uint64_t hash = r + 1;
+            bool has = true;
+            for (size_t k = 0; k < joined.places.size() && has; ++k) {
+                const auto& [place, value] = joined.places[k];
+                const Source& source = sources_[place];
+                const size_t entry = source.entry(t + joined.rule->pieces[k].first, length);
+                key.values[k] = source.value_ids[entry * source.values.size() + value];
+                has = key.values[k] >= 0;
+                hash = fold_multiply(hash ^ static_cast<uint64_t>(key.values[k]), 0x9e3779b97f4a7c15ull + k);
+            }
+            if (!has) continue;
+            const size_t place = static_cast<size_t>(t) * n + r, slot = hash & (kSlots - 1);
+            const Slot& known = cache_[slot];
+            if (known.rule == key.rule && known.values == key.values)
+                joined_ids_[place] = known.id;
+            else
+                missing_.push_back({place, key, slot});
         }
-        if (!has) continue;
-        Slot& slot = cache_[hash & (kSlots - 1)];
-        if (slot.rule != static_cast<int32_t>(r) || slot.values != values)
-            slot = {static_cast<int32_t>(r), look_up(joined, values, attributes), values};
-        if (slot.id >= 0) out.push_back(slot.id);
     }
+    if (!missing_.empty()) look_up_missing(attributes);
 }
 
-int32_t TextExpansion::look_up(const Joined& joined, const std::array<int32_t, kMost>& values, Vocabulary& attributes) {
-    texts_.resize(1);
-    std::string& name = texts_[0];
-    name = joined.rule->name;
-    for (size_t k = 0; k < joined.places.size(); ++k) {
-        name += k == 0 ? '=' : '|';
-        name += values_.view().at(static_cast<uint64_t>(values[k]));
+void TextExpansion::look_up_missing(Vocabulary& attributes) {
+    const StringIndex values = values_.view();
+    text_.clear();
+    std::vector<size_t>& ends = ends_;
+    ends.clear();
+    for (const auto& missing : missing_) {
+        const Joined& joined = joined_[static_cast<size_t>(missing.key.rule)];
+        text_ += joined.rule->name;
+        for (size_t k = 0; k < joined.places.size(); ++k) {
+            text_ += k == 0 ? '=' : '|';
+            text_ += values.at(static_cast<uint64_t>(missing.key.values[k]));
+        }
+        ends.push_back(text_.size());
     }
-    names_.assign(1, name);
+    names_.clear();
+    size_t begin = 0;
+    for (const size_t end : ends) {
+        names_.emplace_back(text_.data() + begin, end - begin);
+        begin = end;
+    }
     found_ids_.clear();
     attributes.ids(names_, found_ids_);
-    return found_ids_[0];
+    for (size_t k = 0; k < missing_.size(); ++k) {
+        Missing& missing = missing_[k];
+        joined_ids_[missing.place] = missing.key.id = found_ids_[k];
+        cache_[missing.slot] = missing.key;
+    }
 }
 
 void TextExpansion::find_phrases(int64_t length) {
@@ -254,9 +271,12 @@ void TextExpansion::encode(const Columns& x, Vocabulary& attributes, Encoded& ou
         forget(attributes);
     for (auto& source : sources_) find_entries(source, x, attributes);
     if (!phrases_.empty()) find_phrases(x.length);
+    const size_t n = joined_.size();
+    find_joined(x.length, attributes);
     for (int64_t t = 0; t < x.length; ++t) {
         add_single(t, x.length, out.attributes);
-        add_joined(t, x.length, attributes, out.attributes);
+        for (size_t r = 0; r < n; ++r)
+            if (const int32_t id = joined_ids_[static_cast<size_t>(t) * n + r]; id >= 0) out.attributes.push_back(id);
         add_phrases(t, x.length, out.attributes);
         add_vectors(t, x.length, out);
         out.offsets.push_back(static_cast<int64_t>(out.attributes.size()));

@@ -38,6 +38,10 @@ private:
         std::vector<int32_t> ids;
         std::vector<int32_t> value_ids;  // [entries, values], -1: none
         std::vector<int32_t> at;         // the entry of every position of the sequence under way
+
+        size_t entry(int64_t t, int64_t length) const {
+            return t < 0 ? 0 : t >= length ? 1 : static_cast<size_t>(at[static_cast<size_t>(t)]);
+        }
     };
     struct Joined {  // a rule of several words
         const TextRule* rule;
@@ -59,8 +63,9 @@ private:
     void add_entry(Source& source, std::string_view text, int boundary, Vocabulary& attributes);
     void find_entries(Source& source, const Columns& x, Vocabulary& attributes);
     void add_single(int64_t t, int64_t length, std::vector<int32_t>& out) const;
-    void add_joined(int64_t t, int64_t length, Vocabulary& attributes, std::vector<int32_t>& out);
-    int32_t look_up(const Joined& joined, const std::array<int32_t, kMost>& values, Vocabulary& attributes);
+    // The attributes of all rules of several words in the sequence: [positions, rules], -1: none.
+    void find_joined(int64_t length, Vocabulary& attributes);
+    void look_up_missing(Vocabulary& attributes);
     void find_phrases(int64_t length);
     void add_phrases(int64_t t, int64_t length, std::vector<int32_t>& out) const;
     void add_vectors(int64_t t, int64_t length, Encoded& out) const;
@@ -77,7 +82,16 @@ private:
     std::vector<int32_t> gazetteer_words_, embedding_rows_;
     std::vector<std::vector<uint8_t>> found_;  // [gazetteers][positions] of the sequence under way
     std::vector<int32_t> words_;
+    std::vector<int32_t> joined_ids_;  // [positions, rules] of the sequence under way
+    struct Missing {                   // an attribute that is not in the cache
+        size_t place;                  // in joined_ids_
+        Slot key;
+        size_t slot;
+    };
+    std::vector<Missing> missing_;
     // Reused from call to call.
+    std::string text_;
+    std::vector<size_t> ends_;
     std::vector<std::string> texts_;
     std::vector<std::string_view> names_;
     std::vector<int32_t> found_ids_;

@@ -85,7 +85,7 @@ def report(model: ChainModel, top: int) -> str:
 
 
 def _report(found: dict[str, Any]) -> str:
-    from crfkit.cli.inspect_chain import describe
+    from crfkit.cli.inspect_chain import describe, describe_features
     from crfkit.cli.inspect_choices import describe_choices
     from crfkit.wording import counted
 
@@ -100,6 +100,7 @@ def _report(found: dict[str, Any]) -> str:
         + ", ".join(f"{n} {name}" for name, n in weights.items()),
         f"{attributes}, inputs: {found['inputs']}",
     ]
+    lines += describe_features(found)
     training = found["training"]
     if "origin" in training:
         lines.append(f"converted from a model of {training['origin']}")
@@ -109,6 +110,10 @@ def _report(found: dict[str, Any]) -> str:
             f"{counted(training.get('iterations', 0), 'iteration')})"
         )
     lines += describe_choices(training)
+    if "calibration" in found:
+        from crfkit.models.chain_calibration import Calibration
+
+        lines.append(f"calibrated: {Calibration.from_dict(found['calibration'])}")
     for name, ends in found["strongest"].items():
         for title, rows in ends.items():
             lines.append(f"\n{title} {name} weights")

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit.encoders.vocabulary import Vocabulary
 from crfkit.errors import ParameterError
 from crfkit.models.chain import ChainModel
+from crfkit.wording import counted
 
 Row = dict[str, Any]  # a weight and its name
 
@@ -47,10 +49,47 @@ def summary(
         "attributes": len(vocabulary.attributes),
         "pair_attributes": len(vocabulary.pair_attributes),
         "inputs": vocabulary.kind,
+        "features": _features(vocabulary),
+        "hash_bits": vocabulary.hash_bits,
         "order": field.order,
         "training": dict(model.training),
+        **({"calibration": model.calibration.as_dict()} if model.calibration is not None else {}),
         "strongest": strongest,
     }
+
+
+def _features(vocabulary: Vocabulary) -> dict[str, Any] | None:
+    """Return the options of text features that differ from the defaults, their rules, lists and vectors."""
+    if vocabulary.text is None:
+        return None
+    found = vocabulary.text.to_json()
+    plain = type(vocabulary.text)().to_json()
+    kept = {name: value for name, value in found.items() if value != plain[name] or name == "rules"}
+    if vocabulary.text.gazetteers:
+        kept["gazetteers"] = {name: len(phrases) for name, phrases in vocabulary.text.gazetteers.items()}
+    if vocabulary.text.embeddings is not None:
+        kept["embeddings"] = list(vocabulary.text.embeddings.vectors.shape)
+    return kept
+
+
+def describe_features(found: dict[str, Any]) -> list[str]:
+    """Return lines about the text features of a summary, and about hashed names."""
+    lines = []
+    features = dict(found["features"] or {})
+    if features:
+        rules = features.pop("rules")
+        lists = features.pop("gazetteers", {})
+        vectors = features.pop("embeddings", None)
+        changed = ", ".join(f"{name}={value}" for name, value in features.items())
+        lines.append(f"text features{f' ({changed})' if changed else ''}: {' '.join(rules)}")
+        lines += [f"gazetteer {name}: {counted(n, 'phrase')}" for name, n in lists.items()]
+        if vectors:
+            lines.append(f"embeddings: {counted(vectors[0], 'word')}, {counted(vectors[1], 'dimension')}")
+    if found["hash_bits"] is not None:
+        lines.append(
+            f"names of attributes are hashed to 2^{found['hash_bits']} buckets and not kept: #7 is the bucket 7"
+        )
+    return lines
 
 
 def describe(row: Row) -> str:

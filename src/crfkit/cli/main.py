@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from crfkit.cli import (
+    calibrate,
     compare,
     convert,
     convert_tags,
@@ -23,6 +24,8 @@ from crfkit.cli import (
     suggest,
     tag,
     train,
+    tune,
+    update,
 )
 from crfkit.cli.help import Command
 from crfkit.cli.running import run
@@ -36,8 +39,11 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("train", cls=Command, epilog=train.SOLVERS)(train.train)
+app.command("tune", cls=Command)(tune.tune)
+app.command("update", cls=Command)(update.update)
 app.command("tag", cls=Command)(tag.tag)
 app.command("eval", cls=Command)(evaluate.evaluate)
+app.command("calibrate", cls=Command)(calibrate.calibrate)
 app.command("compare", cls=Command)(compare.compare)
 app.command("report", cls=Command)(report.report)
 app.command("explain", cls=Command)(explain.explain)

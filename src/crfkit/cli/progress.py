@@ -39,10 +39,26 @@ def live_line(max_iterations: int | None) -> Iterator[Callback]:
         def show(iteration: Iteration) -> None:
             limit = f" of at most {max_iterations}" if max_iterations else ""
             extra = "".join(f"  {name.replace('_', ' ')} {value:.4f}" for name, value in iteration.row.extra.items())
-            text = f"iteration {iteration.row.iteration}{limit}  objective {iteration.row.value:.4f}{extra}"
-            progress.update(task, text=text)
+            row = iteration.row
+            pace = rate(row.iteration, row.seconds, max_iterations)
+            progress.update(task, text=f"iteration {row.iteration}{limit}{pace}  objective {row.value:.4f}{extra}")
 
         yield show
+
+
+def rate(iterations: int, seconds: float, limit: int | None = None) -> str:
+    """Return how long an iteration takes and, if their number is limited, the longest that all can still take.
+
+    >>> rate(10, 5.0), rate(10, 5.0, 100), rate(0, 0.0)
+    (' (0.50 s each)', ' (0.50 s each, at most 0:45 left)', '')
+    """
+    if iterations < 1:
+        return ""
+    each = seconds / iterations
+    if not limit:
+        return f" ({each:.2f} s each)"
+    minutes, rest = divmod(round(each * max(0, limit - iterations)), 60)
+    return f" ({each:.2f} s each, at most {minutes}:{rest:02} left)"
 
 
 @contextmanager

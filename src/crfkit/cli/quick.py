@@ -29,6 +29,7 @@ FLAGS = {
     "--json": "as_json",
     "--spans": "spans",
     "--posterior": "posterior",
+    "--text": "text",
 }
 
 

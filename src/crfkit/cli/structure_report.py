@@ -50,13 +50,19 @@ def check_outputs(graph: Path | None, plot: Path | None) -> None:
     """Raise ParameterError if a file has another ending, or needs a package that is not installed."""
     if graph is not None and graph.suffix.lower() not in (".graphml", ".csv"):
         raise ParameterError(f"--graph must be a file that ends in .graphml or .csv, not {graph}")
-    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ParameterError(f"--plot must be a file that ends in .png, .svg or .pdf, not {plot}")
+    if plot is not None:
+        check_plot(plot)
     if graph is not None and graph.suffix.lower() == ".graphml" and find_spec("networkx") is None:
         raise ParameterError(
             "--graph FILE.graphml needs networkx; install it with pip install 'crfkit[graphs]', or give FILE.csv"
         )
-    if plot is not None and find_spec("matplotlib") is None:
+
+
+def check_plot(plot: Path) -> None:
+    """Raise ParameterError if a plot cannot be written to this file."""
+    if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ParameterError(f"--plot must be a file that ends in .png, .svg or .pdf, not {plot}")
+    if find_spec("matplotlib") is None:
         raise ParameterError("--plot needs matplotlib; install it with pip install 'crfkit[plots]'")
 
 

@@ -18,7 +18,8 @@ def tag(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="Column files, or data files of CRFsuite. - is standard input (stdin), the default.",
+            help="Column files, data files of CRFsuite, or with --text plain text. - is standard input (stdin), the "
+            "default.",
         ),
     ] = None,
     encoding: Annotated[
@@ -32,6 +33,15 @@ def tag(
         ),
     ] = "utf-8",
     format: shared.Format = "auto",
+    text: Annotated[
+        bool,
+        flag(
+            INPUT,
+            "--text",
+            help="Read plain text, a sentence per line, and split it into words and signs: the same as --format text. "
+            "--format words splits at blanks only, --format characters into characters.",
+        ),
+    ] = False,
     output: shared.OutputFile = None,
     labels_only: Annotated[
         bool,
@@ -109,6 +119,8 @@ def tag(
     files of CRFsuite, which models of attributes read, are tagged as `crfsuite tag` does: with the labels alone. Models
     of CRFsuite, CRF++ and Wapiti are read as well as those of crfkit.
 
+    A model of text features (crfkit train --features) reads plain text: a token per line, or sentences with --text.
+
     crfkit tag model.crf text.txt --json
 
     crfkit tag model.crf text.txt --spans --min-confidence 0.9
@@ -129,4 +141,5 @@ def tag(
         posterior,
         min_confidence,
         abstain,
+        text,
     )

@@ -28,6 +28,7 @@ def tag_files(
     posterior: bool = False,
     min_confidence: str | None = None,
     abstain: str | None = None,
+    text: bool = False,
 ) -> None:
     """Tag column files or files of attributes, or standard input if there are none.
 
@@ -52,7 +53,9 @@ def tag_files(
     }
     _check_options({name for name, used in given.items() if used}, nbest)
     least = _confidence(min_confidence, spans)
-    sources = column_files(files or [STDIN], encoding, format)
+    if text and format not in ("auto", "text"):
+        raise ParameterError(f"--text is --format text, but --format is {format}; give one of them")
+    sources = column_files(files or [STDIN], encoding, "text" if text else format)
     trained = load(model, threads, encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,9 +78,7 @@ def train(
     ] = None,
     embeddings: Annotated[
         Path | None,
-        option(
-            INPUT, "--embeddings", metavar="FILE", help="Vectors of words for --features, as word2vec or GloVe text."
-        ),
+        option(INPUT, "--embeddings", metavar="FILE", help="Vectors of words for --features: word2vec or GloVe text."),
     ] = None,
     template_syntax: Annotated[
         str,
@@ -207,6 +206,15 @@ def train(
         option(OPTIMISATION, "--seed", metavar="N", help="Random seed, for solvers that shuffle the sequences."),
     ] = 0,
     threads: shared.Threads = None,
+    out_of_core: Annotated[
+        bool,
+        flag(
+            OPTIMISATION,
+            "--out-of-core",
+            help="For files that do not fit into memory: encode them into a temporary folder (TMPDIR names another "
+            "place), and read it again in each pass. auto is then sgd.",
+        ),
+    ] = False,
     resume: Annotated[
         Path | None,
         option(
@@ -244,6 +252,7 @@ def train(
     from crfkit.encoders.weak_labels import LabelColumn
     from crfkit.result import Status
     from crfkit.training.chain import ChainTraining
+    from crfkit.training.stored import fit_stored
     from crfkit.wording import counted
 
     training = ChainTraining(
@@ -279,11 +288,25 @@ def train(
     if template is not None:
         training = replace(training, template=read_template(template, encoding, template_syntax))
     labels = LabelColumn(unknown_label, label_separator, weight_column)
-    corpus, weights = training.learn_files(sources[: len(files)], labels)
-    held_out = _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
+    if out_of_core:
+        given: dict[str, object] = {
+            "--dev": dev,
+            "--resume": resume,
+            "--checkpoint": checkpoint,
+            "--train-error": train_error,
+        }
+        given |= {"--unknown-label": unknown_label, "--label-separator": label_separator}
+        _refuse({**given, "--weight-column": weight_column})
+    else:
+        corpus, weights = training.learn_files(sources[: len(files)], labels)
+        held_out = _read_dev(corpus, sources[-1], patience or PATIENCE) if dev is not None else None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
+        seen = [*logging, *showing]
         try:
-            trained, result = training.run(corpus, weights, [*logging, *showing], train_error, held_out, resume=start)
+            if out_of_core:
+                trained, result = fit_stored(training, sources, seen)
+            else:
+                trained, result = training.run(corpus, weights, seen, train_error, held_out, resume=start)
         except DataError as error:
             raise error if error.path else DataError(str(error), ", ".join(map(str, files))) from None
     interrupted = result.status is Status.INTERRUPTED
@@ -299,6 +322,13 @@ def train(
     typer.echo(outcome(result))
     typer.echo(result.outcome)
     say_written(model, interrupted)
+
+
+def _refuse(given: Mapping[str, object]) -> None:
+    """Raise if an option was given that does not go with --out-of-core."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise ParameterError(f"{name} does not go with --out-of-core")
 
 
 def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:

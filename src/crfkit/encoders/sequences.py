@@ -100,7 +100,11 @@ def learned_items(
 
 
 def learn_file(
-    sources: ColumnSource | Sequence[ColumnSource], inputs: Inputs | Template, min_frequency: int, loose: bool = False
+    sources: ColumnSource | Sequence[ColumnSource],
+    inputs: Inputs | Template,
+    min_frequency: int,
+    loose: bool = False,
+    least_labels: int = 2,
 ) -> TaggedCorpus:
     """Encode one or several column files as a training set, streaming them; the last column is the label.
 
@@ -155,6 +159,7 @@ def learn_file(
             min_frequency=min_frequency,
             names=encoder,
             n_features=n_features,
+            least_labels=least_labels,
         )
     except DataError as error:
         raise DataError(str(error), name) from None
@@ -257,13 +262,13 @@ def _finish(
         raise DataError(f"{len(classes)} different labels; at most 65535 are supported")
     n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])
     distinct = _core.count_labels(offsets, ids, labels, n, len(classes))
-    order, rank = rank_attributes(ids, n, min_frequency, distinct > -(-len(classes) // 8))
+    order, rank = rank_attributes(np.bincount(ids, minlength=n), min_frequency, distinct > -(-len(classes) // 8))
     attributes: Names = names.table(order) if isinstance(names, _core.Encoder) else names[0].take(order)
     ids, values = renumber(offsets, ids, values, rank)
     pair_attributes: Names = _core.StringTable.from_strings([])
     if pair_offsets is not None and isinstance(names, _core.Encoder):
         n = names.sizes[1]
-        order, rank = rank_attributes(pair_ids, n, min_frequency, np.zeros(n, dtype=bool))
+        order, rank = rank_attributes(np.bincount(pair_ids, minlength=n), min_frequency, np.zeros(n, dtype=bool))
         pair_attributes = names.table(order, pairs=True)
         pair_ids, _ = renumber(pair_offsets, pair_ids, None, rank)
     data = SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
@@ -271,15 +276,14 @@ def _finish(
     return TaggedCorpus(vocabulary, data, classes)
 
 
-def rank_attributes(ids: Ids, n: int, min_frequency: int, wide: NDArray[np.bool_]) -> tuple[Ints, Ids]:
-    """Return the kept ids in their new order, and the new id of each old id or −1.
+def rank_attributes(counts: Ints, min_frequency: int, wide: NDArray[np.bool_]) -> tuple[Ints, Ids]:
+    """Return the kept ids in their new order, and the new id of each old id or −1; `counts` is how often they occur.
 
     Wide attributes (seen with many labels) come first, since the kernels keep those as rows. The others are ordered by
     frequency, so that the most frequent lie together, and then by first occurrence.
     """
-    counts = np.bincount(ids, minlength=n)
     order = np.lexsort((-counts, ~wide))
     order = order[counts[order] >= min_frequency]
-    rank = np.full(n, -1, dtype=np.int32)
+    rank = np.full(len(counts), -1, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     return order.astype(np.int64), rank

@@ -149,7 +149,7 @@ def add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
 
 def _check_rows(sequence: Any, n: int, kind: str) -> None:
     """Raise DataError if a token is a dict or a set, whose keys would be taken for columns."""
-    if not isinstance(sequence, (list, tuple)):
+    if not isinstance(sequence, (list, tuple)) or set(map(type, sequence)) <= _USUAL:
         return
     for t, token in enumerate(sequence):
         if isinstance(token, (Mapping, set, frozenset)):
@@ -161,6 +161,9 @@ def _check_rows(sequence: Any, n: int, kind: str) -> None:
                 else f"sequence {n}, position {t}: with text features a token is a word or a list of columns, not a "
                 f"{type(token).__name__}, {_shortened(token)}; leave `features` out to use it as attributes"
             )
+
+
+_USUAL = {str, list, tuple}
 
 
 def _shortened(value: Any) -> str:

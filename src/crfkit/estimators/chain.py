@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.checkpoint import Checkpoint
+from crfkit.errors import ParameterError
 from crfkit.estimators.chain_base import ChainEstimator
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
@@ -165,6 +166,7 @@ class ChainCRF(StructuredInputs, ChainEstimator):
         unknown_label: str | None = None,
         label_separator: str | None = None,
         weight_column: int | None = None,
+        out_of_core: bool = False,
     ) -> ChainCRF:
         """Learn from one or several column files whose last column is the label, reading them as a stream.
 
@@ -174,12 +176,24 @@ class ChainCRF(StructuredInputs, ChainEstimator):
 
         The label `unknown_label` says that a label is not known; a label with `label_separator` in it is one of
         several; `weight_column` is the column (1 is the first) with the weights of the tokens.
+
+        With `out_of_core`, the sequences need not fit into memory: they are encoded into a temporary folder, and each
+        pass reads them again (:func:`crfkit.training.stored.fit_stored`). The solver "auto" is then "sgd".
         """
         from crfkit.encoders.weak_labels import LabelColumn
 
         labels = LabelColumn(unknown_label, label_separator, weight_column)
         files = column_files(path, encoding, format, label_column)
         shown, start = self._with_progress(callbacks), self._start()
+        if out_of_core:
+            from crfkit.training.stored import fit_stored
+
+            if labels != LabelColumn() or training_error or start is not None:
+                raise ParameterError(
+                    "out_of_core does not go with unknown_label, label_separator, weight_column, training_error or "
+                    "warm_start"
+                )
+            return self._done(*fit_stored(self._training(), files, shown))
         return self._done(*self._training().fit_file(files, shown, training_error, start, labels))
 
     def partial_fit(

@@ -23,11 +23,11 @@ class TextFeatures(Parameters):
 
     Tokens are strings, or rows of columns that begin with the word. The model keeps what it needs to read plain text.
 
-    >>> features = TextFeatures(window=1, affixes=1, pairs=False)
+    >>> features = TextFeatures(window=1, affixes=1, shapes=False, pairs=False)
     >>> for names in features.expand(["In", "Rome"]):
     ...     print(*names)
-    word[0]=In lower[0]=in lowerprefix1[0]=i lowersuffix1[0]=n shape2[0]=Xx lower[-1]=<s> lower[1]=rome ...
-    word[0]=Rome lower[0]=rome lowerprefix1[0]=r lowersuffix1[0]=e shape2[0]=Xxx lower[-1]=in lower[1]=</s> ...
+    word[0]=In lower[0]=in lowerprefix1[0]=i lowersuffix1[0]=n lower[-1]=<s> lower[1]=rome
+    word[0]=Rome lower[0]=rome lowerprefix1[0]=r lowersuffix1[0]=e lower[-1]=in lower[1]=</s>
 
     Parameters
     ----------
@@ -36,6 +36,7 @@ class TextFeatures(Parameters):
     shapes : use shapes of words: X for capitals, x for small letters, d for digits, as in ``Xxx-dd`` for "Covid-2020"
     lower : use words, prefixes and suffixes in lower case, next to the word as it is written; lists match in any case
     pairs : use pairs of neighbouring words, and of columns
+    bag : use the words up to this distance before and after, whatever their order; 0 for none
     context : use affixes of the neighbours, and words next to shapes; for names, whose context says what they are
     columns : numbers of further columns to use, such as (1,) for parts of speech; the word is column 0
     characters : tokens are characters of a text: use sequences of up to this many characters, and their scripts
@@ -53,6 +54,7 @@ class TextFeatures(Parameters):
     shapes: bool = True
     lower: bool = True
     pairs: bool = True
+    bag: int = 0
     context: bool = False
     columns: tuple[int, ...] = ()
     characters: int = 0
@@ -63,7 +65,7 @@ class TextFeatures(Parameters):
     rules: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name, most in (("window", 10), ("affixes", 20), ("characters", 4), ("embedding_window", 10)):
+        for name, most in (("window", 10), ("affixes", 20), ("bag", 20), ("characters", 4), ("embedding_window", 10)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= int(value) <= most:
                 raise ParameterError(f"{name} must be a whole number from 0 to {most}, not {value!r}")
@@ -151,6 +153,8 @@ class TextFeatures(Parameters):
             found += [f"{word}[{k}]"]
             if self.context and abs(k) == 1:
                 found += [f"{affix}{end}{n}[{k}]" for n in (3, 4) if n <= self.affixes for end in ("prefix", "suffix")]
+        if self.bag:
+            found += [f"{word}[-{self.bag}..-1]", f"{word}[1..{self.bag}]"]
         first = -min(self.window, 1)
         if self.pairs:
             found += [f"{word}[{k}]|{word}[{k + 1}]" for k in range(first, -first)]

@@ -182,12 +182,12 @@ class ChainAnswers:
         """
         return chain_reliability.reliability(self._answering(), X, y, kind, bins)
 
-    def predict_sets(self, X: Iterable[Any], coverage: float, n: int = 100) -> list[LabellingSet]:
+    def predict_sets(self, X: Iterable[Any], coverage: float, n: int = 1000) -> list[LabellingSet]:
         """Return, for each sequence, a set of labellings that holds the true one with a stated probability.
 
         `coverage` is one that `calibrate` was given. A set has the labellings whose probability is at least the
-        threshold of the coverage; they are looked for among the n best, and `complete` is False where these were not
-        enough. An empty set says that no labelling is probable enough.
+        threshold of the coverage, at most 1/threshold of them. They are looked for among the n best, and `complete` is
+        False where these were not enough. An empty set says that no labelling is probable enough.
         """
         return chain_calibration.predict_sets(self._answering(), X, coverage, n)
 

@@ -281,16 +281,24 @@ class LabellingSet:
     complete: bool
 
 
-def predict_sets(model: ChainModel, X: Iterable[Any], coverage: float, n: int = 100) -> list[LabellingSet]:
-    """Return the conformal set of each sequence, from its n best labellings."""
+def predict_sets(model: ChainModel, X: Iterable[Any], coverage: float, n: int = 1000) -> list[LabellingSet]:
+    """Return the conformal set of each sequence, from at most n best labellings."""
     n = check_count("n", n)
     known = model.calibration.conformal if model.calibration is not None else {}
     if coverage not in known:
         has = f"it has {', '.join(f'{x:g}' for x in known)}" if known else "it has none"
         raise ParameterError(f"the model is not calibrated for a coverage of {coverage!r} ({has}); call calibrate")
     least = known[coverage]
-    found = []
-    for row in nbest_of(model, model.encode(X), n):
-        members = [x for x in row if x.log_probability >= least]
-        found.append(LabellingSet(members, len(members) < len(row) or len(row) < n))
-    return found
+    data = model.encode(X)
+    found: dict[int, LabellingSet] = {}
+    size, waiting = min(n, 16), np.arange(len(data))
+    while len(waiting):  # lists grow for the sequences that need it: few do
+        listed = nbest_of(model, data.take(waiting), size)
+        more = []
+        for k, row in zip(waiting.tolist(), listed, strict=True):
+            members = [x for x in row if x.log_probability >= least]
+            found[k] = LabellingSet(members, len(members) < len(row) or len(row) < size)
+            if not found[k].complete and size < n:
+                more.append(k)
+        size, waiting = min(n, 4 * size), np.array(more, dtype=np.int64)
+    return [found[k] for k in range(len(data))]

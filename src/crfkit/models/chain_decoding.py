@@ -33,7 +33,7 @@ class Labelling:
     labels: list[Any]
     probability: float
     score: float
-    log_probability: float = 0.0
+    log_probability: float
     difference: float = 0.0
 
 

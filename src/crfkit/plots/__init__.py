@@ -1,6 +1,7 @@
 """Plots; they need the extra `plots` (matplotlib)."""
 
 from crfkit.plots.graph import plot_graph
+from crfkit.plots.reliability import plot_reliability
 from crfkit.plots.trace import plot_errors, plot_trace
 
-__all__ = ["plot_errors", "plot_graph", "plot_trace"]
+__all__ = ["plot_errors", "plot_graph", "plot_reliability", "plot_trace"]

@@ -16,10 +16,11 @@ from crfkit._checks import check_encoding
 from crfkit.errors import DataError
 from crfkit.names import unknown_name
 from crfkit.readers.conllu import Conllu, column_number, is_conllu
+from crfkit.readers.plain_text import PLAIN_FORMATS, plain_chunks
 from crfkit.wording import counted
 
 CHUNK = 1 << 20
-FORMATS = ("auto", "columns", "conllu", "crfsuite")
+FORMATS = ("auto", "columns", "conllu", "crfsuite", *PLAIN_FORMATS)
 
 
 def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) -> Iterator[bytes]:
@@ -59,7 +60,9 @@ class ColumnFile:
     encoding : any encoding that Python knows, such as "latin-1" or "utf-16"
     format : "columns", "conllu" or "auto", which is CoNLL-U if the file's name ends in .conllu or its first token line
         has ten columns. In CoNLL-U, comments, multiword ranges (1-2) and empty nodes (8.1) are not tokens. "crfsuite"
-        files have attributes instead of columns (see :mod:`crfkit.readers.crfsuite_data`).
+        files have attributes instead of columns (see :mod:`crfkit.readers.crfsuite_data`). "text", "words" and
+        "characters" are plain text, a sentence per line, without labels: split into words and signs
+        (:func:`crfkit.readers.plain_text.tokenize`), at blanks, or into characters
     label_column : column of the label in CoNLL-U files: a number from 0 or a name ("upos", "xpos", "feats", …); None is
         "upos"
     """
@@ -99,6 +102,15 @@ class ColumnFile:
                 self.name,
             )
         blocks = transcoded(read_chunks(self.source, chunk), self.encoding, self.name)
+        if self.format in PLAIN_FORMATS:
+            if labelled:
+                raise DataError(
+                    f"a file of format {self.format} is plain text and has no labels; give a column file, whose last "
+                    "column is the label",
+                    self.name,
+                )
+            yield from plain_chunks(blocks, self.format, self.name)
+            return
         start, found = (
             b"",
             self.format == "conllu" or (self.format == "auto" and self.name.removesuffix(".gz").endswith(".conllu")),

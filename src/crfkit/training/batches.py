@@ -55,12 +55,7 @@ def learn_batch(
     A batch on which learning diverges is left out, with a warning. Raise KeyboardInterrupt if Ctrl-C ended it.
     """
     training.check()
-    solver = training.make_solver(max_iterations=1)
-    if Capability.ONLINE not in solver.needs:
-        from crfkit.solvers import SOLVERS
-
-        online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
-        raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
+    check_online_solver(training)
     corpus = learn(X, y, training.make_inputs(), training.min_frequency, least_labels=1)
     model, result, after = partial_fit(training, corpus, before, list(classes or ()), sample_weight)
     if result.status is Status.INTERRUPTED:
@@ -72,6 +67,16 @@ def learn_batch(
     warn_caller(f"{result.status}; the batch is left out", ConvergenceWarning)
     kept = PartialFit.after(replace(model, w=np.zeros(len(model.w)))) if before is None else before
     return kept.mean, result, kept
+
+
+def check_online_solver(training: ChainTraining) -> None:
+    """Raise ParameterError if the solver cannot learn from one sequence at a time."""
+    solver = training.make_solver(max_iterations=1)
+    if Capability.ONLINE not in solver.needs:
+        from crfkit.solvers import SOLVERS
+
+        online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
+        raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
 
 
 def partial_fit(

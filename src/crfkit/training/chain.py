@@ -74,13 +74,13 @@ class ChainTraining(ChainOptions):
         return self.run(corpus, weights, callbacks, training_error, start=start)
 
     def learn_files(
-        self, files: Sequence[ColumnFile], labels: LabelColumn | None = None
+        self, files: Sequence[ColumnFile], labels: LabelColumn | None = None, least_labels: int = 2
     ) -> tuple[TaggedCorpus, list[float] | None]:
         """Return the training set of column files or of CRFsuite's data files, and the weights of its sequences."""
-        corpus, weights = self._read_files(files)
+        corpus, weights = self._read_files(files, least_labels)
         return (corpus if labels is None else labels.apply(corpus, files)), weights
 
-    def _read_files(self, files: Sequence[ColumnFile]) -> tuple[TaggedCorpus, list[float] | None]:
+    def _read_files(self, files: Sequence[ColumnFile], least_labels: int) -> tuple[TaggedCorpus, list[float] | None]:
         inputs = self.make_inputs()
         rules = inputs.kind != "items"
         if is_attributes(files, rules):
@@ -91,7 +91,7 @@ class ChainTraining(ChainOptions):
                 "of CRFsuite attributes needs none, but its format must be named (--format crfsuite) where it cannot "
                 "be recognised"
             )
-        return learn_file(files, inputs, self.min_frequency), None
+        return learn_file(files, inputs, self.min_frequency, least_labels=least_labels), None
 
     def path(
         self,
@@ -184,6 +184,11 @@ class ChainTraining(ChainOptions):
             result = best_of(result, development)
         last: Any = loss if result.loss is None else result.loss
         return self._model(problem, last, penalty, result), result
+
+    def model_of(self, problem: Problem, result: Result) -> ChainModel:
+        """Return the model of a result of a problem's solver."""
+        last: Any = problem.loss if result.loss is None else result.loss
+        return self._model(problem, last, problem.penalty.bind(problem.loss), result)
 
     def _development(self, problem: Problem, dev: Dev) -> Development:
         classes = problem.corpus.classes.tolist()

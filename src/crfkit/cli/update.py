@@ -1,0 +1,116 @@
+"""`crfkit update`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli import shared_options as shared
+from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, option
+
+if TYPE_CHECKING:
+    from crfkit.models.chain import ChainModel
+
+
+def update(
+    old: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file to go on from; it does not change.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TRAIN...", help="Further training files, of the kind that the model was trained on. - is stdin."
+        ),
+    ],
+    model: shared.NewModel,
+    encoding: shared.Encoding = "utf-8",
+    format: shared.Format = "auto",
+    label_column: Annotated[
+        str | None, option(INPUT, "--label-column", metavar="NAME|N", help="Column of the label in CoNLL-U files.")
+    ] = None,
+    min_frequency: Annotated[
+        int,
+        option(INPUT, "--min-frequency", "-f", metavar="N", help="Drop new attributes that occur fewer than N times."),
+    ] = 1,
+    constraints: Annotated[
+        str | None,
+        option(
+            MODEL,
+            "--constraints",
+            metavar="SCHEME",
+            help="The constraints that the model was trained with, if there are any.",
+        ),
+    ] = None,
+    l2: shared.L2Strength = None,
+    l1: shared.L1Strength = None,
+    solver: Annotated[
+        str, option(OPTIMISATION, "--solver", "-a", metavar="NAME", help="An online solver, as sgd or arow.")
+    ] = "sgd",
+    epochs: Annotated[int, option(OPTIMISATION, "--epochs", metavar="N", help="Passes over the files.")] = 1,
+    seed: shared.Seed = 0,
+    threads: shared.Threads = None,
+) -> None:
+    """Go on training a tagger with further files, by passes of an online solver from the model's weights.
+
+    New labels and attributes are added. The files alone are learned from: to keep what the model knows, give files that
+    are like those it was trained on, or train again on all.
+    """
+    from crfkit import modelfile
+    from crfkit.cli.finishing import outcome, say_written
+    from crfkit.cli.options import check_distinct, column_files, scaled_penalty
+    from crfkit.convert import load
+    from crfkit.errors import DataError, ParameterError
+    from crfkit.result import Status
+    from crfkit.training.batches import PartialFit, check_online_solver, partial_fit
+    from crfkit.training.chain import ChainTraining
+    from crfkit.wording import counted
+
+    if epochs < 1:
+        raise ParameterError(f"--epochs must be at least 1, not {epochs}")
+    for file in files:
+        check_distinct({"TRAIN": file, "--model": model})
+    modelfile.check_writable(model)
+    before = load(old, threads)
+    if before.field.constrained and constraints is None:
+        raise ParameterError("the model was trained with constraints; name them, as in --constraints iob2")
+    vocabulary = before.vocabulary
+    training = ChainTraining(
+        scaled_penalty(l1, None, None, l2, None, None, None),
+        solver,
+        min_frequency,
+        before.field.state_offsets is None,
+        before.field.transition_codes is None,
+        n_threads=threads,
+        seed=seed,
+        order=before.field.order,
+        constraints=constraints,
+        label_classes=_label_classes(before),
+        template=vocabulary.template,
+        features=vocabulary.text,
+        hash_bits=vocabulary.hash_bits,
+    )
+    training.check()
+    check_online_solver(training)
+    corpus, weights = training.learn_files(column_files(files, encoding, format, label_column), least_labels=1)
+    state: PartialFit = PartialFit.after(before)
+    for _ in range(epochs):
+        trained, result, state = partial_fit(training, corpus, state, (), weights)
+        if result.status in (Status.DIVERGED, Status.NON_FINITE):
+            raise DataError(f"{result.status}; no model was written")
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+    trained.save(model)
+    new = len(trained.vocabulary.attributes) - len(before.vocabulary.attributes)
+    typer.echo(
+        f"{counted(len(corpus.data), 'sequence')}, {counted(new, 'new attribute')}, {counted(len(trained.w), 'weight')}"
+    )
+    typer.echo(outcome(result))
+    say_written(model, False)
+
+
+def _label_classes(model: ChainModel) -> dict[Any, str] | None:
+    """Return the classes of the model's labels."""
+    if model.field.label_classes is None:
+        return None
+    names = [model.class_names[k] for k in model.field.label_classes.tolist()]
+    return dict(zip(model.class_list, names, strict=True))

@@ -1,0 +1,95 @@
+"""Training from files that do not fit into memory: encoded into blocks on disk, which every pass reads again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crfkit._threads import count_threads, using_threads
+from crfkit.encoders.stored import BLOCK, StoredCorpus, store_files
+from crfkit.errors import ParameterError
+from crfkit.fields.chain import ChainField
+from crfkit.fields.united import united
+from crfkit.losses.stored import StoredChain
+from crfkit.models.chain import ChainModel
+from crfkit.protocols import Penalty
+from crfkit.readers.columns import ColumnFile
+from crfkit.result import Result
+from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.sgd import SGD, calibrate
+from crfkit.training.chain import ChainTraining
+from crfkit.training.transfer import pruned
+
+if TYPE_CHECKING:
+    from crfkit.solvers.parts.loop import Callback
+
+
+def fit_stored(
+    training: ChainTraining,
+    files: Sequence[ColumnFile],
+    callbacks: Sequence[Callback] = (),
+    block_bytes: int = BLOCK,
+) -> tuple[ChainModel, Result]:
+    """Return a model of files whose sequences need not fit into memory, and how training went.
+
+    The solver "auto" is stochastic gradient descent here; other solvers for smooth losses read all blocks for each
+    evaluation. The blocks lie in a temporary folder (TMPDIR names another place) and are removed at the end.
+    """
+    _check(training, block_bytes)
+    with TemporaryDirectory(prefix="crfkit-") as folder, using_threads(count_threads(training.n_threads)):
+        corpus = store_files(files, training.make_inputs(), training.min_frequency, Path(folder), block_bytes)
+        classes = corpus.classes.tolist()
+        made = [training.make_field(block.read(), corpus.vocabulary, classes) for block in corpus.blocks]
+        field, names = united(field for field, _ in made), made[0][1]
+        if field.size == 0:
+            raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
+        loss = StoredChain(corpus.blocks, field, training.n_threads)
+        solver = training.make_solver()
+        if solver.name == "auto":
+            solver = replace(training, solver="sgd").make_solver()
+        penalty = training.options.make_penalty(solver).bind(loss)
+        if isinstance(solver, SGD) and solver.step_size is None:
+            solver = replace(solver, step_size=_step_size(loss, penalty, corpus, field, solver))
+        result = solver.minimize(loss, penalty, np.zeros(field.size), callbacks)
+    record = {
+        "objective": result.objective,
+        "value": result.value,
+        "status": result.status.name,
+        "iterations": result.iterations,
+        "min_frequency": int(training.min_frequency),
+        "solver": solver.name,
+        **corpus.record,
+    }
+    model = ChainModel(corpus.vocabulary, corpus.classes, field, result.w, record, training.n_threads, names)
+    return (model if penalty.split()[1] is None else pruned(model)), result
+
+
+def _check(training: ChainTraining, block_bytes: int) -> None:
+    training.check()
+    if block_bytes < 1:
+        raise ParameterError(f"a block must have at least 1 byte, not {block_bytes}")
+    wrong = {
+        "loss": training.loss != "likelihood",
+        "class_weight": training.class_weight is not None,
+        "constraints='observed'": training.constraints == "observed",
+    }
+    refused = [name for name, given in wrong.items() if given]
+    if refused:
+        raise ParameterError(f"training from disk does not support {refused[0]}; use fit, or leave it out")
+
+
+def _step_size(loss: StoredChain, penalty: Penalty, corpus: StoredCorpus, field: ChainField, solver: SGD) -> float:
+    """Return the step size that suits the first block, with its share of the penalty: trials read no other."""
+    from crfkit.penalties import L2, ElasticNet
+
+    block = corpus.blocks[0]
+    part = loss.part(block)
+    share = len(block) / sum(len(other) for other in corpus.blocks)
+    whole = Objective(loss, penalty)
+    own = Objective(part, L2(whole.l2 * share) if not whole.l1 else ElasticNet(whole.l1 * share, whole.l2 * share))
+    return calibrate(part.online(), own, np.zeros(field.size), solver.sample, solver.seed)

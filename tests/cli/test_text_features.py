@@ -1,0 +1,80 @@
+"""Plain text on the command line: train with features, tag tokens and sentences, inspect."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+TRAIN = "In O\nRome B-LOC\n\nRome B-LOC\nsleeps O\n. O\n\nNew B-LOC\nYork I-LOC\nsleeps O\n"
+
+
+@pytest.fixture
+def model(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain.train").write_text(TRAIN)
+    (tmp_path / "cities").write_text("Rome\nNew York\n")
+    done = call("train", "plain.train", "--features", "ner", "--gazetteer", "LOC=cities", "-m", "plain.crf", "-q")
+    assert done.code == 0, done
+    return "plain.crf"
+
+
+def test_tokens_one_per_line(call, model, tmp_path):
+    (tmp_path / "t").write_text("In\nRome\n\nNew\nYork\n")
+    assert call("tag", model, "t").out == "In\tO\nRome\tB-LOC\n\nNew\tB-LOC\nYork\tI-LOC\n\n"
+    (tmp_path / "more").write_text("In NN x\nRome NN y\n\n")  # further columns are kept
+    assert call("tag", model, "more").out == "In NN x O\nRome NN y B-LOC\n\n"
+
+
+def test_sentences(call, model, tmp_path):
+    (tmp_path / "t").write_text("In Rome.\n\nNew York sleeps.")
+    expected = "In\tO\nRome\tB-LOC\n.\tO\n\nNew\tB-LOC\nYork\tI-LOC\nsleeps\tO\n.\tO\n\n"
+    assert call("tag", model, "t", "--text").out == expected
+    assert call("tag", model, "t", "--format", "text").out == expected
+    words = call("tag", model, "t", "--format", "words", "--json").out.splitlines()
+    assert [json.loads(line)["tokens"] for line in words] == [["In", "Rome."], ["New", "York", "sleeps."]]
+
+
+def test_inspect_shows_the_features(call, model):
+    shown = call("inspect", model).out
+    assert "text features (bag=4, context=True): word[0] lower[0]" in shown
+    assert "gazetteer LOC: 2 phrases" in shown
+    found = json.loads(call("inspect", model, "--json").out)
+    assert found["inputs"] == "text"
+    assert found["features"]["gazetteers"] == {"LOC": 2}
+
+
+def test_hashed_names(call, model):
+    args = ("plain.train", "--features", "ner", "-m", "hashed.crf", "-q")
+    assert call("train", *args, "--hash-bits", 14).code == 0
+    assert "names of attributes are hashed to 2^14 buckets" in call("inspect", "hashed.crf").out
+    assert "hash_bits must be a whole number from 4 to 28" in call("train", *args, "--hash-bits", 99).err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--features", "nre"], "unknown preset of features 'nre'"),
+        (["--features", "ner", "--template", "t"], "--features and --template cannot be combined"),
+        (["--gazetteer", "LOC=cities"], "--gazetteer adds to text features; give --features NAME as well"),
+        (["--features", "ner", "--gazetteer", "cities"], "--gazetteer must be NAME=FILE"),
+        (["--features", "ner", "--gazetteer", "LOC=nosuch"], "cannot read the gazetteer 'LOC'"),
+        (["--features", "ner", "--feature-columns", "pos"], "--feature-columns must be numbers"),
+        (
+            ["--features", "ner", "--feature-columns", "1"],
+            "the features use column 1, but there is only 1 feature column",
+        ),
+        (["--features", "ner", "--format", "text"], "is plain text and has no labels"),
+        ([], "needs a template (--template FILE) or features (--features ner)"),
+    ],
+)
+def test_mistakes_are_named(call, model, options, message):
+    done = call("train", "plain.train", "-m", "other.crf", "-q", *options)
+    assert done.code != 0
+    assert message in " ".join(done.err.split())
+
+
+def test_text_contradicts_another_format(call, model):
+    assert (
+        "--text is --format text, but --format is words" in call("tag", model, "t", "--text", "--format", "words").err
+    )

@@ -1,0 +1,142 @@
+"""Choosing the options of a tagger on held-out sentences."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crfkit import L2, ChainCRF
+from crfkit.errors import DataError, ParameterError
+from crfkit.readers.columns import column_files
+from crfkit.training.chain import ChainTraining
+from crfkit.training.tuning import Candidate, Space, Tuner, _planned, _rungs
+
+TEMPLATE = "U00:%x[0,0]\nB"
+
+
+def write(path, n, seed):
+    """Words say most of their label; some are noise."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n):
+        for _ in range(rng.integers(2, 7)):
+            k = rng.integers(6)
+            lines.append(f"w{k if rng.random() < 0.9 else rng.integers(500)} {'B-X' if k < 2 else 'O'}")
+        lines.append("")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tuning")
+    return write(folder / "train.txt", 90, 0), write(folder / "dev.txt", 40, 1)
+
+
+@pytest.fixture
+def tuner(files):
+    train, dev = (column_files(path) for path in files)
+    space = Space({"words": {"template": TEMPLATE}}, strengths={"l2": (0.01, 100.0), "l1": (0.01, 10.0)})
+    return Tuner(ChainTraining(tolerance=1e-4), space, train, dev[0], trials=12)
+
+
+def test_candidates_are_different_and_spread(tuner):
+    drawn = tuner.space.draw(30, 0)
+    assert len(set(drawn)) == 30
+    assert {c.group for c in drawn} == {("words", cut, 1, kind) for cut in (1, 2, 3) for kind in ("l1", "l2")}
+    own = sorted(c.strength for c in drawn if c.group == ("words", 1, 1, "l2"))
+    assert len(own) == 5
+    assert all(0.01 * 1e4 ** (k / 5) <= x <= 0.01 * 1e4 ** ((k + 1) / 5) for k, x in enumerate(own))
+    assert tuner.space.draw(30, 0) == drawn
+
+
+def test_the_best_model_is_the_one_that_training_gives(tuner, files):
+    found = tuner.run()
+    best = found.best
+    assert best.share == 1.0
+    assert best.score == max(trial.score for trial in found.trials if trial.share == 1.0)
+    assert found.measure == "F1"
+    assert best.candidate.strength < 50
+    again = tuner._training(best.candidate).fit_file(column_files(files[0]))[0]
+    X = [[["w0"], ["w3"]], [["w1"], ["w1"], ["w5"]]]
+    assert found.model.predict(X) == again.predict(X)
+    assert found.model.training["tuned"]["trials"] == len(found.trials)
+
+
+def test_halving_takes_the_best_third_on(tuner):
+    seen = []
+    found = tuner.run(lambda trial, done, total: seen.append((trial.share, done, total)))
+    shares = [share for share, _, _ in seen]
+    assert sorted(set(shares)) == pytest.approx([1 / 9, 1 / 3, 1])
+    assert [shares.count(share) for share in sorted(set(shares))] == [12, 4, 1]
+    assert [done for _, done, _ in seen] == list(range(1, 18))
+    assert seen[-1][2] == _planned(12, _rungs(12)) == 17
+    first = [trial for trial in found.trials if trial.share < 0.2]
+    onward = {trial.candidate for trial in found.trials if 0.2 < trial.share < 0.5}
+    least = min(trial.score for trial in first if trial.candidate in onward)
+    assert all(trial.score <= least for trial in first if trial.candidate not in onward)
+
+
+def test_folds_and_random_search(tuner, files):
+    found = replace(tuner, dev=None, folds=3, method="random", trials=4).run()
+    assert len(found.trials) == 4
+    assert all(trial.share == 1.0 for trial in found.trials)
+    assert found.model.predict([[["w0"], ["w3"]]]) == [["B-X", "O"]]
+
+
+def test_a_path_ends_where_a_start_at_zero_does(tuner):
+    group = [Candidate("words", 1, 1, "l2", strength) for strength in (0.1, 1.0, 10.0)]
+    from crfkit.training.tuning import _Search
+
+    path = _Search(replace(tuner, training=ChainTraining(tolerance=1e-9)), None).rung(group, 1.0)
+    for trial in path:
+        crf = ChainTraining(template=TEMPLATE, penalty=L2(trial.candidate.strength), tolerance=1e-9)
+        model, _ = crf.fit_file(tuner.files)
+        assert np.count_nonzero(model.w) == trial.weights
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trials": 0}, "trials must be at least 1"),
+        ({"dev": None, "folds": 1}, "folds must be at least 2"),
+        ({"dev": None, "folds": 500}, "cannot be split"),
+        ({"method": "grid"}, "halving or random"),
+        ({"space": Space({})}, "no inputs"),
+        ({"space": Space({"words": {"template": TEMPLATE}}, strengths={"l2": (0.0, 1.0)})}, "0 < low"),
+        ({"space": Space({"words": {"template": TEMPLATE}}, strengths={"l3": (0.1, 1.0)})}, "cannot be tuned"),
+        ({"space": Space({"words": {"template": TEMPLATE}}, orders=[3])}, "order must be 1 or 2"),
+        ({"training": ChainTraining(solver="grafting-light"),
+          "space": Space({"words": {"template": TEMPLATE}}, strengths={"l1": (0.1, 1.0)})}, "use auto"),
+    ],
+)  # fmt: skip
+def test_searches_that_cannot_be(tuner, changes, message):
+    with pytest.raises(ParameterError, match=message):
+        replace(tuner, **changes).run()
+
+
+def test_an_empty_development_set(tuner, tmp_path):
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(DataError, match="no sequences"):
+        replace(tuner, dev=column_files(tmp_path / "empty.txt")[0]).run()
+
+
+def test_the_command(files, tmp_path):
+    (tmp_path / "t.template").write_text(TEMPLATE)
+    command = [sys.executable, "-m", "crfkit", "tune", *map(str, files[:1]), "--dev", str(files[1])]
+    outputs = ["-m", str(tmp_path / "m.crf"), "--table", str(tmp_path / "t.json"), "--plot", str(tmp_path / "t.png")]
+    inputs = ["-t", str(tmp_path / "t.template"), "--features", "ner"]
+    done = subprocess.run([*command, *outputs, *inputs, "--trials", "4"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "best on the development set" in done.stdout
+    assert "trial 1 of" in done.stderr
+    rows = json.loads((tmp_path / "t.json").read_text())["trials"]
+    assert {row["inputs"] for row in rows} == {"t.template", "ner"}
+    assert (tmp_path / "t.png").stat().st_size > 1000
+    assert ChainCRF.load(tmp_path / "m.crf").predict([[("w0",), ("w3",)]])
+    wrong = subprocess.run([*command, *outputs, *inputs, "--l2", "1:x"], capture_output=True, text=True)
+    assert wrong.returncode == 2
+    assert "0.1:10" in wrong.stderr
