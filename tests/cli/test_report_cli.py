@@ -20,9 +20,9 @@ from crfkit.synthetic import entity_corpus, write_columns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = [
+    "שלום",
     "</script><script>document.title='broken'</script>",
     '"><img src=x onerror=alert(1)>',
-    "שלום",
     "a&b'c",
     "<!--",
 ]
