@@ -172,7 +172,7 @@ def dom(page: Path, width: int = 1200, script: str = "") -> str:
         f"--user-data-dir={page.parent / f'profile {width}'}",
     ]
     command += [f"--window-size={width},1000", "--virtual-time-budget=2000", "--dump-dom", shown.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, timeout=120, check=True)
     return done.stdout.decode("utf-8")
 
 
