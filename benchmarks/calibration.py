@@ -73,7 +73,7 @@ def halves(model: ChainModel, X: list[Any], y: list[list[str]], splits: int = 20
         for coverage, least in calibrated.calibration.conformal.items():
             held[coverage].append(float((log_p >= least).mean()))
     return {
-        str(coverage): {"mean": float(np.mean(found)), "worst": max(found, key=lambda x: abs(x - coverage))}
+        str(coverage): {"mean": float(np.mean(found)), "standard_deviation": float(np.std(found)), "splits": splits}
         for coverage, found in held.items()
     }
 

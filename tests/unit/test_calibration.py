@@ -152,12 +152,14 @@ def test_the_file_keeps_it(trained, tmp_path):
 
 
 def test_the_estimator_calibrates_itself(trained):
-    X, y = corpus(60, 3)
+    (X, y), dev = corpus(60, 3), corpus(50, 4, noise=0.5)
     crf = ChainCRF().fit(X, y)
     assert crf.calibration_ is None
-    assert crf.calibrate(X, y, coverage=0.8) is crf
-    assert crf.calibration_.sequences == 60
+    assert crf.calibrate(*dev, coverage=0.8) is crf
+    assert crf.calibration_.sequences == 50
     assert crf.fit(X, y).calibration_ is None
+    with pytest.warns(DataWarning, match="they are too few, or were used in training"):
+        crf.calibrate(X[:1], crf.predict(X[:1]))
 
 
 def test_bad_input(trained):
@@ -167,7 +169,7 @@ def test_bad_input(trained):
         model.calibrate(X, y, precision=1.0, min_spans=10_000)
     rare = [row if "B-Y" not in row else [label if label != "B-Y" else "O" for label in row] for row in y]
     with pytest.warns(DataWarning, match="no threshold gives these types a precision of 0.99"):
-        found = model.calibrate(X, rare, precision=0.99)
+        found = model.calibrate(X, rare, precision=0.99, objective="none")
     assert found.calibration.thresholds["Y"] is None
     assert not any(s.type == "Y" for row in found.predict_spans(X, "calibrated") for s in row)
     with pytest.raises(DataError, match=r"a coverage of 0\.999 needs at least 999 sequences, but there are 400"):
@@ -190,10 +192,20 @@ def test_bad_input(trained):
         model.reliability(X, y, kind="words")
     with pytest.raises(ParameterError, match="bins"):
         model.reliability(X, y, bins=0)
+    unknown = [["B-Q", *row[1:]] for row in y]
+    with pytest.raises(DataError, match="too many sequences have labels that the model does not have"):
+        model.calibrate(X, unknown, coverage=0.5)
+    some = [*unknown[:20], *y[20:]]  # they count as not held
+    assert (
+        model.calibrate(X, some, coverage=0.8, objective="none").calibration.conformal[0.8]
+        < (model.calibrate(X, y, coverage=0.8, objective="none").calibration.conformal[0.8])
+    )
+    with pytest.warns(DataWarning, match="ended at its limit, 20: the model is wrong about most"):
+        model.calibrate(X, [["O"] * len(row) for row in y])
     plain = ChainCRF().fit([[["a"], ["b"]]], [["DET", "NOUN"]])
     with pytest.raises(ParameterError, match="precision needs labels that mark phrases"):
         plain.calibrate([[["a"]]], [["DET"]], precision=0.9)
-    assert plain.calibrate([[["a"]]] * 20, [["DET"]] * 20).calibration_.objective == "tokens"
+    assert plain.calibrate([[["a"]]] * 20, [["DET"]] * 15 + [["NOUN"]] * 5).calibration_.objective == "tokens"
 
 
 def test_plot(trained):

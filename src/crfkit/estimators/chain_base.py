@@ -85,9 +85,12 @@ class ChainEstimator(ChainAnswers, Estimator):
         >>> from crfkit import ChainCRF
         >>> X = [[["w=in"], ["w=Rome"]], [["w=Rome"], ["w=in"], ["w=rain"]]]
         >>> y = [["O", "B-LOC"], ["B-LOC", "O", "O"]]
-        >>> crf = ChainCRF().fit(X, y).calibrate(X, y)
-        >>> crf.calibration_.temperature < 1
-        True
+        >>> crf = ChainCRF().fit(X, y)
+        >>> dev = [X[0]] * 9 + [X[1]], [["O", "B-LOC"]] * 8 + [["O", "O"], ["B-LOC", "O", "O"]]
+        >>> round(crf.predict_spans(X)[0][0].probability, 2)
+        0.65
+        >>> round(crf.calibrate(*dev).predict_spans(X)[0][0].probability, 2)
+        0.9
         """
         self.model_ = self._fitted().calibrate(X, y, precision, coverage, objective, min_spans)
         return self

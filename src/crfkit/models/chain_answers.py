@@ -100,7 +100,13 @@ class ChainAnswers:
         return chain_decoding.predict_nbest(self._answering(), X, n)
 
     def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
-        """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow)."""
+        """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow).
+
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]], [["DET", "NOUN"]])
+        >>> crf.sequence_probability([[["w=the"]], [["w=cat"]]], [["DET"], ["NOUN"]]).round(2).tolist()
+        [0.58, 0.58]
+        """
         return chain_decoding.sequence_probability(self._answering(), X, y, log)
 
     def predict_spans(self, X: Iterable[Any], min_probability: Thresholds | str = None) -> list[list[Span]]:
@@ -188,6 +194,12 @@ class ChainAnswers:
         `coverage` is one that `calibrate` was given. A set has the labellings whose probability is at least the
         threshold of the coverage, at most 1/threshold of them. They are looked for among the n best, and `complete` is
         False where these were not enough. An empty set says that no labelling is probable enough.
+
+        >>> from crfkit import ChainCRF
+        >>> X, y = [[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]]
+        >>> crf = ChainCRF().fit(X, y).calibrate(X, y, coverage=0.5, objective="none")
+        >>> [found.labels for found in crf.predict_sets(X, coverage=0.5)[0].labellings]
+        [['DET', 'NOUN']]
         """
         return chain_calibration.predict_sets(self._answering(), X, coverage, n)
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.errors import DataError, DataWarning, ModelFileError, ParameterError
-from crfkit.models.chain_decoding import Labelling, check_count, nbest_of
+from crfkit.models.chain_decoding import Labelling, check_count, log_probabilities, nbest_of
 from crfkit.models.chain_reliability import Block, labelled_block, log_loss, predicted_spans, predicted_tokens
 from crfkit.models.chain_spans import check_probability
 from crfkit.schemes import are_phrases
@@ -170,12 +170,11 @@ def find_temperature(model: ChainModel, blocks: Sequence[Block], objective: str)
     """Return the temperature that minimises a loss on labelled sequences."""
     from scipy.optimize import minimize_scalar
 
-    golds = [_gold_ids(model, block) for block in blocks] if objective == "sequences" else []
-
     def loss(log_t: float) -> float:
         scaled = dataclasses.replace(model, w=model.w / math.exp(log_t))
         if objective == "sequences":
-            return -sum(float(x[np.isfinite(x)].sum()) for x in _log_probabilities(scaled, blocks, golds))
+            found = _log_probabilities(scaled, blocks)
+            return -float(found[np.isfinite(found)].sum())
         if objective == "spans":
             _, p, right = predicted_spans(scaled, blocks)
             if len(p) == 0:
@@ -185,20 +184,27 @@ def find_temperature(model: ChainModel, blocks: Sequence[Block], objective: str)
         return log_loss(p, right)
 
     low, high = map(math.log, TEMPERATURES)
-    return math.exp(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-3}).x)
+    best = float(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-3}).x)
+    if min(best - low, high - best) < 0.01:
+        why = (
+            "the model is right about nearly all of these sequences; they are too few, or were used in training"
+            if best < 0
+            else "the model is wrong about most of these sequences; check their labels"
+        )
+        warn_caller(f"the temperature ended at its limit, {math.exp(best):.3g}: {why}", DataWarning)
+    return math.exp(best)
 
 
-def _gold_ids(model: ChainModel, block: Block) -> Any:
-    from crfkit.data.sequences import encode_labels
-
-    data, rows = block
-    return encode_labels(rows, data.lengths, {name: j for j, name in enumerate(model.class_list)})
-
-
-def _log_probabilities(model: ChainModel, blocks: Sequence[Block], golds: Sequence[Any]) -> list[Floats]:
-    from crfkit.models.chain_decoding import log_probabilities
-
-    return [log_probabilities(model, data, gold) for (data, _), gold in zip(blocks, golds, strict=True)]
+def _log_probabilities(model: ChainModel, blocks: Sequence[Block]) -> Floats:
+    """Return log p of the true labels of each sequence, −inf where the model does not have or allow them."""
+    ids = {name: j for j, name in enumerate(model.class_list)}
+    parts = [np.zeros(0)]
+    for data, rows in blocks:
+        gold = np.array([ids.get(label, 0) for row in rows for label in row], dtype=np.int32)
+        found = log_probabilities(model, data, gold)
+        found[[any(label not in ids for label in row) for row in rows]] = -np.inf
+        parts.append(found)
+    return np.concatenate(parts)
 
 
 # --- thresholds
@@ -252,8 +258,7 @@ def _threshold(p: Floats, right: Any, precision: float, min_spans: int) -> TypeT
 
 def find_conformal(model: ChainModel, blocks: Sequence[Block], coverages: Sequence[float]) -> dict[float, float]:
     """Return the least log p of a member of the set, for each coverage."""
-    golds = [_gold_ids(model, block) for block in blocks]
-    scores = np.sort(-np.concatenate(_log_probabilities(model, blocks, golds)))
+    scores = np.sort(-_log_probabilities(model, blocks))
     found = {}
     for coverage in coverages:
         k = math.ceil((len(scores) + 1) * coverage)
@@ -264,7 +269,8 @@ def find_conformal(model: ChainModel, blocks: Sequence[Block], coverages: Sequen
             )
         if not np.isfinite(scores[k - 1]):
             raise DataError(
-                f"a coverage of {coverage:g} is out of reach: the constraints forbid the labels of too many sequences"
+                f"a coverage of {coverage:g} is out of reach: too many sequences have labels that the model does not "
+                "have or that its constraints forbid"
             )
         found[coverage] = -float(scores[k - 1])
     return found
