@@ -1,64 +1,64 @@
-"""Training that goes on, and training from disk, on the command line."""
+"""Training that goes on, training from disk, and tuning, on the command line."""
 
-import subprocess
-import sys
+import json
+from pathlib import Path
 
 import pytest
 
 from crfkit import ChainCRF
 
 FIRST, MORE = "the D\ncat N\n\na D\ndog N\n\n" * 4, "the D\nowl N\nsings V\n\n" * 4
+TRAIN = ["train", "first.txt", "-t", "words.t", "-m", "a.crf", "-q"]
+UPDATE = ["update", "a.crf", "more.txt", "-m", "b.crf"]
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "crfkit", *map(str, arguments)], capture_output=True, text=True)
+@pytest.fixture(autouse=True)
+def two_files(workspace):
+    Path("words.t").write_text("U00:%x[0,0]\nB\n")
+    Path("first.txt").write_text(FIRST)
+    Path("more.txt").write_text(MORE)
+    Path("held.txt").write_text(FIRST[:20])
 
 
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "t.template").write_text("U00:%x[0,0]\nB\n")
-    (tmp_path / "first.txt").write_text(FIRST)
-    (tmp_path / "more.txt").write_text(MORE)
-    return tmp_path
-
-
-def train(folder, *options):
-    return run("train", folder / "first.txt", "-t", folder / "t.template", "-m", folder / "a.crf", "-q", *options)
-
-
-def test_an_update_learns_new_words_and_labels(folder):
-    assert train(folder).returncode == 0
-    done = run("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf", "--epochs", 3)
-    assert done.returncode == 0, done.stderr
-    assert "4 sequences, 2 new attributes" in done.stdout
-    new = ChainCRF.load(folder / "b.crf")
+def test_an_update_learns_new_words_and_labels(call):
+    assert call(*TRAIN).code == 0
+    done = call(*UPDATE, "--epochs", 3)
+    assert done.code == 0, done.err
+    assert "4 sequences, 2 new attributes" in done.out
+    new = ChainCRF.load("b.crf")
     assert new.predict([[["the"], ["owl"], ["sings"]], [["a"], ["cat"]]]) == [["D", "N", "V"], ["D", "N"]]
-    assert ChainCRF.load(folder / "a.crf").classes_.tolist() == ["D", "N"]
+    assert ChainCRF.load("a.crf").classes_.tolist() == ["D", "N"]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [(["--solver", "lbfgs"], "online solver"), (["--epochs", "0"], "--epochs"), (["--solver", "sdg"], "sgd")],
 )
-def test_updates_that_cannot_be(folder, options, message):
-    assert train(folder).returncode == 0
-    done = run("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf", *options)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not (folder / "b.crf").exists()
+def test_updates_that_cannot_be(call, fails, options, message):
+    assert call(*TRAIN).code == 0
+    assert message in fails(*UPDATE, *options)
 
 
-def test_constraints_have_to_be_named(folder):
-    assert train(folder, "--constraints", "observed").returncode == 0
-    done = run("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf")
-    assert done.returncode == 2
-    assert "--constraints" in done.stderr
+def test_constraints_have_to_be_named(call, fails):
+    assert call(*TRAIN, "--constraints", "observed").code == 0
+    assert "--constraints" in fails(*UPDATE)
 
 
-def test_training_from_disk(folder):
-    done = train(folder, "--out-of-core")
-    assert done.returncode == 0, done.stderr
-    assert ChainCRF.load(folder / "a.crf").predict([[["a"], ["cat"]]]) == [["D", "N"]]
-    refused = train(folder, "--out-of-core", "--unknown-label", "D")
-    assert refused.returncode == 2
-    assert "does not go with --out-of-core" in refused.stderr
+def test_training_from_disk(call, fails):
+    done = call(*TRAIN, "--out-of-core")
+    assert done.code == 0, done.err
+    assert ChainCRF.load("a.crf").predict([[["a"], ["cat"]]]) == [["D", "N"]]
+    assert "does not go with --out-of-core" in fails(*TRAIN, "--out-of-core", "--unknown-label", "D")
+
+
+def test_tuning(call, fails):
+    tune = ["tune", "first.txt", "--dev", "held.txt", "-m", "m.crf", "-t", "words.t", "--features", "pos"]
+    done = call(*tune, "--table", "t.json", "--plot", "t.png", "--trials", 2, "--min-frequency", 1)
+    assert done.code == 0, done.err
+    assert "best on the development set" in done.out
+    assert "trial 1 of" in done.err
+    assert {row["inputs"] for row in json.loads(Path("t.json").read_text())["trials"]} == {"words.t", "pos"}
+    assert Path("t.png").stat().st_size > 1000
+    assert ChainCRF.load("m.crf").predict([[("a",), ("cat",)]]) == [["D", "N"]]
+    assert "0.1:10" in fails(*tune, "--l2", "1:x")
+    assert "whole numbers" in fails(*tune, "--order", "one")

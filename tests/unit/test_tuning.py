@@ -1,14 +1,11 @@
 """Choosing the options of a tagger on held-out sentences."""
 
-import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from crfkit import L2, ChainCRF
+from crfkit import L2
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import column_files
 from crfkit.training.chain import ChainTraining
@@ -122,21 +119,3 @@ def test_an_empty_development_set(tuner, tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(DataError, match="no sequences"):
         replace(tuner, dev=column_files(tmp_path / "empty.txt")[0]).run()
-
-
-def test_the_command(files, tmp_path):
-    (tmp_path / "t.template").write_text(TEMPLATE)
-    command = [sys.executable, "-m", "crfkit", "tune", *map(str, files[:1]), "--dev", str(files[1])]
-    outputs = ["-m", str(tmp_path / "m.crf"), "--table", str(tmp_path / "t.json"), "--plot", str(tmp_path / "t.png")]
-    inputs = ["-t", str(tmp_path / "t.template"), "--features", "ner"]
-    done = subprocess.run([*command, *outputs, *inputs, "--trials", "4"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "best on the development set" in done.stdout
-    assert "trial 1 of" in done.stderr
-    rows = json.loads((tmp_path / "t.json").read_text())["trials"]
-    assert {row["inputs"] for row in rows} == {"t.template", "ner"}
-    assert (tmp_path / "t.png").stat().st_size > 1000
-    assert ChainCRF.load(tmp_path / "m.crf").predict([[("w0",), ("w3",)]])
-    wrong = subprocess.run([*command, *outputs, *inputs, "--l2", "1:x"], capture_output=True, text=True)
-    assert wrong.returncode == 2
-    assert "0.1:10" in wrong.stderr
