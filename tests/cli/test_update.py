@@ -17,7 +17,7 @@ def two_files(workspace):
     Path("words.t").write_text("U00:%x[0,0]\nB\n")
     Path("first.txt").write_text(FIRST)
     Path("more.txt").write_text(MORE)
-    Path("held.txt").write_text(FIRST[:20])
+    Path("held.txt").write_text("the D\ncat N\n\n")
 
 
 def test_an_update_learns_new_words_and_labels(call):
