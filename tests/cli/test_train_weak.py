@@ -38,6 +38,20 @@ def test_unknown_labels_and_sets(files):
     )
 
 
+def test_a_set_of_one_label_is_that_label(files):
+    (files / "train.txt").write_text(TEXT.replace("?", "O|").replace("O|I", "I"))
+    done = train(files, "--label-separator", "|")
+    assert done.returncode == 0, done.stderr
+    assert ChainCRF.load(files / "m.crf").classes_.tolist() == ["B", "I", "O"]
+
+
+def test_a_set_does_not_name_the_unknown_label(files):
+    (files / "train.txt").write_text(TEXT.replace("O|I", "O|?"))
+    done = train(files, "--unknown-label", "?", "--label-separator", "|")
+    assert done.returncode != 0
+    assert "'O|?' names '?', which says that nothing is known" in done.stderr
+
+
 def test_a_column_of_weights(files):
     done = train(files, "--weight-column", 2, "--class-weight", "O=0.5", "--class-weight", "?=0")
     assert done.returncode == 0, done.stderr
