@@ -27,6 +27,19 @@ def test_unknown_labels_and_sets(call):
     assert ChainCRF.load("weak.crf").coef_ == pytest.approx(same.coef_, abs=1e-4)
 
 
+def test_a_set_of_one_label_is_that_label(call):
+    Path("weak.txt").write_text(TEXT.replace("?", "O|").replace("O|I", "I"))
+    done = call(*TRAIN, "--label-separator", "|")
+    assert done.code == 0, done.err
+    assert ChainCRF.load("weak.crf").classes_.tolist() == ["B", "I", "O"]
+
+
+def test_a_set_does_not_name_the_unknown_label(fails):
+    Path("weak.txt").write_text(TEXT.replace("O|I", "O|?"))
+    message = fails(*TRAIN, "--unknown-label", "?", "--label-separator", "|")
+    assert "'O|?' names '?', which says that nothing is known" in message
+
+
 def test_a_column_of_weights(call):
     done = call(*TRAIN, "--weight-column", 2, "--class-weight", "O=0.5", "--class-weight", "?=0")
     assert done.code == 0, done.err

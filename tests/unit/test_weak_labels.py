@@ -75,6 +75,15 @@ def test_annotators_are_weighted_copies():
     assert both.result_.convex
 
 
+@pytest.mark.parametrize("form", ["list", "generator", "array"])
+def test_annotators_in_any_iterable(form):
+    rows = [Annotations([Y[0], ["O", "O", "B"]]), *Y[1:]]
+    array = np.empty(len(rows), dtype=object)
+    array[:] = rows
+    given = {"list": rows, "generator": iter(rows), "array": array}[form]
+    close(fit(given), fit(rows))
+
+
 def test_annotators_with_weights_of_sequences_and_unknown_labels():
     crf = fit([Annotations([Y[0], ["O", None, "I"]]), Y[1], Y[2]], sample_weight=[2.0, 1.0, 0.5])
     assert crf.predict(X) == Y
@@ -188,6 +197,8 @@ def test_token_weights_that_cannot_be(token_weight, message):
         ({"class_weight": "even"}, "class_weight must be"),
         ({"class_weight": {"b": 2.0}}, "names 'b', which is not a label"),
         ({"class_weight": {"B": -1.0}}, "class weight of 'B'"),
+        ({"class_weight": {"B": "2"}}, "class weight of 'B' must be a number"),
+        ({"class_weight": np.ones(3)}, "class_weight must be"),
         ({"class_weight": {"B": 2.0}, "loss": "hinge"}, "need the loss 'likelihood'"),
         ({"class_weight": {"B": 2.0}, "solver": "grafting-light"}, "owlqn"),
         ({"class_weight": dict.fromkeys("BIO", 0.0)}, "weight 0"),

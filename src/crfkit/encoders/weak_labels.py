@@ -65,13 +65,14 @@ class Supervision:
     @classmethod
     def of_labels(cls, y: Iterable[Any]) -> Supervision:
         """Return the labels in the form that encoding takes."""
-        if isinstance(y, Sequence) and any(isinstance(row, Annotations) for row in y):
-            given = [row if isinstance(row, Annotations) else Annotations([row]) for row in _named(y)]
+        given_rows = list(y) if isinstance(y, Iterable) and not isinstance(y, (str, bytes)) else []
+        if any(isinstance(row, Annotations) for row in given_rows):
+            given = [row if isinstance(row, Annotations) else Annotations([row]) for row in _named(given_rows)]
             rows = [row for one in given for row in one.readings]
             of = np.repeat(np.arange(len(given)), [len(one.readings) for one in given])
             shares = np.concatenate([one.weights for one in given])
         else:
-            rows, shares = label_rows(y), None
+            rows, shares = label_rows(given_rows or y), None
             of = np.arange(len(rows))
         kinds = {kind for row in rows if not isinstance(row, np.ndarray) for kind in set(map(type, row))}
         kinds |= {
@@ -210,11 +211,16 @@ def told(corpus: TaggedCorpus, unknown: str | None, separator: str | None) -> Ta
     for name, parts in zip(written, means, strict=True):
         if not parts and name != unknown:
             raise DataError(f"the label {name!r} names no label beside the separator {separator!r}")
+        if unknown in parts:
+            raise DataError(
+                f"the label {name!r} names {unknown!r}, which says that nothing is known, among others; write "
+                f"{unknown!r} alone, or leave it out"
+            )
     names = sort_labels([part for parts in means for part in parts])
     if len(names) < 2:
         what = f"the only label is {names[0]!r}" if names else "no label is known"
         raise DataError(f"{what}; at least two different labels are needed")
-    if all(len(parts) == 1 for parts in means):
+    if all(parts == [name] for name, parts in zip(written, means, strict=True)):
         return corpus
     assert corpus.data.labels is not None
     possible = np.array([[not parts or name in parts for name in names] for parts in means])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,9 @@ from crfkit.fields.constraints import nearest
 
 def check_class_weight(class_weight: Any) -> None:
     """Raise ParameterError if this can be no weights of classes."""
-    if class_weight is None or isinstance(class_weight, Mapping) or class_weight == "balanced":
+    if class_weight is None or isinstance(class_weight, Mapping):
+        return
+    if isinstance(class_weight, str) and class_weight == "balanced":
         return
     raise ParameterError(
         f"class_weight must be 'balanced', a mapping from labels to weights, or None, not {class_weight!r}"
@@ -79,6 +82,9 @@ def _named(class_weight: Mapping[Any, Any], classes: Sequence[Any]) -> Floats:
             f"class_weight names {unknown[0]!r}, which is not a label of the training data"
             f"{nearest(unknown[0], classes) or f'; the labels are {list(classes)!r}'}"
         )
+    for label, weight in class_weight.items():
+        if not isinstance(weight, numbers.Real):
+            raise ParameterError(f"the class weight of {label!r} must be a number, not {weight!r}")
     weights = np.array([class_weight.get(label, 1.0) for label in classes], dtype=np.float64)
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
