@@ -11,6 +11,8 @@ import pytest
 from crfkit import L2, ChainCRF
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import column_files
+from crfkit.result import Status
+from crfkit.solvers import LBFGS
 from crfkit.training.chain import ChainTraining
 from crfkit.training.tuning import Candidate, Space, Tuner, _planned, _rungs
 
@@ -140,3 +142,28 @@ def test_the_command(files, tmp_path):
     wrong = subprocess.run([*command, *outputs, *inputs, "--l2", "1:x"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "0.1:10" in wrong.stderr
+
+
+@pytest.mark.parametrize("dev", [True, False])
+@pytest.mark.parametrize("after", [0, 3, 6])
+def test_ctrl_c_ends_the_search(tuner, monkeypatch, dev, after):
+    """Solvers turn Ctrl-C into a status. A search must not go on with the next candidate, nor keep such a model."""
+    runs = []
+    minimize = LBFGS.minimize
+
+    def interrupted(self, *args, **options):
+        result = minimize(self, *args, **options)
+        runs.append(result)
+        return replace(result, status=Status.INTERRUPTED) if len(runs) > after else result
+
+    monkeypatch.setattr(LBFGS, "minimize", interrupted)
+    some = replace(
+        tuner, training=ChainTraining(solver="lbfgs"), space=Space({"words": {"template": TEMPLATE}}), trials=2
+    )
+    some = replace(some, method="random") if dev else replace(some, method="random", dev=None, folds=3)
+    if dev and after:
+        assert some.run().best.score > 0  # two trials, and no more training
+        return
+    with pytest.raises(KeyboardInterrupt):
+        some.run()
+    assert len(runs) == after + 1  # six of the folds, the seventh on all
