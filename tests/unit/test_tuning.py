@@ -8,6 +8,8 @@ import pytest
 from crfkit import L2
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import column_files
+from crfkit.result import Status
+from crfkit.solvers import LBFGS
 from crfkit.training.chain import ChainTraining
 from crfkit.training.tuning import Candidate, Space, Tuner, _planned, _rungs
 
@@ -119,3 +121,28 @@ def test_an_empty_development_set(tuner, tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(DataError, match="no sequences"):
         replace(tuner, dev=column_files(tmp_path / "empty.txt")[0]).run()
+
+
+@pytest.mark.parametrize("dev", [True, False])
+@pytest.mark.parametrize("after", [0, 3, 6])
+def test_ctrl_c_ends_the_search(tuner, monkeypatch, dev, after):
+    """Solvers turn Ctrl-C into a status. A search must not go on with the next candidate, nor keep such a model."""
+    runs = []
+    minimize = LBFGS.minimize
+
+    def interrupted(self, *args, **options):
+        result = minimize(self, *args, **options)
+        runs.append(result)
+        return replace(result, status=Status.INTERRUPTED) if len(runs) > after else result
+
+    monkeypatch.setattr(LBFGS, "minimize", interrupted)
+    some = replace(
+        tuner, training=ChainTraining(solver="lbfgs"), space=Space({"words": {"template": TEMPLATE}}), trials=2
+    )
+    some = replace(some, method="random") if dev else replace(some, method="random", dev=None, folds=3)
+    if dev and after:
+        assert some.run().best.score > 0  # two trials, and no more training
+        return
+    with pytest.raises(KeyboardInterrupt):
+        some.run()
+    assert len(runs) == after + 1  # six of the folds, the seventh on all

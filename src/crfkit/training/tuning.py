@@ -27,6 +27,7 @@ from crfkit.models.chain import ChainModel
 from crfkit.penalties import L1, L2
 from crfkit.protocols import Penalty
 from crfkit.readers.columns import ColumnFile
+from crfkit.result import Status
 from crfkit.training.chain import ChainTraining
 from crfkit.training.early_stopping import Development
 
@@ -255,6 +256,8 @@ class _Search:
             self.measure = "F1" if judge.name == "dev_f1" else "accuracy"
             w0 = starts.get(k, np.zeros(problem.field.size))
             result = problem.solver.minimize(problem.loss, problem.penalty.bind(problem.loss), w0)
+            if result.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
             starts[k] = result.w
             scores.append(judge.score(result.w))
             iterations += result.iterations
@@ -274,7 +277,10 @@ class _Search:
         if candidate in self._models:
             return self._models[candidate]
         corpus, weights, _ = self._corpus(candidate.inputs, candidate.min_frequency)
-        return self.tuner._training(candidate).run(corpus, weights)[0]
+        model, result = self.tuner._training(candidate).run(corpus, weights)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return model
 
     _score = -1.0
 
