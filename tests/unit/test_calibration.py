@@ -135,6 +135,13 @@ def test_conformal_sets(trained):
     assert all(len(row.labellings) <= 1 for row in few)
 
 
+def test_the_least_number_of_sequences(trained):
+    crf, (X, y), _ = trained
+    assert crf.model_.calibrate(X[:9], y[:9], coverage=0.9, objective="none").calibration.conformal  # 10 · 0.9 = 9
+    with pytest.raises(DataError, match=r"a coverage of 0\.9 needs at least 9 sequences, but there are 8"):
+        crf.model_.calibrate(X[:8], y[:8], coverage=0.9, objective="none")
+
+
 def test_the_file_keeps_it(trained, tmp_path):
     crf, (X, y), _ = trained
     model = crf.model_.calibrate(X, y, precision=0.9, coverage=0.9)
@@ -146,7 +153,14 @@ def test_the_file_keeps_it(trained, tmp_path):
     assert "thresholds for a precision of 0.900" in text
     assert "coverage 0.900" in text
     assert Calibration.from_dict(json.loads(json.dumps(model.calibration.as_dict()))) == model.calibration
-    for broken in ({}, [], {"temperature": 1}, {**model.calibration.as_dict(), "temperature": "warm"}):
+    kept = model.calibration.as_dict()
+    changes = [
+        {"temperature": "warm"}, {"temperature": "1"}, {"temperature": -1.0}, {"precision": None}, {"precision": "0.9"},
+        {"sequences": -1}, {"objective": 3}, {"conformal": {"0.9": 1e308}}, {"conformal": {"9": -1.0}},
+        {"types": {"X": {**kept["types"]["X"], "threshold": 2.0}}},
+        {"types": {"X": {**kept["types"]["X"], "kept": "1"}}},
+    ]  # fmt: skip
+    for broken in ({}, [], {"temperature": 1}, *({**kept, **change} for change in changes)):
         with pytest.raises(ModelFileError, match="calibration"):
             Calibration.from_dict(broken)
 

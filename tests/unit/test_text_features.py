@@ -274,3 +274,9 @@ def test_partial_fit_of_hashed_and_of_plain_text():
         for row, labels in zip(X * 20, y * 20, strict=True):
             crf.partial_fit([row], [labels], classes=["O", "B", "I"])
         assert crf.predict(X) == y
+
+
+def test_partial_fit_keeps_to_its_features():
+    crf = ChainCRF(features="pos", solver="sgd").partial_fit(X[:1], y[:1])
+    with pytest.raises(ParameterError, match="the text features differ from those of earlier batches"):
+        crf.set_params(features="ner").partial_fit(X[1:], y[1:])

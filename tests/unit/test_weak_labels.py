@@ -221,3 +221,9 @@ def test_constraints_that_leave_no_labelling():
         ChainCRF(constraints="observed").fit(X, [Y[0], ["B", None, "O"], Y[2]])
     crf = ChainCRF(constraints=[("B", "O")]).fit(X, [Y[0], ["B", {"O", "I"}, None], [None] * 3])
     assert crf.predict(X)[1][1] != "O"
+
+
+@pytest.mark.parametrize("row", [["O", None, "I"], ["O", {"B", "I"}, "I"], Annotations([Y[0]])])
+def test_batches_need_known_labels(row):
+    with pytest.raises(DataError, match="partial_fit needs one known label"):
+        ChainCRF(solver="sgd").partial_fit(X[:1], [row])

@@ -129,6 +129,15 @@ class TextFeatures(Parameters):
         """Return the number of columns that tokens need; 1 if words are enough."""
         return self.native.n_columns
 
+    def same_attributes(self, other: TextFeatures) -> bool:
+        """Return whether others make the same attributes of all texts."""
+        return (
+            self.all_rules == other.all_rules
+            and self.lower == other.lower
+            and (self.gazetteers or {}) == (other.gazetteers or {})
+            and self.embeddings == other.embeddings
+        )
+
     def expand(self, tokens: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]]:
         """Return the attributes of each token of a sequence; a value other than 1 follows its name, as in "a:0.5"."""
         rows = [[token] if isinstance(token, str) else list(token) for token in tokens]

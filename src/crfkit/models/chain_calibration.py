@@ -81,14 +81,27 @@ class Calibration:
             return None
         try:
             types = {str(kind): TypeThreshold(**entry) for kind, entry in values["types"].items()}
-            conformal = {float(coverage): float(x) for coverage, x in values["conformal"].items()}
+            conformal = {float(coverage): x for coverage, x in values["conformal"].items()}
             found = cls(**{**values, "types": types, "conformal": conformal})
-            numbers = [found.temperature, *conformal.values(), *(x or 0.0 for x in found.thresholds.values())]
-            if not all(math.isfinite(float(x)) for x in numbers):
+            if not found._is_sound():
                 raise ValueError
         except (TypeError, ValueError, KeyError, AttributeError):
             raise ModelFileError("the metadata entry 'calibration' is not what crfkit writes") from None
         return found
+
+    def _is_sound(self) -> bool:
+        """Return whether the values are those that calibration can find."""
+        shares = [x for entry in self.types.values() for x in (entry.threshold, entry.precision) if x is not None]
+        counts = [self.sequences, *(x for entry in self.types.values() for x in (entry.kept, entry.spans))]
+        precisions = [x for x in (self.precision,) if x is not None or self.types]
+        return (
+            _within([self.temperature], 1e-300, 1e300)
+            and isinstance(self.objective, str)
+            and _within([*precisions, *shares, *self.conformal], 0.0, 1.0)
+            and all(_within([entry.precision], 0.0, 1.0) for entry in self.types.values())
+            and _within(list(self.conformal.values()), -math.inf, 0.0)
+            and all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in counts)
+        )
 
     def __str__(self) -> str:
         lines = [f"temperature {self.temperature:.4f} (by {self.objective}, on {self.sequences} sequences)"]
@@ -104,6 +117,14 @@ class Calibration:
             for coverage, log_p in self.conformal.items()
         ]
         return "\n".join(lines)
+
+
+def _within(values: Sequence[Any], low: float, high: float) -> bool:
+    """Return whether these are finite numbers of a range."""
+    return all(
+        isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) and low <= x <= high
+        for x in values
+    )
 
 
 def calibrate(
@@ -261,10 +282,10 @@ def find_conformal(model: ChainModel, blocks: Sequence[Block], coverages: Sequen
     scores = np.sort(-_log_probabilities(model, blocks))
     found = {}
     for coverage in coverages:
-        k = math.ceil((len(scores) + 1) * coverage)
+        k = _above((len(scores) + 1) * coverage)
         if k > len(scores):
             raise DataError(
-                f"a coverage of {coverage:g} needs at least {math.ceil(coverage / (1 - coverage))} sequences, but "
+                f"a coverage of {coverage:g} needs at least {_above(coverage / (1 - coverage))} sequences, but "
                 f"there are {len(scores)}; give more, or ask for less"
             )
         if not np.isfinite(scores[k - 1]):
@@ -274,6 +295,11 @@ def find_conformal(model: ChainModel, blocks: Sequence[Block], coverages: Sequen
             )
         found[coverage] = -float(scores[k - 1])
     return found
+
+
+def _above(x: float) -> int:
+    """Return the least integer that is not below x, but for rounding: 0.9 / (1 − 0.9) is 9, not more."""
+    return math.ceil(x - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -294,7 +320,7 @@ def predict_sets(model: ChainModel, X: Iterable[Any], coverage: float, n: int = 
     if coverage not in known:
         has = f"it has {', '.join(f'{x:g}' for x in known)}" if known else "it has none"
         raise ParameterError(f"the model is not calibrated for a coverage of {coverage!r} ({has}); call calibrate")
-    least = known[coverage]
+    least = known[coverage] - 1e-9  # log p is summed in another order here
     data = model.encode(X)
     found: dict[int, LabellingSet] = {}
     size, waiting = min(n, 16), np.arange(len(data))

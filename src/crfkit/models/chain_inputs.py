@@ -30,7 +30,7 @@ def read_names(contents: modelfile.Contents, name: str) -> Names:
     bits = contents.metadata.get("hash_bits")  # older files do not name it
     if bits is None or f"{name}.buckets" not in contents.tensors:
         return _table(contents, name)
-    if isinstance(bits, bool) or not isinstance(bits, int):
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 4 <= bits <= 28:
         raise ModelFileError(f"the metadata entry 'hash_bits' is {bits!r}")
     return _core.BucketTable(bits, contents.tensor(f"{name}.buckets", np.uint32))
 

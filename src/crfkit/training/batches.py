@@ -15,6 +15,7 @@ from crfkit._types import Floats, Ids, Ints
 from crfkit.encoders.labels import label_array, sort_labels
 from crfkit.encoders.sequences import TaggedCorpus, learn, sorted_data
 from crfkit.encoders.vocabulary import Names
+from crfkit.encoders.weak_labels import Supervision
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
@@ -56,7 +57,10 @@ def learn_batch(
     """
     training.check()
     check_online_solver(training)
-    corpus = learn(X, y, training.make_inputs(), training.min_frequency, least_labels=1)
+    known = Supervision.of_labels(y)
+    if known.partial or known.shares is not None:
+        raise DataError("partial_fit needs one known label at each position; for None, sets or Annotations, use fit")
+    corpus = learn(X, known.rows, training.make_inputs(), training.min_frequency, least_labels=1)
     model, result, after = partial_fit(training, corpus, before, list(classes or ()), sample_weight)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt(str(result.status))
@@ -179,6 +183,8 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
             f"the batch has inputs of kind {v.kind!r} ({v.n_features} columns), but earlier ones had "
             f"{old.vocabulary.kind!r} ({old.vocabulary.n_features} columns)"
         )
+    if v.text is not None and old.vocabulary.text is not None and not v.text.same_attributes(old.vocabulary.text):
+        raise ParameterError("the text features differ from those of earlier batches; do not change them")
     attributes, rank = _merged(old.vocabulary.attributes, v.attributes)
     pair_attributes, pair_rank = _merged(old.vocabulary.pair_attributes, v.pair_attributes)
     arrays = (
