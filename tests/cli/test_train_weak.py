@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from crfkit import L2, ChainCRF, read_columns
+from crfkit.errors import DataError
 
 TEXT = "in 1 O\nNew 2 B\nYork 1 I\n\nYork 1 ?\nin 1 O|I\nrain 1 O\n\n"
 
@@ -63,3 +64,24 @@ def test_bad_options(files, options, message):
     assert done.returncode != 0
     assert message in done.stderr
     assert not (files / "m.crf").exists()
+
+
+def test_files_without_known_labels(files):
+    (files / "train.txt").write_text("a 1 ?\nb 1 ?\n")
+    assert "no label is known; at least two" in train(files, "--unknown-label", "?").stderr
+    (files / "train.txt").write_text("a 1 B|O\nb 1 B|O\n")  # two labels, but one text
+    assert "2 labels" in train(files, "--label-separator", "|").stdout
+
+
+def test_a_label_for_unknown_that_does_not_occur_is_mentioned(files):
+    done = train(files, "--unknown-label", "UNK")
+    assert done.returncode == 0
+    assert "warning: the training files have no label 'UNK'" in done.stderr
+
+
+def test_weights_of_the_wrong_shape_are_named():
+    X, y = [[["a"], ["b"]], [["b"]]], [["O", "B"], ["B"]]
+    with pytest.raises(DataError, match="token_weight must have a list of numbers for every sequence"):
+        ChainCRF().fit(X, y, token_weight=[1.0, 2.0])
+    with pytest.raises(DataError, match=r"sample_weight\[1\] is nan"):
+        ChainCRF().fit(X, y, sample_weight=[1.0, float("nan")])
