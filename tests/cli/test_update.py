@@ -31,6 +31,7 @@ def test_an_update_learns_new_words_and_labels(folder):
     done = run("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf", "--epochs", 3)
     assert done.returncode == 0, done.stderr
     assert "4 sequences, 2 new attributes" in done.stdout
+    assert "1 new label: V\n" in done.stdout
     new = ChainCRF.load(folder / "b.crf")
     assert new.predict([[["the"], ["owl"], ["sings"]], [["a"], ["cat"]]]) == [["D", "N", "V"], ["D", "N"]]
     assert ChainCRF.load(folder / "a.crf").classes_.tolist() == ["D", "N"]
@@ -62,3 +63,12 @@ def test_training_from_disk(folder):
     refused = train(folder, "--out-of-core", "--unknown-label", "D")
     assert refused.returncode == 2
     assert "does not go with --out-of-core" in refused.stderr
+
+
+def test_an_update_says_that_the_calibration_is_gone(folder):
+    assert train(folder).returncode == 0
+    done = run("calibrate", folder / "a.crf", folder / "first.txt", "--coverage", "0.5", "-o", folder / "c.crf")
+    assert done.returncode == 0, done.stderr
+    done = run("update", folder / "c.crf", folder / "first.txt", "-m", folder / "b.crf")
+    assert "not calibrated any more" in done.stdout
+    assert "new label" not in done.stdout
