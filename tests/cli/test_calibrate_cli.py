@@ -22,6 +22,8 @@ def test_calibrate_and_tag(call, workspace):
     kept = call("tag", "new.crf", "test.txt", "--spans", "--min-confidence", "calibrated").out.splitlines()
     spans = new.predict_spans(X, "calibrated")
     assert len(kept) == sum(map(len, spans)) > 0
+    objects = call("tag", "new.crf", "test.txt", "--json", "--min-confidence", "calibrated").out.splitlines()
+    assert [len(json.loads(line)["spans"]) for line in objects] == [len(row) for row in spans]
     assert f"calibrated: temperature {new.calibration.temperature:.4f}" in call("inspect", "new.crf").out
     assert json.loads(call("inspect", "new.crf", "--json").out)["calibration"] == new.calibration.as_dict()
 

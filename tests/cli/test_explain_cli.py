@@ -39,7 +39,9 @@ def test_label_errors_name_the_line(call, fails, workspace):
     first = told["suspects"][0]
     assert (first["line"], first["given"], first["suggested"]) == (place + 1, "I-LOC", "O")
     assert "--template or --features is missing" in fails("label-errors", "train.txt")
-    assert "cv must be an integer" in fails("label-errors", "train.txt", "-t", "template", "--folds", "10000")
+    assert "--folds must be at most the number of sequences" in fails(
+        "label-errors", "train.txt", "-t", "template", "--folds", "10000"
+    )
 
 
 def test_lines_of_tokens(tmp_path: Path):

@@ -78,3 +78,11 @@ def test_text_contradicts_another_format(call, model):
     assert (
         "--text is --format text, but --format is words" in call("tag", model, "t", "--text", "--format", "words").err
     )
+
+
+def test_sentences_without_the_option_are_recognised(call, model, tmp_path):
+    (tmp_path / "t").write_text("In Rome.\nNew York sleeps.\n")
+    done = call("tag", model, "t")
+    assert done.code == 2
+    assert "t:2: 3 columns, but the lines before have 2; give --text if each line is a sentence" in done.err
+    assert "--text" not in call("tag", model, "t", "--format", "columns").err

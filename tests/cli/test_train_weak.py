@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from crfkit import L2, ChainCRF, read_columns
+from crfkit.errors import DataError
 
 TEXT = "in 1 O\nNew 2 B\nYork 1 I\n\nYork 1 ?\nin 1 O|I\nrain 1 O\n\n"
 TRAIN = ["train", "weak.txt", "-t", "weak.t", "-m", "weak.crf", "-q"]
@@ -62,3 +63,24 @@ def test_a_column_of_weights(call):
 )
 def test_bad_options(fails, options, message):
     assert message in fails(*TRAIN, *options)
+
+
+def test_files_without_known_labels(call, fails):
+    Path("weak.txt").write_text("a 1 ?\nb 1 ?\n")
+    assert "no label is known; at least two" in fails(*TRAIN, "--unknown-label", "?")
+    Path("weak.txt").write_text("a 1 B|O\nb 1 B|O\n")  # two labels, but one text
+    assert "2 labels" in call(*TRAIN, "--label-separator", "|").out
+
+
+def test_a_label_for_unknown_that_does_not_occur_is_mentioned(run):
+    done = run(*TRAIN, "--unknown-label", "UNK")
+    assert done.code == 0
+    assert "warning: the training files have no label 'UNK'" in done.err
+
+
+def test_weights_of_the_wrong_shape_are_named():
+    X, y = [[["a"], ["b"]], [["b"]]], [["O", "B"], ["B"]]
+    with pytest.raises(DataError, match="token_weight must have a list of numbers for every sequence"):
+        ChainCRF().fit(X, y, token_weight=[1.0, 2.0])
+    with pytest.raises(DataError, match=r"sample_weight\[1\] is nan"):
+        ChainCRF().fit(X, y, sample_weight=[1.0, float("nan")])

@@ -25,6 +25,7 @@ def test_an_update_learns_new_words_and_labels(call):
     done = call(*UPDATE, "--epochs", 3)
     assert done.code == 0, done.err
     assert "4 sequences, 2 new attributes" in done.out
+    assert "1 new label: V\n" in done.out
     new = ChainCRF.load("b.crf")
     assert new.predict([[["the"], ["owl"], ["sings"]], [["a"], ["cat"]]]) == [["D", "N", "V"], ["D", "N"]]
     assert ChainCRF.load("a.crf").classes_.tolist() == ["D", "N"]
@@ -62,3 +63,12 @@ def test_tuning(call, fails):
     assert ChainCRF.load("m.crf").predict([[("a",), ("cat",)]]) == [["D", "N"]]
     assert "0.1:10" in fails(*tune, "--l2", "1:x")
     assert "whole numbers" in fails(*tune, "--order", "one")
+
+
+def test_an_update_says_that_the_calibration_is_gone(call):
+    assert call(*TRAIN).code == 0
+    done = call("calibrate", "a.crf", "first.txt", "--coverage", "0.5", "-o", "c.crf")
+    assert done.code == 0, done.err
+    done = call("update", "c.crf", "first.txt", "-m", "b.crf")
+    assert "not calibrated any more" in done.out
+    assert "new label" not in done.out

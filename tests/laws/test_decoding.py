@@ -294,7 +294,7 @@ def test_bad_input(tagged):
         crf.decode(x, 2, method="posterior")
     with pytest.raises(ParameterError, match="min_confidence must be a probability between 0 and 1, not 2"):
         crf.decode(x, min_confidence=2)
-    with pytest.raises(DataError, match="there are 1 sequences, but known has entries for 2"):
+    with pytest.raises(DataError, match="there is 1 sequence, but known has 2 entries"):
         crf.decode(x, known=[None, None])
     with pytest.raises(DataError, match="sequence 0 has 3 items, but known has 2 entries"):
         crf.decode(x, known=[[None, "O"]])

@@ -7,10 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
 
 from crfkit import ChainCRF, evaluate
 from crfkit.errors import DataError, ParameterError
-from crfkit.explain import compare, confusions, learning_curve, mistakes, suggest, worst_sequences
+from crfkit.explain import (
+    compare,
+    confusions,
+    find_label_errors,
+    learning_curve,
+    mistakes,
+    suggest,
+    suspect_labels,
+    worst_sequences,
+)
 from crfkit.explain.comparison import bootstrap, sentence_counts
 from crfkit.schemes import phrases
 
@@ -191,3 +201,30 @@ def test_suggestions_of_bad_arguments():
     with pytest.raises(ParameterError, match="diversity must be from 0 to 1"):
         suggest(crf, X, 2, diversity=2)
     assert suggest(crf, [], 2) == []
+
+
+def test_what_cannot_be_judged_is_named():
+    X, y = 4 * [[["w=a"], ["w=b"]]], 4 * [["O", "B-X"]]
+    crf = ChainCRF().fit(X, y)
+    for ask in (
+        lambda model, X: suggest(model, X, 1),
+        lambda model, X: worst_sequences(model, X, y),
+        lambda model, X: suspect_labels(model, X, y),
+    ):
+        with pytest.raises(NotFittedError, match="call `fit`"):
+            ask(ChainCRF(), X)
+        with pytest.raises(ParameterError, match="a fitted ChainCRF or a ChainModel, not str"):
+            ask("model.crf", X)
+    hidden = [*y[:2], ["O", None], y[3]]
+    with pytest.raises(DataError, match="sequence 2, position 1: the label is None; only certain labels"):
+        find_label_errors(ChainCRF(), X, hidden, cv=2)
+    with pytest.raises(DataError, match="sequence 2, position 1"):
+        suspect_labels(crf, X, hidden)
+    with pytest.raises(DataError, match="no sequences"):
+        find_label_errors(ChainCRF(), [], [])
+    with pytest.raises(ParameterError, match="sizes is empty"):
+        learning_curve(ChainCRF(), X, y, X, y, sizes=[])
+    with pytest.raises(DataError, match=r"entry for each sequence .*; there is 1 sequence, but known has 2 entries"):
+        crf.decode(X[:1], known=["O", None])
+    with pytest.raises(DataError, match="sequence 0 has 2 items, but known has 1 entry for it"):
+        crf.decode(X[:1], known=[["O"]])

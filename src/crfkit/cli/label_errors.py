@@ -15,7 +15,7 @@ from crfkit.cli.help import INPUT, MODEL, OUTPUT, option
 from crfkit.cli.options import make_penalty, read_template
 from crfkit.cli.output import open_input
 from crfkit.cli.text_options import text_features
-from crfkit.errors import ParameterError
+from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from crfkit.explain.label_errors import LabelErrors
@@ -90,6 +90,10 @@ def label_errors(
         X, y, _ = read_crfsuite(source)
     else:
         X, y = read_columns(source)
+    if not X:
+        raise DataError("the file has no sequences", source.name)
+    if folds > len(X):
+        raise ParameterError(f"--folds must be at most the number of sequences, {len(X)}, not {folds}")
     crf = ChainCRF(
         None if template is None else read_template(template, encoding),
         make_penalty(l1, l2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,7 @@ def tag_files(
         "--abstain": abstain is not None,
     }
     _check_options({name for name, used in given.items() if used}, nbest)
-    least = _confidence(min_confidence, spans)
+    least = _confidence(min_confidence, spans or as_json)
     if text and format not in ("auto", "text"):
         raise ParameterError(f"--text is --format text, but --format is {format}; give one of them")
     sources = column_files(files or [STDIN], encoding, "text" if text else format)
@@ -66,7 +67,7 @@ def tag_files(
     wanted = "all" if all_marginals else "best" if marginals else None
     sizes = [path.stat().st_size if path.is_file() and path.suffix != ".gz" else None for path in files]
     numbers = count()
-    with open_output(output) as out, watching(sizes, to_terminal=output is None) as watch:
+    with _hinting(trained, text, format), open_output(output) as out, watching(sizes, output is None) as watch:
         for source in sources:
             blocks: Iterator[bytes]
             if form is None:
@@ -78,6 +79,20 @@ def tag_files(
             for block in blocks:
                 out.write(block)
                 out.flush()
+
+
+@contextmanager
+def _hinting(model: ChainModel, text: bool, format: str) -> Iterator[None]:
+    """Mention --text where lines of different lengths look like sentences."""
+    from crfkit.errors import DataError
+
+    try:
+        yield
+    except DataError as error:
+        ragged = "but the lines before have" in str(error)
+        if not ragged or text or format != "auto" or model.vocabulary.text is None:
+            raise
+        raise DataError(f"{error}; give --text if each line is a sentence of plain text") from None
 
 
 # Options that cannot be combined, and why.
@@ -123,7 +138,7 @@ def _confidence(text: str | None, spans: bool) -> float | str | None:
         return None
     if text == "calibrated":
         if not spans:
-            raise ParameterError("--min-confidence calibrated is about phrases; it needs --spans")
+            raise ParameterError("--min-confidence calibrated is about phrases; it needs --spans or --json")
         return text
     try:
         value = float(text)

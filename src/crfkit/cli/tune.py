@@ -82,8 +82,8 @@ def tune(
     """Choose the penalty, the frequency cut, the order and the features of a tagger on held-out sentences.
 
     Candidates are drawn at random; those that differ in strength alone are trained along a path, each from the solution
-    before. The best model is written. Its score was chosen to be high: measure it again on a test set of its own. Ctrl-C
-    ends the search, and no model is written.
+    before. The best model is written. Its score was chosen to be high: measure it again on a test set of its own.
+    Ctrl-C ends the search, and no model is written.
     """
     from crfkit import modelfile
     from crfkit.cli.options import check_distinct, column_files, read_template

@@ -44,7 +44,7 @@ def update(
     l2: shared.L2Strength = None,
     l1: shared.L1Strength = None,
     solver: Annotated[
-        str, option(OPTIMISATION, "--solver", "-a", metavar="NAME", help="An online solver, as sgd or arow.")
+        str, option(OPTIMISATION, "--solver", "-a", metavar="NAME", help="An online solver, such as sgd or arow.")
     ] = "sgd",
     epochs: Annotated[int, option(OPTIMISATION, "--epochs", metavar="N", help="Passes over the files.")] = 1,
     seed: shared.Seed = 0,
@@ -100,11 +100,17 @@ def update(
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
     trained.save(model)
+    known = set(before.class_list)
+    labels = [str(label) for label in trained.class_list if label not in known]
     new = len(trained.vocabulary.attributes) - len(before.vocabulary.attributes)
     typer.echo(
         f"{counted(len(corpus.data), 'sequence')}, {counted(new, 'new attribute')}, {counted(len(trained.w), 'weight')}"
     )
+    if labels:
+        typer.echo(f"{counted(len(labels), 'new label')}: {' '.join(labels)}")
     typer.echo(outcome(result))
+    if before.calibration is not None:
+        typer.echo("the new model is not calibrated any more; call crfkit calibrate again")
     say_written(model, False)
 
 

@@ -61,7 +61,7 @@ class SequenceData:
             _check_length("labels", self.labels, self.n_positions)
         if self.weights is not None:
             _check_length("weights", self.weights, len(self))
-            _check_finite("weights", self.weights)
+            _check_finite("sample_weight", self.weights)
             if np.any(self.weights < 0):
                 raise DataError(f"sequence {int(np.argmax(self.weights < 0))} has a negative weight")
         self._check_weak()

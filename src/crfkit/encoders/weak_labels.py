@@ -17,9 +17,10 @@ from crfkit._types import Flags, Floats, Ints
 from crfkit.data.sequences import SequenceData, check_labels, encode_labels
 from crfkit.encoders.labels import label_array, sort_labels
 from crfkit.encoders.sequences import TaggedCorpus, label_rows
-from crfkit.errors import DataError
+from crfkit.errors import DataError, DataWarning
 from crfkit.readers.columns import ColumnFile
 from crfkit.readers.weight_column import read_weights
+from crfkit.warn import warn_caller
 
 _SETS = (set, frozenset)
 
@@ -140,11 +141,12 @@ class Supervision:
 
 def token_weights(rows: Iterable[Iterable[float]], data: SequenceData, of: Ints) -> Floats:
     """Return the weights of all positions; `rows` has a row for each sequence, and `of` says which is that of a row."""
-    given = [np.asarray(list(row), dtype=object) for row in label_rows(rows)]
     try:
-        weights = [row.astype(np.float64) for row in given]
+        weights = [np.asarray(list(row), dtype=object).astype(np.float64) for row in rows]
     except (TypeError, ValueError):
-        raise DataError("token_weight must be a list of numbers for every sequence") from None
+        raise DataError(
+            "token_weight must have a list of numbers for every sequence; sample_weight has one number for each"
+        ) from None
     n = int(of[-1]) + 1 if len(of) else 0
     if len(weights) != n:
         raise DataError(f"token_weight has {len(weights)} rows, but there are {n} sequences")
@@ -188,9 +190,14 @@ class LabelColumn:
     separator: str | None = None
     weight_column: int | None = None
 
+    @property
+    def partly_known(self) -> bool:
+        """Return whether labels may be unknown, or one of several."""
+        return self.unknown is not None or self.separator is not None
+
     def apply(self, corpus: TaggedCorpus, files: Sequence[ColumnFile]) -> TaggedCorpus:
         """Return the training set of files with labels that are known in part and with weights of its tokens."""
-        if self.unknown is not None or self.separator is not None:
+        if self.partly_known:
             corpus = told(corpus, self.unknown, self.separator)
         if self.weight_column is not None:
             weights = read_weights(files, self.weight_column)
@@ -204,6 +211,8 @@ def told(corpus: TaggedCorpus, unknown: str | None, separator: str | None) -> Ta
     With "?" and "|", the label ? is not known, and B-PER|B-LOC is one of the two.
     """
     written = corpus.classes.tolist()
+    if unknown is not None and unknown not in written:
+        warn_caller(f"the training files have no label {unknown!r}, which was to say that one is unknown", DataWarning)
     means = [
         [] if name == unknown else [part for part in name.split(separator) if part] if separator else [name]
         for name in written

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from crfkit.encoders.sequences import label_rows
 from crfkit.errors import DataError, ParameterError
 from crfkit.models.token_text import token_text
 from crfkit.readers.columns import ColumnFile, ColumnSource, read_chunks, read_columns
@@ -22,6 +24,32 @@ class Labelled:
     y: list[list[str]]
     tokens: list[list[str]]
     name: str
+
+
+def trained_model(model: Any) -> ChainModel:
+    """Return the model of a fitted estimator, or the model itself."""
+    from crfkit.estimators.base import not_fitted
+    from crfkit.models.chain import ChainModel
+
+    found = getattr(model, "model_", model)
+    if isinstance(found, ChainModel):
+        return found
+    if hasattr(model, "fit"):
+        raise not_fitted(model)
+    raise ParameterError(f"the model must be a fitted ChainCRF or a ChainModel, not {type(model).__name__}")
+
+
+def given_labels(y: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    """Return label sequences as lists; raise DataError where a label is unknown or one of several."""
+    rows = [list(row) for row in label_rows(y)]
+    for n, row in enumerate(rows):
+        for t, label in enumerate(row):
+            if label is None or isinstance(label, (set, frozenset)):
+                raise DataError(
+                    f"sequence {n}, position {t}: the label is {label!r}; only certain labels can be judged, so leave "
+                    "out sequences with unknown labels"
+                )
+    return rows
 
 
 def read_labelled(model: ChainModel, source: ColumnSource) -> Labelled:

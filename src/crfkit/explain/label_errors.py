@@ -27,9 +27,9 @@ from crfkit._pandas import pandas
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData, encode_labels
 from crfkit.encoders.labels import sort_labels
-from crfkit.encoders.sequences import label_rows
 from crfkit.errors import DataError, ParameterError
 from crfkit.explain.channel import with_channel, with_given
+from crfkit.explain.inputs import given_labels, trained_model
 from crfkit.explain.labels import mistakes
 from crfkit.models.token_text import token_text
 from crfkit.schemes import are_phrases
@@ -175,9 +175,11 @@ def find_label_errors(
     """
     from sklearn.base import clone
 
-    X, given = list(X), [list(row) for row in label_rows(y)]
+    X, given = list(X), given_labels(y)
     if len(X) != len(given):
         raise DataError(f"there are {len(X)} sequences but {len(given)} label sequences")
+    if not X:
+        raise DataError("there are no sequences whose labels could be judged")
     if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or not 2 <= cv <= len(X):
         raise ParameterError(f"cv must be an integer from 2 to the number of sequences, {len(X)}, not {cv!r}")
     if rounds < 1:
@@ -213,8 +215,8 @@ def suspect_labels(model: Any, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> 
     >>> [(s.sequence, s.given, s.suggested) for s in found.ranked(1)]
     [(1, 'NOUN', 'DET')]
     """
-    X, given = list(X), [list(row) for row in label_rows(y)]
-    trained = getattr(model, "model_", model)
+    X, given = list(X), given_labels(y)
+    trained = trained_model(model)
     names = sort_labels([*trained.class_list, *(label for row in given for label in row)])
     judged = [_Judged.of(trained, X, given, names, list(range(len(X))))]
     return _errors(judged, given, names, X)

@@ -11,6 +11,7 @@ import numpy as np
 from crfkit._types import Floats
 from crfkit.errors import DataError
 from crfkit.explain.comparison import Interval, bootstrap, check_sampling, interval, sentence_counts
+from crfkit.explain.inputs import trained_model
 from crfkit.explain.label_errors import Group, Suspect, suspect_labels
 from crfkit.explain.labels import Confusions, Mistakes, confusions, mistakes
 from crfkit.explain.report_errors import SentenceError, sentence_errors
@@ -110,7 +111,7 @@ def make_report(
     '<!doctype html>'
     """
     check_sampling(samples, confidence)
-    trained: ChainModel = getattr(model, "model_", model)
+    trained = trained_model(model)
     gold = [[str(label) for label in row] for row in y]
     if len(X) != len(gold):
         raise DataError(f"there are {len(X)} sequences but {len(gold)} label sequences")

@@ -50,7 +50,7 @@ def scores(report: Report) -> str:
             f"<div class='range' aria-hidden='true'><i style='left:{a:.1f}%;width:{max(b - a, 0.5):.1f}%'></i>"
             f"<u style='left:{x:.1f}%'></u></div><small>{low * 100:.2f} – {high * 100:.2f}</small></div>"
         )
-    notes = "".join(f"<p class='note'>{escape(note)}.</p>" for note in report.evaluation.notes)
+    notes = "".join(f"<p class='note'>{escape(note[:1].upper() + note[1:])}.</p>" for note in report.evaluation.notes)
     return (
         f"<p class='lead'>In percent, with intervals that hold the true value with {report.confidence * 100:g} % "
         f"confidence (bootstrap over sentences).</p>{notes}<div class='cards'>{''.join(cards)}</div>"

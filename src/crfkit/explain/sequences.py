@@ -11,6 +11,7 @@ import numpy as np
 from crfkit._pandas import pandas
 from crfkit._types import Floats, Ints
 from crfkit.errors import DataError, ParameterError
+from crfkit.explain.inputs import trained_model
 from crfkit.metrics import evaluate
 from crfkit.schemes import are_phrases
 from crfkit.scorers import phrase_f1_scorer
@@ -52,7 +53,7 @@ def log_probabilities(model: Any, X: Sequence[Any], y: Sequence[Sequence[Any]]) 
     """Return the log-probability of the labels of each sequence, −inf where the model does not know one of them."""
     if len(X) != len(y):
         raise DataError(f"there are {len(X)} sequences but {len(y)} label sequences")
-    known = set(getattr(model, "model_", model).class_list)
+    known = set(trained_model(model).class_list)
     fine = [k for k, row in enumerate(y) if known.issuperset(row)]
     found = np.full(len(y), -np.inf)
     if fine:
@@ -140,6 +141,8 @@ def learning_curve(
     if seeds < 1:
         raise ParameterError(f"seeds must be at least 1, not {seeds!r}")
     counts = [_size(size, len(X)) for size in sizes]
+    if not counts:
+        raise ParameterError("sizes is empty; give at least one number of sequences or share of them")
     name, score = _scorer(scorer, y_test)
     tokens = np.zeros((len(counts), seeds), dtype=np.int64)
     scores = np.zeros((len(counts), seeds))

@@ -21,6 +21,7 @@ import numpy as np
 from crfkit._types import Floats
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import ParameterError
+from crfkit.explain.inputs import trained_model
 from crfkit.models.chain import ChainModel
 from crfkit.names import unknown_name
 
@@ -55,7 +56,7 @@ def suggest(
         raise ParameterError(f"n must be an integer >= 1, not {n!r}")
     if not 0.0 <= diversity <= 1.0:
         raise ParameterError(f"diversity must be from 0 to 1, not {diversity!r}")
-    trained: ChainModel = getattr(model, "model_", model)
+    trained = trained_model(model)
     data = trained.encode(X)
     values = STRATEGIES[strategy](trained, data)
     order = np.argsort(-values, kind="stable")

@@ -17,6 +17,7 @@ from crfkit.fields.constraints import make_constraints, nearest
 from crfkit.inference.chain import ChainInference
 from crfkit.models.chain_spans import Runs
 from crfkit.schemes import are_phrases
+from crfkit.wording import counted
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
@@ -73,14 +74,19 @@ def _positions(name: str, given: Iterable[Any], data: SequenceData) -> Iterable[
         raise DataError(f"{name} must have an entry for each sequence, not {given!r}")
     rows = list(given)
     if len(rows) != len(data):
-        raise DataError(f"there are {len(data)} sequences, but {name} has entries for {len(rows)}")
+        raise DataError(
+            f"{name} must have an entry for each sequence (labels of its positions, or None); there "
+            f"{'is' if len(data) == 1 else 'are'} {counted(len(data), 'sequence')}, but {name} has "
+            f"{counted(len(rows), 'entry', 'entries')}"
+        )
     for n, (row, (begin, end)) in enumerate(zip(rows, pairwise(data.starts.tolist()), strict=True)):
         if row is None:
             continue
         if isinstance(row, (str, bytes)) or not hasattr(row, "__len__") or len(row) != end - begin:
-            size = len(row) if hasattr(row, "__len__") and not isinstance(row, (str, bytes)) else repr(row)
+            listed = hasattr(row, "__len__") and not isinstance(row, (str, bytes))
+            size = counted(len(row), "entry", "entries") if listed else repr(row)
             raise DataError(
-                f"sequence {n} has {end - begin} items, but {name} has {size} entries for it; give one for each "
+                f"sequence {n} has {counted(end - begin, 'item')}, but {name} has {size} for it; give one for each "
                 "position (None where nothing is given), or None for the whole sequence"
             )
         for t, entry in enumerate(row):

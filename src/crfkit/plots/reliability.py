@@ -37,8 +37,7 @@ def plot_reliability(results: Reliability | Mapping[str, Reliability], axes: Any
         top.plot(
             found.confidence[there], found.accuracy[there], marker="o", label=f"{name} (error {100 * found.ece:.1f} %)"
         )
-        middles = (found.edges[:-1] + found.edges[1:]) / 2
-        bottom.step(middles, found.counts, where="mid")
+        bottom.stairs(found.counts, found.edges)
     top.set_ylabel("share that is right")
     top.set_xlim(0, 1)
     top.set_ylim(0, 1)

@@ -77,6 +77,8 @@ class ChainTraining(ChainOptions):
         self, files: Sequence[ColumnFile], labels: LabelColumn | None = None, least_labels: int = 2
     ) -> tuple[TaggedCorpus, list[float] | None]:
         """Return the training set of column files or of CRFsuite's data files, and the weights of its sequences."""
+        if labels is not None and labels.partly_known:
+            least_labels = 1  # `apply` counts what the labels stand for
         corpus, weights = self._read_files(files, least_labels)
         return (corpus if labels is None else labels.apply(corpus, files)), weights
 
