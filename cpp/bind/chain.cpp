@@ -6,6 +6,52 @@ namespace crfkit {
 
 namespace {
 
+void require(bool fits, const std::string& what) {
+    if (!fits) throw nb::value_error(what.c_str());
+}
+
+// Whether offsets ascend from 0 to the end.
+bool ascend(const Array<int64_t>& offsets, size_t end) {
+    if (offsets.size() == 0 || offsets(0) != 0 || offsets(offsets.size() - 1) != static_cast<int64_t>(end))
+        return false;
+    for (size_t k = 1; k < offsets.size(); ++k)
+        if (offsets(k) < offsets(k - 1)) return false;
+    return true;
+}
+
+template <class T>
+void require_size(const OptionalArray<T>& array, size_t expected, const char* name) {
+    require(!array || array->size() == expected, std::string(name) + " must have " + std::to_string(expected) +
+                                                     " entries, but has " + std::to_string(array ? array->size() : 0));
+}
+
+}  // namespace
+
+void Sequences::check() const {
+    require(offsets.size() > 0, "offsets must not be empty");
+    const size_t n_positions = offsets.size() - 1;
+    require(ascend(starts, n_positions), "starts must ascend from 0 to the number of positions");
+    require(ascend(offsets, attributes.size()), "offsets must ascend from 0 to the number of attributes");
+    require(pair_offsets.has_value() == pair_attributes.has_value(), "pair_offsets and pair_attributes go together");
+    require_size(pair_offsets, n_positions + 1, "pair_offsets");
+    require(!pair_offsets || ascend(*pair_offsets, pair_attributes->size()),
+            "pair_offsets must ascend from 0 to the number of pair attributes");
+    require_size(values, attributes.size(), "values");
+    require_size(labels, n_positions, "labels");
+    require_size(weights, starts.size() - 1, "weights");
+    require_size(token_weights, n_positions, "token_weights");
+}
+
+SequenceView checked_view(const Sequences& data, const Field& field, const OptionalArray<double>& cost, bool hinge) {
+    const auto n_labels = static_cast<size_t>(field.n_labels);
+    require_size(data.targets, (data.offsets.size() - 1) * n_labels, "targets");
+    require_size(cost, n_labels * n_labels, "cost");
+    require(!hinge || !data.weak(), "the hinge loss needs labels that are known, and has no weights of positions");
+    return data.view();
+}
+
+namespace {
+
 struct Objective {
     Sequences data;
     Field field;
@@ -15,9 +61,12 @@ struct Objective {
               bool hinge)
         : data(std::move(d)),
           field(std::move(f)),
-          objective(data.view(), field.view(), kernels_named(kernels), n_threads, pointer(cost), hinge) {
-        if (cost && static_cast<int64_t>(cost->size()) != field.n_labels * field.n_labels)
-            throw nb::value_error("the cost must be a matrix of labels by labels");
+          objective(checked_view(data, field, cost, hinge), field.view(), kernels_named(kernels), n_threads,
+                    pointer(cost), hinge) {}
+
+    // Derivatives of second order need labels that are known.
+    void require_labels() const {
+        require(!data.weak(), "there is no Hessian where labels are known in part or positions have weights");
     }
 };
 
@@ -31,10 +80,12 @@ void bind_chain(nb::module_& m) {
                OptionalArray<double> values, OptionalArray<int64_t> pair_offsets,
                OptionalArray<int32_t> pair_attributes, OptionalArray<int32_t> labels, OptionalArray<double> weights,
                OptionalArray<uint8_t> targets, OptionalArray<double> token_weights) {
-                new (self) Sequences{std::move(starts),       std::move(offsets),      std::move(attributes),
-                                     std::move(values),       std::move(pair_offsets), std::move(pair_attributes),
-                                     std::move(labels),       std::move(weights),      std::move(targets),
-                                     std::move(token_weights)};
+                Sequences made{std::move(starts),       std::move(offsets),      std::move(attributes),
+                               std::move(values),       std::move(pair_offsets), std::move(pair_attributes),
+                               std::move(labels),       std::move(weights),      std::move(targets),
+                               std::move(token_weights)};
+                made.check();
+                new (self) Sequences(std::move(made));
             },
             "starts"_a, "offsets"_a, "attributes"_a, "values"_a.none(), "pair_offsets"_a.none(),
             "pair_attributes"_a.none(), "labels"_a.none(), "weights"_a.none(), "targets"_a.none() = nb::none(),
@@ -92,6 +143,7 @@ void bind_chain(nb::module_& m) {
         .def(
             "hessian_product",
             [](Objective& self, const Array<double>& v, Output product) {
+                self.require_labels();
                 check_size(self.field.view(), v.size());
                 check_size(self.field.view(), product.size());
                 interruptible([&] { self.objective.hessian_product(v.data(), product.data(), poll_signals); });
@@ -100,6 +152,7 @@ void bind_chain(nb::module_& m) {
         .def(
             "hessian_diagonal",
             [](Objective& self, const Array<double>& w, Output diagonal) {
+                self.require_labels();
                 check_size(self.field.view(), w.size());
                 check_size(self.field.view(), diagonal.size());
                 interruptible([&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), poll_signals); });

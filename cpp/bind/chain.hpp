@@ -15,7 +15,7 @@ namespace crfkit {
 
 using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Encoded sequences, kept alive by the arrays; crfkit.data.SequenceData checks them.
+// Encoded sequences, kept alive by the arrays. The constructor checks that the arrays fit each other.
 struct Sequences {
     Array<int64_t> starts, offsets;
     Array<int32_t> attributes;
@@ -25,6 +25,11 @@ struct Sequences {
     OptionalArray<double> weights;
     OptionalArray<uint8_t> targets;
     OptionalArray<double> token_weights;
+
+    // Throws if an array is shorter or longer than the others say.
+    void check() const;
+    // Whether labels are known in part, or positions have weights of their own.
+    bool weak() const { return targets.has_value() || token_weights.has_value(); }
 
     SequenceView view() const {
         return {static_cast<int64_t>(starts.size()) - 1,
@@ -90,6 +95,9 @@ struct Field {
         return v;
     }
 };
+
+// The data of a loss, which must fit the field and the cost of mistakes.
+SequenceView checked_view(const Sequences& data, const Field& field, const OptionalArray<double>& cost, bool hinge);
 
 inline const ChainKernels& kernels_named(const std::string& name) {
     const ChainKernels* kernels = find_kernels(name.c_str());

@@ -38,13 +38,13 @@ private:
     Encoder make(const std::optional<std::string>& rules, EncoderOptions options, const std::string& syntax,
                  int64_t hash_bits) const {
         if (hash_bits != 0) check_bits(hash_bits);
-        const Vocabulary empty = hash_bits != 0 ? Vocabulary::hashed(hash_bits) : Vocabulary();
-        const Vocabulary names = attributes ? vocabulary(*attributes) : empty;
-        if (!text.is_none()) return {nb::cast<const BoundTextRules&>(text).rules, names, options};
+        const auto empty = [&] { return hash_bits != 0 ? Vocabulary::hashed(hash_bits) : Vocabulary(); };
+        Vocabulary names = attributes ? vocabulary(*attributes) : empty();
+        if (!text.is_none()) return {nb::cast<const BoundTextRules&>(text).rules, std::move(names), options};
         Vocabulary pairs = pair_attributes ? vocabulary(*pair_attributes)
                            : attributes    ? Vocabulary(StringIndex{})
-                                           : empty;
-        return {rules ? std::optional(parse_template(*rules, template_syntax(syntax))) : std::nullopt, names,
+                                           : empty();
+        return {rules ? std::optional(parse_template(*rules, template_syntax(syntax))) : std::nullopt, std::move(names),
                 std::move(pairs), options};
     }
     static Vocabulary vocabulary(const AttributeTable& table) {

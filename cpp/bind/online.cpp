@@ -7,6 +7,8 @@ namespace crfkit {
 
 namespace {
 
+using Order = Array<int64_t>;
+
 struct Online {
     Sequences data;
     Field field;
@@ -15,10 +17,21 @@ struct Online {
     Online(Sequences d, Field f, const std::string& kernels, const OptionalArray<double>& cost, bool hinge)
         : data(std::move(d)),
           field(std::move(f)),
-          chain(data.view(), field.view(), kernels_named(kernels), pointer(cost), hinge) {}
-};
+          chain(checked_view(data, field, cost, hinge), field.view(), kernels_named(kernels), pointer(cost), hinge) {}
 
-using Order = Array<int64_t>;
+    // Throws if the order names a sequence that is not there.
+    void check(const Order& order) const {
+        const auto n = static_cast<int64_t>(data.starts.size()) - 1;
+        for (size_t k = 0; k < order.size(); ++k)
+            if (order(k) < 0 || order(k) >= n) throw nb::index_error("the order names a sequence that is not there");
+    }
+    // The same for learners that compare the labels with the best labelling.
+    void check_mistakes(const Order& order) const {
+        check(order);
+        if (data.weak())
+            throw nb::value_error("mistakes are counted only where all labels are known, without weights of positions");
+    }
+};
 
 }  // namespace
 
@@ -59,6 +72,7 @@ void bind_online(nb::module_& m) {
             "sgd",
             [](Online& self, const Order& order, const Array<double>& steps, double l2, double l1, bool averaged,
                bool shrink_first) {
+                self.check(order);
                 if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
                 return interruptible([&] {
                     return self.chain.sgd(order.data(), steps.data(), static_cast<int64_t>(order.size()), l2, l1,
@@ -70,6 +84,7 @@ void bind_online(nb::module_& m) {
         .def(
             "perceptron",
             [](Online& self, const Order& order) {
+                self.check_mistakes(order);
                 interruptible(
                     [&] { self.chain.perceptron(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
             },
@@ -77,6 +92,7 @@ void bind_online(nb::module_& m) {
         .def(
             "measure",
             [](Online& self, const Order& order) {
+                self.check_mistakes(order);
                 interruptible(
                     [&] { self.chain.measure(order.data(), static_cast<int64_t>(order.size()), poll_signals); });
             },
@@ -116,6 +132,7 @@ void bind_online(nb::module_& m) {
         .def(
             "passive_aggressive",
             [](Online& self, const Order& order, int kind, double c, bool count_errors) {
+                self.check_mistakes(order);
                 if (kind < 0 || kind > 2) throw nb::value_error("kind must be 0, 1 or 2");
                 return interruptible([&] {
                     return self.chain.passive_aggressive(order.data(), static_cast<int64_t>(order.size()),
@@ -126,6 +143,7 @@ void bind_online(nb::module_& m) {
         .def(
             "arow",
             [](Online& self, const Order& order, double variance, double gamma) {
+                self.check_mistakes(order);
                 return interruptible([&] {
                     return self.chain.arow(order.data(), static_cast<int64_t>(order.size()), variance, gamma,
                                            poll_signals);
@@ -135,6 +153,7 @@ void bind_online(nb::module_& m) {
         .def(
             "mira",
             [](Online& self, const Order& order, double c, bool shortened) {
+                self.check_mistakes(order);
                 return interruptible([&] {
                     return self.chain.mira(order.data(), static_cast<int64_t>(order.size()), c, shortened,
                                            poll_signals);

@@ -46,6 +46,14 @@ def tag(call, folder):
     return tagged
 
 
+def test_tokens_may_be_or_have_other_blanks(call, folder, tmp_path):
+    """Columns are separated by spaces and tabs alone: form feeds are common in texts that were taken from PDF."""
+    (tmp_path / "blanks").write_bytes(b"\x0c NNP\nNew\x0bYork\tNNP\n")
+    outcome = call("tag", folder / "m.crf", tmp_path / "blanks", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["tokens"] == ["\x0c", "New\x0bYork"]
+
+
 def test_json(tag, folder):
     model = ChainModel.load(folder / "m.crf")
     X = [[("in", "IN"), ("New", "NNP"), ("York", "NNP")], [("Rome", "NNP"), ("rains", "VBZ")]]

@@ -119,6 +119,15 @@ def test_p_values_are_uniform_where_there_is_no_difference():
     assert ((shares >= 0.03) & (shares <= 0.2)).all()
 
 
+def test_samples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
+    gold = [["B-X", "O"], ["O", "B-Y"], ["B-X", "O"], ["O", "O"]]
+    a = [["B-X", "O"], ["O", "O"], ["B-Y", "O"], ["O", "B-X"]]
+    b = [["O", "O"], ["O", "B-Y"], ["B-X", "O"], ["O", "O"]]
+    whole = compare(gold, a, b, samples=50)
+    monkeypatch.setattr("crfkit.explain.comparison.DRAWN", 30)
+    assert compare(gold, a, b, samples=50) == whole
+
+
 def test_the_bootstrap_has_the_right_spread():
     gold, guess = random_labels(400, 5, 0.3)
     counts = sentence_counts(gold, guess)

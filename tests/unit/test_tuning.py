@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crfkit import L2
+from crfkit import L2, evaluate, read_columns
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import column_files
 from crfkit.result import Status
@@ -91,10 +91,13 @@ def test_a_path_ends_where_a_start_at_zero_does(tuner):
     from crfkit.training.tuning import _Search
 
     path = _Search(replace(tuner, training=ChainTraining(tolerance=1e-9)), None).rung(group, 1.0)
+    assert [trial.candidate.strength for trial in path] == [10.0, 1.0, 0.1]
+    X, y = read_columns(tuner.dev)
     for trial in path:
         crf = ChainTraining(template=TEMPLATE, penalty=L2(trial.candidate.strength), tolerance=1e-9)
         model, _ = crf.fit_file(tuner.files)
         assert np.count_nonzero(model.w) == trial.weights
+        assert evaluate(y, model.predict(X)).overall.f1 == pytest.approx(trial.score, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ std::vector<ChainSpan> phrases_of(const int32_t* y, int64_t length, int64_t n_la
     for (int64_t t = 0; t < length; ++t) {
         const int32_t type = rules.types[y[t]];
         if (type < 0) continue;
-        if (t > 0 && rules.goes_on[y[t - 1] * n_labels + y[t]])
+        if (t > 0 && rules.types[y[t - 1]] >= 0 && rules.goes_on[y[t - 1] * n_labels + y[t]])
             found.back().end = t + 1;
         else
             found.push_back({t, t + 1, type, 0.0});

@@ -99,36 +99,28 @@ private:
 };
 
 // The labellings that are left when only the kBeam best partial labellings of each position are kept.
-std::vector<Labelling> beam(const Search& search, int64_t length) {
-    std::vector<Partial> made;
-    std::vector<int64_t> now;
-    const auto cut = [&](std::vector<int64_t>& listed) {
-        const auto better = [&](int64_t a, int64_t b) {
-            return made[static_cast<size_t>(a)].bound > made[static_cast<size_t>(b)].bound;
-        };
-        std::stable_sort(listed.begin(), listed.end(), better);
-        if (listed.size() > kBeam) listed.resize(kBeam);
+std::vector<Labelling> beam(const Search& search, int64_t length, const std::function<void()>& check) {
+    std::vector<Partial> made, found;  // those that were kept, and those of the position under way
+    const auto better = [](const Partial& a, const Partial& b) { return a.bound > b.bound; };
+    const auto add = [&](const Partial& partial) { found.push_back(partial); };
+    const auto keep = [&] {
+        std::stable_sort(found.begin(), found.end(), better);
+        if (found.size() > kBeam) found.resize(kBeam);
+        made.insert(made.end(), found.begin(), found.end());
+        found.clear();
     };
-    const auto to = [&](std::vector<int64_t>& list) {
-        return [&](const Partial& partial) {
-            list.push_back(static_cast<int64_t>(made.size()));
-            made.push_back(partial);
-        };
-    };
-    search.begin(to(now));
+    size_t first = 0;  // in made, of the position under way
+    search.begin(add);
+    keep();
     for (int64_t t = length - 1; t > 0; --t) {
-        cut(now);
-        std::vector<int64_t> earlier;
-        for (const int64_t index : now) {
-            const Partial from = made[static_cast<size_t>(index)];
-            search.extend(from, index, to(earlier));
-        }
-        now = std::move(earlier);
+        check();
+        const size_t end = made.size();
+        for (; first < end; ++first) search.extend(made[first], static_cast<int64_t>(first), add);
+        keep();
     }
-    cut(now);
-    std::vector<Labelling> found;
-    for (const int64_t index : now) found.push_back(search.complete(made, index));
-    return found;
+    std::vector<Labelling> labellings;
+    for (; first < made.size(); ++first) labellings.push_back(search.complete(made, static_cast<int64_t>(first)));
+    return labellings;
 }
 
 }  // namespace
@@ -166,7 +158,7 @@ std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWei
     }
     check();
     if (!exact)
-        for (Labelling& labelling : beam(search, scores.length))
+        for (Labelling& labelling : beam(search, scores.length, check))
             if (std::none_of(found.begin(), found.end(), [&](const auto& x) { return x.labels == labelling.labels; }))
                 found.push_back(std::move(labelling));
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score > b.score; });

@@ -85,10 +85,13 @@ char32_t lower_of(char32_t c) {
 char32_t next_character(std::string_view text, size_t& i) {
     const auto at = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
     const unsigned char lead = at(i++);
-    const size_t more = lead < 0xc0 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+    const size_t more = lead < 0xc0 || lead >= 0xf8 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
     if (more == 0 || text.size() - i < more) return lead;
     char32_t c = lead & (0x3f >> more);
-    for (size_t k = 0; k < more; ++k) c = c << 6 | (at(i + k) & 0x3f);
+    for (size_t k = 0; k < more; ++k) {
+        if ((at(i + k) & 0xc0) != 0x80) return lead;
+        c = c << 6 | (at(i + k) & 0x3f);
+    }
     i += more;
     return c;
 }

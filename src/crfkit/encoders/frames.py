@@ -30,7 +30,7 @@ class FrameColumns:
         if not isinstance(entry, dict):
             return None
         sequence, token, label = entry.get("sequence"), entry.get("token"), entry.get("label")
-        if not isinstance(sequence, str) or not isinstance(label, str) or not isinstance(token, list):
+        if not isinstance(sequence, str) or not isinstance(label, str) or not isinstance(token, list) or not token:
             return None
         return cls(sequence, tuple(token), label) if all(isinstance(name, str) for name in token) else None
 

@@ -12,7 +12,7 @@ from crfkit._types import Floats
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import are_phrases, phrases
 
-CHUNK = 500  # samples that are drawn at once
+DRAWN = 5_000_000  # numbers that are drawn at once
 
 
 class Interval(NamedTuple):
@@ -201,8 +201,7 @@ def interval(values: Floats, confidence: float) -> Interval:
 
 def _resampled(n: int, samples: int, tables: Sequence[Floats], rng: np.random.Generator) -> Iterator[list[Floats]]:
     """Yield the sums of each table over sequences drawn with replacement, the same ones for all tables."""
-    for begin in range(0, samples, CHUNK):
-        size = min(CHUNK, samples - begin)
+    for size in _chunks(samples, n):
         drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
         times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
         yield [times @ table for table in tables]
@@ -214,10 +213,17 @@ def _swapped(samples: int, tables: Sequence[Floats], rng: np.random.Generator) -
     some = np.flatnonzero((first != second).any(axis=1))  # swapping equal rows changes nothing
     base, change = first.sum(axis=0), (second - first)[some]
     total = base + second.sum(axis=0)
-    for begin in range(0, samples, CHUNK):
-        swap = rng.random((min(CHUNK, samples - begin), len(some))) < 0.5
+    for size in _chunks(samples, len(some)):
+        swap = rng.random((size, len(some))) < 0.5
         sums = base + swap.astype(np.float64) @ change
         yield sums, total - sums
+
+
+def _chunks(samples: int, n: int) -> Iterator[int]:
+    """Yield how many samples of n numbers are drawn at a time, so that memory stays bounded."""
+    most = max(1, DRAWN // max(n, 1))
+    for begin in range(0, samples, most):
+        yield min(most, samples - begin)
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:

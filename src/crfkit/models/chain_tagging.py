@@ -138,7 +138,8 @@ def sentence_blocks(
 
 
 def _token(line: bytes, column: int) -> str:
-    cell = line.split(maxsplit=column + 1)[column].decode("utf-8", "surrogatepass")
+    cells = line.replace(b"\t", b" ").split(b" ")  # other blanks, such as form feeds, may be in tokens
+    cell = [cell for cell in cells if cell][column].decode("utf-8", "surrogatepass")
     return cell.replace("\xa0", " ") if column else cell
 
 
