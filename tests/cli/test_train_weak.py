@@ -1,17 +1,10 @@
 """Training files whose labels are known in part, or whose tokens have weights."""
 
-import subprocess
-import sys
-
 import pytest
 
 from crfkit import L2, ChainCRF, read_columns
 
 TEXT = "in 1 O\nNew 2 B\nYork 1 I\n\nYork 1 ?\nin 1 O|I\nrain 1 O\n\n"
-
-
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "crfkit", *map(str, arguments)], capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -21,15 +14,15 @@ def files(tmp_path):
     return tmp_path
 
 
-def train(files, *options):
-    return run("train", files / "train.txt", "-t", files / "t.template", "-m", files / "m.crf", "-q", *options)
+def train(call, files, *options):
+    return call("train", files / "train.txt", "-t", files / "t.template", "-m", files / "m.crf", "-q", *options)
 
 
-def test_unknown_labels_and_sets(files):
-    done = train(files, "--unknown-label", "?", "--label-separator", "|", "--l2", "0.1")
-    assert done.returncode == 0, done.stderr
-    assert "3 labels" in done.stdout
-    assert "not convex" in done.stdout
+def test_unknown_labels_and_sets(call, files):
+    done = train(call, files, "--unknown-label", "?", "--label-separator", "|", "--l2", "0.1")
+    assert done.code == 0, done.err
+    assert "3 labels" in done.out
+    assert "not convex" in done.out
     X, y = read_columns(files / "train.txt")
     rows = [[None if a == "?" else set(a.split("|")) if "|" in a else a for a in row] for row in y]
     same = ChainCRF(files / "t.template", penalty=L2(0.1)).fit(X, rows)
@@ -38,23 +31,23 @@ def test_unknown_labels_and_sets(files):
     )
 
 
-def test_a_set_of_one_label_is_that_label(files):
+def test_a_set_of_one_label_is_that_label(call, files):
     (files / "train.txt").write_text(TEXT.replace("?", "O|").replace("O|I", "I"))
-    done = train(files, "--label-separator", "|")
-    assert done.returncode == 0, done.stderr
+    done = train(call, files, "--label-separator", "|")
+    assert done.code == 0, done.err
     assert ChainCRF.load(files / "m.crf").classes_.tolist() == ["B", "I", "O"]
 
 
-def test_a_set_does_not_name_the_unknown_label(files):
+def test_a_set_does_not_name_the_unknown_label(call, files):
     (files / "train.txt").write_text(TEXT.replace("O|I", "O|?"))
-    done = train(files, "--unknown-label", "?", "--label-separator", "|")
-    assert done.returncode != 0
-    assert "'O|?' names '?', which says that nothing is known" in done.stderr
+    done = train(call, files, "--unknown-label", "?", "--label-separator", "|")
+    assert done.code != 0
+    assert "'O|?' names '?', which says that nothing is known" in done.err
 
 
-def test_a_column_of_weights(files):
-    done = train(files, "--weight-column", 2, "--class-weight", "O=0.5", "--class-weight", "?=0")
-    assert done.returncode == 0, done.stderr
+def test_a_column_of_weights(call, files):
+    done = train(call, files, "--weight-column", 2, "--class-weight", "O=0.5", "--class-weight", "?=0")
+    assert done.code == 0, done.err
     X, y = read_columns(files / "train.txt")
     weights = [[float(token[1]) for token in row] for row in X]
     same = ChainCRF(files / "t.template", class_weight={"O": 0.5, "?": 0.0}).fit(X, y, token_weight=weights)
@@ -72,8 +65,8 @@ def test_a_column_of_weights(files):
         (["--label-separator", "?"], "names no label"),
     ],
 )
-def test_bad_options(files, options, message):
-    done = train(files, *options)
-    assert done.returncode != 0
-    assert message in done.stderr
+def test_bad_options(call, files, options, message):
+    done = train(call, files, *options)
+    assert done.code != 0
+    assert message in done.err
     assert not (files / "m.crf").exists()

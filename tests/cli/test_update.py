@@ -1,17 +1,10 @@
 """Training that goes on, and training from disk, on the command line."""
 
-import subprocess
-import sys
-
 import pytest
 
 from crfkit import ChainCRF
 
 FIRST, MORE = "the D\ncat N\n\na D\ndog N\n\n" * 4, "the D\nowl N\nsings V\n\n" * 4
-
-
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "crfkit", *map(str, arguments)], capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -22,15 +15,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def train(folder, *options):
-    return run("train", folder / "first.txt", "-t", folder / "t.template", "-m", folder / "a.crf", "-q", *options)
+def train(call, folder, *options):
+    return call("train", folder / "first.txt", "-t", folder / "t.template", "-m", folder / "a.crf", "-q", *options)
 
 
-def test_an_update_learns_new_words_and_labels(folder):
-    assert train(folder).returncode == 0
-    done = run("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf", "--epochs", 3)
-    assert done.returncode == 0, done.stderr
-    assert "4 sequences, 2 new attributes" in done.stdout
+def test_an_update_learns_new_words_and_labels(call, folder):
+    assert train(call, folder).code == 0
+    done = call("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf", "--epochs", 3)
+    assert done.code == 0, done.err
+    assert "4 sequences, 2 new attributes" in done.out
     new = ChainCRF.load(folder / "b.crf")
     assert new.predict([[["the"], ["owl"], ["sings"]], [["a"], ["cat"]]]) == [["D", "N", "V"], ["D", "N"]]
     assert ChainCRF.load(folder / "a.crf").classes_.tolist() == ["D", "N"]
@@ -40,25 +33,25 @@ def test_an_update_learns_new_words_and_labels(folder):
     ("options", "message"),
     [(["--solver", "lbfgs"], "online solver"), (["--epochs", "0"], "--epochs"), (["--solver", "sdg"], "sgd")],
 )
-def test_updates_that_cannot_be(folder, options, message):
-    assert train(folder).returncode == 0
-    done = run("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf", *options)
-    assert done.returncode == 2
-    assert message in done.stderr
+def test_updates_that_cannot_be(call, folder, options, message):
+    assert train(call, folder).code == 0
+    done = call("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf", *options)
+    assert done.code == 2
+    assert message in done.err
     assert not (folder / "b.crf").exists()
 
 
-def test_constraints_have_to_be_named(folder):
-    assert train(folder, "--constraints", "observed").returncode == 0
-    done = run("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf")
-    assert done.returncode == 2
-    assert "--constraints" in done.stderr
+def test_constraints_have_to_be_named(call, folder):
+    assert train(call, folder, "--constraints", "observed").code == 0
+    done = call("update", folder / "a.crf", folder / "more.txt", "-m", folder / "b.crf")
+    assert done.code == 2
+    assert "--constraints" in done.err
 
 
-def test_training_from_disk(folder):
-    done = train(folder, "--out-of-core")
-    assert done.returncode == 0, done.stderr
+def test_training_from_disk(call, folder):
+    done = train(call, folder, "--out-of-core")
+    assert done.code == 0, done.err
     assert ChainCRF.load(folder / "a.crf").predict([[["a"], ["cat"]]]) == [["D", "N"]]
-    refused = train(folder, "--out-of-core", "--unknown-label", "D")
-    assert refused.returncode == 2
-    assert "does not go with --out-of-core" in refused.stderr
+    refused = train(call, folder, "--out-of-core", "--unknown-label", "D")
+    assert refused.code == 2
+    assert "does not go with --out-of-core" in refused.err
