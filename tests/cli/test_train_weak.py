@@ -62,6 +62,7 @@ def test_a_column_of_weights(call, files):
         (["--weight-column", "7"], "3 columns, so that there is no column 7"),
         (["--class-weight", "O"], "LABEL=W"),
         (["--class-weight", "X=2"], "not a label"),
+        (["--class-weight", "balanced", "--class-weight", "O=2"], "give it alone"),
         (["--label-separator", "?"], "names no label"),
     ],
 )
