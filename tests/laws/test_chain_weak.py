@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import KERNELS, Problem, enumerate_labellings, logsumexp, make_problem, small_problems
 
+from crfkit.fields.observed import _possible_pairs
 from crfkit.losses import ChainLikelihood, MarginalLikelihood
 from crfkit.losses.chain import ChainLoss
 
@@ -138,3 +139,20 @@ def test_some_of_the_sequences():
     loss = MarginalLikelihood(problem.data, problem.field)
     parts = [loss.subset([n]).at(problem.w) for n in range(3)]
     assert_allclose(sum(part.value for part in parts), loss.at(problem.w).value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_that_are_not_finite(order, bad):
+    """As after steps that were too long: the loss says so, and nothing outside of the labels is read."""
+    problem = weak(make_problem(0, 3, (4, 2), order=order), 1, 0.4, weighted=True)
+    assert not np.isfinite(MarginalLikelihood(problem.data, problem.field).at(np.full(problem.field.size, bad)).value)
+
+
+def test_possible_pairs_do_not_depend_on_how_many_are_looked_at_once():
+    targets = np.random.default_rng(0).random((20, 3)) < 0.5
+    t = np.arange(1, 20, 2)
+    expected = np.argwhere(targets[t - 1][:, :, None] & targets[t][:, None, :]).T
+    for cells in (1, 30, 1 << 25):
+        assert_allclose(_possible_pairs(targets, t, cells), expected)
+    assert [len(part) for part in _possible_pairs(targets, t[:0])] == [0, 0, 0]

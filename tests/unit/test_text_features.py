@@ -280,3 +280,16 @@ def test_partial_fit_keeps_to_its_features():
     crf = ChainCRF(features="pos", solver="sgd").partial_fit(X[:1], y[:1])
     with pytest.raises(ParameterError, match="the text features differ from those of earlier batches"):
         crf.set_params(features="ner").partial_fit(X[1:], y[1:])
+
+
+def test_encoders_forget_words_after_many():
+    """An encoder of plain words remembers up to 2¹⁸ of them, then begins anew; nobody sees a difference."""
+    rules = ["lower[0]", "lower[-1]|lower[0]", "gazetteer[0]", "embedding[0]"]
+    features = TextFeatures(rules=rules, gazetteers={"LOC": ["Rome"]}, embeddings={"rome": [0.5]})
+    vocabulary = ChainCRF(features=features).fit(X, y).model_.vocabulary
+    expected = vocabulary.encode(X)
+    for begin in range(0, 300_000, 10_000):
+        vocabulary.encode([list(map(str, range(begin, begin + 10_000)))])
+    found = vocabulary.encode(X)
+    for name in ("offsets", "attributes", "values"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

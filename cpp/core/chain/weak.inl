@@ -101,8 +101,9 @@ static double weak_loss(const ChainPlan& data, const ChainWeights& w, const Chai
             for (int64_t s = 0; s < span; ++s) k[s] = a.node[s];
         }
         double total = 0.0;
-        for (int64_t s = 0; s < span; ++s)  // the padding is 0
+        shape.each([&](int64_t s) {
             if (k[s] != 0.0) total += k[s] = keeps(data, shape, w.n_labels, first + t, s) ? k[s] : 0.0;
+        });
         if (!(total > kLeastSum)) return by_parts();
         value -= token_weight(data, first + t) * std::log(total);
         scale_row(k, span, 1.0 / total);

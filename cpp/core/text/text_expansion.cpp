@@ -8,7 +8,7 @@ namespace crfkit {
 namespace {
 
 constexpr std::string_view kBefore = "<s>", kAfter = "</s>";
-constexpr uint64_t kMostTexts = uint64_t{1} << 20;  // more words than this, and all are forgotten
+constexpr uint64_t kMostTexts = uint64_t{1} << 18;  // more words than this, and all are forgotten
 constexpr size_t kSlots = size_t{1} << 15;
 
 // Whether a rule of one word has an attribute outside the sequence.

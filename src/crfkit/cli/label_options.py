@@ -54,6 +54,8 @@ def class_weights(given: list[str] | None) -> dict[str, float] | str | None:
         return None
     if given == ["balanced"]:
         return "balanced"
+    if "balanced" in given:
+        raise ParameterError("--class-weight balanced sets the weights of all labels; give it alone")
     weights: dict[str, float] = {}
     for text in given:
         label, _, number = text.rpartition("=")

@@ -34,7 +34,7 @@ def observed_pairs(data: SequenceData, n_pair_attributes: int, n_labels: int) ->
         # Rows in pairs, one for (t − 1) without attributes and one for t with them, of all possible label pairs.
         told = data.targets.sum(axis=1) < n_labels
         t = np.flatnonzero(inner_positions(data, 1) & told & np.roll(told, 1))
-        row, i, j = np.nonzero(data.targets[t - 1][:, :, None] & data.targets[t][:, None, :])
+        row, i, j = _possible_pairs(data.targets, t)
         ends, entries = gather(data.pair_offsets, t[row])
         offsets = np.repeat(ends, 2)[:-1]
         attributes = data.pair_attributes[entries]
@@ -66,6 +66,18 @@ def _told(targets: Flags) -> tuple[Ints, Ids]:
     some = np.flatnonzero(targets.sum(axis=1) < targets.shape[1])
     row, labels = np.nonzero(targets[some])
     return some[row], labels.astype(np.int32)
+
+
+def _possible_pairs(targets: Flags, t: Ints, cells: int = 1 << 25) -> tuple[Ints, Ints, Ints]:
+    """Return (place in t, i, j) of all label pairs that are possible at t − 1 and t, a few positions at a time."""
+    size = max(1, cells // targets.shape[1] ** 2)
+    parts = [np.zeros((3, 0), dtype=np.int64)]
+    for begin in range(0, len(t), size):
+        here = t[begin : begin + size]
+        row, i, j = np.nonzero(targets[here - 1][:, :, None] & targets[here][:, None, :])
+        parts.append(np.stack([row + begin, i, j]))
+    row, i, j = np.concatenate(parts, axis=1)
+    return row, i, j
 
 
 def _possible_runs(targets: Flags, t: Ints, n_labels: int, lag: int) -> Ids:
