@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from crfkit import ChainCRF
+from crfkit import ChainCRF, evaluate, read_columns
+from crfkit.synthetic import entity_corpus
 
 FIRST, MORE = "the D\ncat N\n\na D\ndog N\n\n" * 4, "the D\nowl N\nsings V\n\n" * 4
 
@@ -72,3 +73,19 @@ def test_an_update_says_that_the_calibration_is_gone(folder):
     done = run("update", folder / "c.crf", folder / "first.txt", "-m", folder / "b.crf")
     assert "not calibrated any more" in done.stdout
     assert "new label" not in done.stdout
+
+
+def test_a_pass_over_few_sentences_does_not_ruin_a_model(tmp_path):
+    """The weights of plain stochastic gradients depend on the last sentences; their average does less."""
+    for name, n, seed in (("train", 300, 1), ("more", 20, 2), ("test", 300, 3)):
+        rows = ["\n".join(map(" ".join, row)) for row in entity_corpus(n, seed)]
+        (tmp_path / f"{name}.txt").write_text("\n\n".join(rows) + "\n")
+    (tmp_path / "t.template").write_text("U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[-1,0]\nU3:%x[1,0]\nB\n")
+    X, y = read_columns(tmp_path / "test.txt")
+    ChainCRF(tmp_path / "t.template").fit_file(tmp_path / "train.txt").save(tmp_path / "a.crf")
+    wrong = {}
+    for name, options in {"default": (), "sgd": ("--solver", "sgd"), "asgd": ("--solver", "asgd")}.items():
+        done = run("update", tmp_path / "a.crf", tmp_path / "more.txt", "-m", tmp_path / f"{name}.crf", *options)
+        assert done.returncode == 0, done.stderr
+        wrong[name] = 1 - evaluate(y, ChainCRF.load(tmp_path / f"{name}.crf").predict(X)).overall.f1
+    assert wrong["default"] == wrong["asgd"] < wrong["sgd"]
