@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import ChainCRF
+from crfkit import ChainCRF, evaluate, read_columns
+from crfkit.synthetic import entity_corpus
 
 FIRST, MORE = "the D\ncat N\n\na D\ndog N\n\n" * 4, "the D\nowl N\nsings V\n\n" * 4
 TRAIN = ["train", "first.txt", "-t", "words.t", "-m", "a.crf", "-q"]
@@ -72,3 +73,19 @@ def test_an_update_says_that_the_calibration_is_gone(call):
     done = call("update", "c.crf", "first.txt", "-m", "b.crf")
     assert "not calibrated any more" in done.out
     assert "new label" not in done.out
+
+
+def test_a_pass_over_few_sentences_does_not_ruin_a_model(workspace, call):
+    """The weights of plain stochastic gradients depend on the last sentences; their average does less."""
+    for name, n, seed in (("train", 300, 1), ("more", 20, 2), ("test", 300, 3)):
+        rows = ["\n".join(map(" ".join, row)) for row in entity_corpus(n, seed)]
+        (workspace / f"{name}.txt").write_text("\n\n".join(rows) + "\n")
+    (workspace / "t.template").write_text("U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[-1,0]\nU3:%x[1,0]\nB\n")
+    X, y = read_columns(workspace / "test.txt")
+    ChainCRF(workspace / "t.template").fit_file(workspace / "train.txt").save(workspace / "a.crf")
+    wrong = {}
+    for name, options in {"default": (), "sgd": ("--solver", "sgd"), "asgd": ("--solver", "asgd")}.items():
+        done = call("update", workspace / "a.crf", workspace / "more.txt", "-m", workspace / f"{name}.crf", *options)
+        assert done.code == 0, done.err
+        wrong[name] = 1 - evaluate(y, ChainCRF.load(workspace / f"{name}.crf").predict(X)).overall.f1
+    assert wrong["default"] == wrong["asgd"] < wrong["sgd"]

@@ -44,16 +44,23 @@ def update(
     l2: shared.L2Strength = None,
     l1: shared.L1Strength = None,
     solver: Annotated[
-        str, option(OPTIMISATION, "--solver", "-a", metavar="NAME", help="An online solver, such as sgd or arow.")
-    ] = "sgd",
+        str,
+        option(
+            OPTIMISATION,
+            "--solver",
+            "-a",
+            metavar="NAME",
+            help="Online solver, such as asgd (averaged stochastic gradients), sgd, arow or mira.",
+        ),
+    ] = "asgd",
     epochs: Annotated[int, option(OPTIMISATION, "--epochs", metavar="N", help="Passes over the files.")] = 1,
     seed: shared.Seed = 0,
     threads: shared.Threads = None,
 ) -> None:
     """Go on training a tagger with further files, by passes of an online solver from the model's weights.
 
-    New labels and attributes are added. The files alone are learned from: to keep what the model knows, give files that
-    are like those it was trained on, or train again on all.
+    New labels and attributes are added. The model learns from these files alone, so that few sentences can make it
+    worse on others: give files that are like those it was trained on, or train again on all of them.
     """
     from crfkit import modelfile
     from crfkit.cli.finishing import outcome, say_written
