@@ -107,7 +107,8 @@ def test_bad_arguments():
     for cv in (1, 7, 2.5, True):
         with pytest.raises(ParameterError, match="cv must be an integer from 2"):
             find_label_errors(ChainCRF(), X, y, cv=cv)
-    with pytest.raises(ParameterError, match="rounds must be at least 1"):
-        find_label_errors(ChainCRF(), X, y, rounds=0)
+    for rounds in (0, 1.5, "2"):
+        with pytest.raises(ParameterError, match="rounds must be an integer >= 1"):
+            find_label_errors(ChainCRF(), X, y, rounds=rounds)
     with pytest.raises(DataError, match="6 sequences but 5 label sequences"):
         find_label_errors(ChainCRF(), X, y[:5])

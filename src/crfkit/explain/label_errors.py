@@ -182,8 +182,8 @@ def find_label_errors(
         raise DataError("there are no sequences whose labels could be judged")
     if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or not 2 <= cv <= len(X):
         raise ParameterError(f"cv must be an integer from 2 to the number of sequences, {len(X)}, not {cv!r}")
-    if rounds < 1:
-        raise ParameterError(f"rounds must be at least 1, not {rounds!r}")
+    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)) or rounds < 1:
+        raise ParameterError(f"rounds must be an integer >= 1, not {rounds!r}")
     names = sort_labels([label for row in given for label in row])
     fold = np.random.default_rng(seed).permutation(len(X)) % cv
     learnt_from, done = given, 0
