@@ -86,3 +86,6 @@ def test_sentences_without_the_option_are_recognised(call, model, tmp_path):
     assert done.code == 2
     assert "t:2: 3 columns, but the lines before have 2; give --text if each line is a sentence" in done.err
     assert "--text" not in call("tag", model, "t", "--format", "columns").err
+    for command in ("explain", "suggest"):
+        assert "before have 2; give --format text if each line is a sentence" in call(command, model, "t").err
+        assert call(command, model, "t", "--format", "text").code == 0
