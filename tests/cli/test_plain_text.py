@@ -86,3 +86,18 @@ def test_sentences_without_the_option_are_recognised(call, model, tmp_path):
     assert done.code == 2
     assert "t:2: 3 columns, but the lines before have 2; give --text if each line is a sentence" in done.err
     assert "--text" not in call("tag", model, "t", "--format", "columns").err
+    for command in ("explain", "suggest"):
+        assert "before have 2; give --format text if each line is a sentence" in call(command, model, "t").err
+        assert call(command, model, "t", "--format", "text").code == 0
+
+
+def test_words_of_characters_are_written_without_blanks(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.train").write_text("我 B\n们 E\n爱 S\n\n他 S\n爱 S\n我 B\n们 E\n" * 5, encoding="utf-8")
+    assert call("train", "s.train", "--features", "segmentation", "-m", "s.crf", "-q", "--l2", "0.01").code == 0
+    (tmp_path / "t").write_text("他爱我们\n", encoding="utf-8")
+    rows = call("tag", "s.crf", "t", "--format", "characters", "--spans").out.splitlines()
+    assert [row.split("\t")[-1] for row in rows] == ["他", "爱", "我们"]
+    found = json.loads(call("tag", "s.crf", "t", "--format", "characters", "--json").out)
+    assert [span["text"] for span in found["spans"]] == ["他", "爱", "我们"]
+    assert found["tokens"] == list("他爱我们")

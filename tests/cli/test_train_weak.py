@@ -84,3 +84,11 @@ def test_weights_of_the_wrong_shape_are_named():
         ChainCRF().fit(X, y, token_weight=[1.0, 2.0])
     with pytest.raises(DataError, match=r"sample_weight\[1\] is nan"):
         ChainCRF().fit(X, y, sample_weight=[1.0, float("nan")])
+
+
+def test_unknown_labels_where_they_cannot_be():
+    X = [[["a"], ["b"]]]
+    with pytest.raises(DataError, match=r"only ChainCRF.fit learns from unknown labels \(None\)"):
+        ChainCRF(solver="sgd").partial_fit(X, [["O", None]], classes=["O", "B"])
+    with pytest.raises(DataError, match=r"give ChainCRF.fit a set where a label is one of several"):
+        ChainCRF().fit(X, [["O", ["O", "B"]]])

@@ -88,7 +88,7 @@ def test_of_an_estimator():
     assert "<b>" not in html
     gold = crf.explain(X[0], against=["NOUN", "NOUN"])
     assert gold[0].runner_up == "NOUN"
-    with pytest.raises(DataError, match="label 'VERB' is not among"):
+    with pytest.raises(DataError, match=r"sequence 0, position \d: the label 'VERB' is not among"):
         crf.explain(X[0], against=["VERB", "NOUN"])
     assert len(crf.explain([])) == 0
 

@@ -237,3 +237,10 @@ def test_what_cannot_be_judged_is_named():
         crf.decode(X[:1], known=["O", None])
     with pytest.raises(DataError, match="sequence 0 has 2 items, but known has 1 entry for it"):
         crf.decode(X[:1], known=[["O"]])
+
+
+def test_labels_that_the_model_does_not_have_are_located():
+    crf = ChainCRF().fit([[["w=a"], ["w=b"]]], [["O", "B-X"]])
+    for label in ("B-Y", None, ["O"], float("nan")):
+        with pytest.raises(DataError, match=r"sequence 2, position 1: the label .* is not among"):
+            crf.sequence_probability([[["w=a"]], [], [["w=a"], ["w=b"]]], [["O"], [], ["O", label]])

@@ -11,6 +11,7 @@ import typer
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, OUTPUT, option
 from crfkit.cli.output import open_input
+from crfkit.cli.text_hint import hinting
 
 if TYPE_CHECKING:
     from crfkit.models.chain_explanation import Explanation
@@ -51,7 +52,8 @@ def explain(
     from crfkit.readers import ColumnFile
 
     trained = load(model, threads, encoding)
-    data = read_unlabelled(trained, ColumnFile(open_input(file), encoding, format))
+    with hinting(trained, format):
+        data = read_unlabelled(trained, ColumnFile(open_input(file), encoding, format))
     for n in sentence or []:
         if n >= len(data.X):
             raise ParameterError(f"there is no sentence {n}; the file has {len(data.X)}, counted from 0")

@@ -11,6 +11,7 @@ import typer
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import MODEL, OUTPUT, option
 from crfkit.cli.output import open_input, open_output
+from crfkit.cli.text_hint import hinting
 
 
 def suggest(
@@ -61,7 +62,8 @@ def suggest(
     trained = load(model, threads, encoding)
     if trained.vocabulary.kind == "items" and not as_json:
         raise ParameterError("sentences of attributes cannot be written as columns; give --json for their numbers")
-    data = read_unlabelled(trained, ColumnFile(open_input(pool), encoding, format))
+    with hinting(trained, format):
+        data = read_unlabelled(trained, ColumnFile(open_input(pool), encoding, format))
     found = choose(trained, data.X, n, strategy, diversity)
     if as_json:
         rows = [{"sentence": s.sequence, "value": s.value, "tokens": data.tokens[s.sequence]} for s in found]

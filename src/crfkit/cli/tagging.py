@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +37,7 @@ def tag_files(
     from crfkit.cli.options import STDIN, column_files
     from crfkit.cli.output import open_output
     from crfkit.cli.tag_progress import watching
+    from crfkit.cli.text_hint import hinting
     from crfkit.convert import load
     from crfkit.errors import ParameterError
 
@@ -67,7 +67,11 @@ def tag_files(
     wanted = "all" if all_marginals else "best" if marginals else None
     sizes = [path.stat().st_size if path.is_file() and path.suffix != ".gz" else None for path in files]
     numbers = count()
-    with _hinting(trained, text, format), open_output(output) as out, watching(sizes, output is None) as watch:
+    with (
+        hinting(trained, "text" if text else format, "--text"),
+        open_output(output) as out,
+        watching(sizes, output is None) as watch,
+    ):
         for source in sources:
             blocks: Iterator[bytes]
             if form is None:
@@ -79,20 +83,6 @@ def tag_files(
             for block in blocks:
                 out.write(block)
                 out.flush()
-
-
-@contextmanager
-def _hinting(model: ChainModel, text: bool, format: str) -> Iterator[None]:
-    """Mention --text where lines of different lengths look like sentences."""
-    from crfkit.errors import DataError
-
-    try:
-        yield
-    except DataError as error:
-        ragged = "but the lines before have" in str(error)
-        if not ragged or text or format != "auto" or model.vocabulary.text is None:
-            raise
-        raise DataError(f"{error}; give --text if each line is a sentence of plain text") from None
 
 
 # Options that cannot be combined, and why.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -168,8 +168,11 @@ def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object
     flat = check_labels(y, lengths)
     try:
         return np.fromiter(map(ids.__getitem__, flat), dtype=np.int32, count=len(flat))
-    except KeyError as missing:
-        raise DataError(f"the label {missing.args[0]!r} is not among {sorted(map(str, ids))}") from None
+    except (KeyError, TypeError):  # TypeError: a list or another thing that cannot be a label
+        wrong = next(k for k, label in enumerate(flat) if not isinstance(label, Hashable) or label not in ids)
+        n = int(np.searchsorted(np.cumsum(lengths), wrong, side="right"))
+        place = f"sequence {n}, position {wrong - int(np.sum(lengths[:n]))}"
+        raise DataError(f"{place}: the label {flat[wrong]!r} is not among {sorted(map(str, ids))}") from None
 
 
 def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:

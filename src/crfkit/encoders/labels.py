@@ -59,9 +59,12 @@ def _check_types(by_type: dict[type, Any]) -> None:
     kinds = {_kind(kind) or kind.__name__: label for kind, label in by_type.items()}
     if len(kinds) > 1:
         examples = " and ".join(f"{label!r} ({kind})" for kind, label in sorted(kinds.items())[:2])
-        raise DataError(
-            f"labels must be of one type, not {sorted(kinds)}: there are {examples}; make them all of one type"
-        )
+        remedy = "make them all of one type"
+        if {"NoneType", "set", "frozenset"} & kinds.keys():
+            remedy = "only ChainCRF.fit learns from unknown labels (None) and sets of labels"
+        elif "list" in kinds:
+            remedy = "give ChainCRF.fit a set where a label is one of several"
+        raise DataError(f"labels must be of one type, not {sorted(kinds)}: there are {examples}; {remedy}")
 
 
 def _kind(kind: type) -> str | None:

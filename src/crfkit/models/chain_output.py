@@ -21,7 +21,7 @@ from crfkit.errors import ParameterError
 from crfkit.models.chain_decoding import Labelling, nbest_of
 from crfkit.models.chain_spans import Span, runs_of, spans_of, thresholds
 from crfkit.models.chain_tagging import PLAIN, Choice, Watch, sentence_blocks
-from crfkit.readers.columns import ColumnSource
+from crfkit.readers.columns import ColumnFile, ColumnSource
 from crfkit.schemes import are_phrases
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def tag_sentences(
     runs = runs_of(model) if form == "spans" or (min_probability is not None and form == "json" and marked) else None
     least = None if runs is None or min_probability is None else thresholds(model, runs, min_probability)
     numbers = count() if numbers is None else numbers
+    features = model.vocabulary.text
+    gap = "" if ColumnFile.of(source).format == "characters" or (features and features.characters) else " "
     for block in sentence_blocks(model, source, watch):
         sentences = Sentences(*block)
         if form == "nbest":
@@ -69,13 +71,13 @@ def tag_sentences(
         spans = spans_of(model, sentences.data, runs, least) if marked else None
         if form == "spans":
             assert spans is not None
-            yield _span_lines(spans, sentences.tokens, numbers)
+            yield _span_lines(spans, sentences.tokens, numbers, gap)
         else:
-            yield _json_lines(model, sentences, n, spans, choice)
+            yield _json_lines(model, sentences, n, spans, choice, gap)
 
 
 def _json_lines(
-    model: ChainModel, sentences: Sentences, n: int, spans: list[list[Span]] | None, choice: Choice
+    model: ChainModel, sentences: Sentences, n: int, spans: list[list[Span]] | None, choice: Choice, gap: str
 ) -> bytes:
     data = sentences.data
     ids, node = choice.ids(model, data)
@@ -95,7 +97,7 @@ def _json_lines(
             "confidences": [_rounded(x) for x in confidence[k]],
         }
         if spans is not None:
-            entry["spans"] = [_span_entry(span, tokens) for span in spans[k]]
+            entry["spans"] = [_span_entry(span, tokens, gap) for span in spans[k]]
         if more is not None:
             entry["alternatives"] = [
                 {"labels": list(map(str, x.labels)), "probability": _rounded(x.probability)} for x in more[k][1:]
@@ -104,7 +106,7 @@ def _json_lines(
     return "".join(out).encode("utf-8", "surrogatepass")
 
 
-def _span_entry(span: Span, tokens: list[str] | None) -> dict[str, Any]:
+def _span_entry(span: Span, tokens: list[str] | None, gap: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "start": span.start,
         "end": span.end,
@@ -112,7 +114,7 @@ def _span_entry(span: Span, tokens: list[str] | None) -> dict[str, Any]:
         "probability": _rounded(span.probability),
     }
     if tokens is not None:
-        entry["text"] = " ".join(tokens[span.start : span.end])
+        entry["text"] = gap.join(tokens[span.start : span.end])
     return entry
 
 
@@ -134,13 +136,13 @@ def _nbest_text(sentences: Sentences, found: list[list[Labelling]]) -> bytes:
     return b"".join(out)
 
 
-def _span_lines(spans: list[list[Span]], tokens: list[list[str]] | None, numbers: Iterator[int]) -> bytes:
+def _span_lines(spans: list[list[Span]], tokens: list[list[str]] | None, numbers: Iterator[int], gap: str) -> bytes:
     out = []
     for k, row in enumerate(spans):
         number = str(next(numbers))
         for start, end, kind, p in row:
             cells = [number, str(start), str(end), kind, f"{p:.6f}"]
             if tokens is not None:
-                cells.append(" ".join(tokens[k][start:end]))
+                cells.append(gap.join(tokens[k][start:end]))
             out.append("\t".join(cells) + "\n")
     return "".join(out).encode("utf-8", "surrogatepass")

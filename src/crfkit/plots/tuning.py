@@ -39,6 +39,7 @@ def plot_tuning(tuning: Tuning, ax: Any = None) -> Any:
     ax.set_title(f"best: {tuning.best.candidate}, {tuning.measure} {best[1]:.2f} %", fontsize="medium", loc="left")
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(lambda x, _: _between(x, *ax.get_xlim()))
     ax.set_xlabel("strength of the penalty")
     ax.set_ylabel(f"{tuning.measure} on held-out sentences (%)")
     ax.grid(alpha=0.3)
@@ -48,3 +49,12 @@ def plot_tuning(tuning: Tuning, ax: Any = None) -> Any:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     return ax
+
+
+def _between(x: float, low: float, high: float) -> str:
+    """Return the text of a tick between powers of ten: of 2 and 5, and only where powers of ten are few.
+
+    >>> [_between(x, 0.5, 8.0) for x in (0.6, 2.0, 3.0, 5.0)], _between(2.0, 0.01, 10.0)
+    (['', '2', '', '5'], '')
+    """
+    return f"{x:g}" if high < 30 * low and f"{x:e}"[0] in "25" else ""
