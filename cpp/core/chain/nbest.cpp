@@ -54,34 +54,40 @@ std::vector<Labelling> best_labellings(const ChainScores& scores, const ChainWei
         const double bound = scores.delta[last * w.span + s];
         if (needed(bound)) add({bound, 0.0, s, last, -1});
     });
-    std::vector<double> jumped(static_cast<size_t>(w.n_labels + 1));  // of the states before: rest after the jump
     for (int64_t steps = 0; !queue.empty() && static_cast<int64_t>(found.size()) < most;) {
-        // The best way back from the top of the queue has its bound all along, and would be the top each time: it is
-        // followed to the start at once, and only the ways that branch off wait.
         int64_t index = -queue.top().second;
         queue.pop();
-        for (Partial top = made[static_cast<size_t>(index)]; top.t > 0;) {
+        // The best way back from a partial labelling has its bound, and mostly is the next one to leave the queue: it
+        // is followed at once, and waits only where another one has its turn.
+        while (made[static_cast<size_t>(index)].t > 0) {
             if (++steps % 1024 == 0) check();
+            const Partial top = made[static_cast<size_t>(index)];
             const double* jumps = states.jumps(top.t);
             const double* before = scores.delta + (top.t - 1) * w.span;
             const double rest = top.rest + scores.u[top.t * w.span + top.state];
             const int32_t label = states.label(top.state);
-            int64_t best = -1, best_at = 0, at = 0;
-            double best_bound = -INFINITY;
+            int64_t best = -1, followed = -1;
             states.each_before(top.state, [&](int64_t r) {
-                const double after = rest + jumps[r * w.width + label];
-                jumped[static_cast<size_t>(at)] = after;
-                if (best < 0 || before[r] + after > best_bound) best = r, best_at = at, best_bound = before[r] + after;
-                ++at;
+                if (best < 0 || before[r] + jumps[r * w.width + label] > before[best] + jumps[best * w.width + label])
+                    best = r;
             });
-            at = 0;
             states.each_before(top.state, [&](int64_t r) {
-                const double after = jumped[static_cast<size_t>(at++)], bound = before[r] + after;
-                if (r != best && needed(bound)) add({bound, after, r, top.t - 1, index});
+                const double after = rest + jumps[r * w.width + label], bound = before[r] + after;
+                if (r == best) {
+                    followed = static_cast<int64_t>(made.size());
+                    made.push_back({bound, after, r, top.t - 1, index});
+                } else if (needed(bound)) {
+                    add({bound, after, r, top.t - 1, index});
+                }
             });
-            top = {best_bound, jumped[static_cast<size_t>(best_at)], best, top.t - 1, index};
-            index = static_cast<int64_t>(made.size());
-            made.push_back(top);
+            const Entry next{made[static_cast<size_t>(followed)].bound, -followed};
+            if (!queue.empty() && queue.top() > next) {
+                queue.push(next);
+                index = -queue.top().second;
+                queue.pop();
+            } else {
+                index = followed;
+            }
         }
         Labelling complete{made[static_cast<size_t>(index)].bound, {}};
         complete.labels.reserve(static_cast<size_t>(scores.length));
