@@ -13,7 +13,7 @@ SHARED = REPOSITORY.parent / "shared"
 
 # Derandomised: a run fails or passes whatever the day; `--hypothesis-profile=explore` looks further.
 settings.register_profile(
-    "steady", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "steady", derandomize=True, deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("explore", parent=settings.get_profile("steady"), derandomize=False, max_examples=1000)
 settings.load_profile("steady")
