@@ -26,7 +26,7 @@ from crfkit.readers.columns import ColumnFile
 from crfkit.readers.crfsuite_data import crfsuite_blocks
 from crfkit.readers.suspicion import check_label_count
 
-BLOCK = 4 << 20  # bytes of text that are encoded together
+BLOCK = 1 << 20  # bytes of text that are encoded together
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ hinge            Σ_n weight_n · (max_y (score(x_n, y) + cost(y_n, y)) − scor
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
+from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -62,7 +63,8 @@ class ChainLoss(FieldLoss):
         except ValueError as error:
             raise DataError(str(error)) from None
         self._curved = False  # whether a Hessian product was asked for: the next evaluations prepare for it
-        self._held: ChainEvaluation | None = None  # the evaluation that the native objective stands at
+        # the evaluation that the native objective stands at; not kept alive, as it knows the loss
+        self._held: ref[ChainEvaluation] | None = None
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> ChainEvaluation:
         return ChainEvaluation(self, w)
@@ -180,14 +182,14 @@ class ChainEvaluation(LazyEvaluation):
         keep = loss._curved and objective.cache_bytes <= loss._cache_bytes
         loss._held = None
         value = objective.value_gradient(self.w, gradient, keep)
-        loss._held = self
+        loss._held = ref(self)
         return value, gradient
 
     def hessp(self, v: Floats) -> Floats:
         """∇²loss(w)·v."""
         loss = self._loss
         self._require(Capability.HESSP)
-        if loss._held is not self or not loss._curved:
+        if loss._held is None or loss._held() is not self or not loss._curved:
             loss._curved = True
             self._evaluate()
         product = np.empty(len(self.w))

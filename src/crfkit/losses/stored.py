@@ -52,6 +52,7 @@ class StoredEvaluation(LazyEvaluation):
             part = self._loss.part(block).at(self.w)
             value += part.value
             gradient += part.grad
+            del part  # before the next block is read
         return value, gradient
 
 
@@ -100,6 +101,7 @@ class StoredOnline:
             share = len(block) / self.n_sequences  # of the penalty: `sgd` divides it by the block's sequences
             total += chain.sgd(own, sizes[done : done + len(own)], l2 * share, l1 * share, False, shrink_first)
             self._w = chain.weights()
+            del chain  # before the next block is read
             done += len(own)
         return total
 
