@@ -7,7 +7,7 @@ FOLDER has conll2000/train.txt, test.txt and chunking.template. The labels of ha
 random, and a model is trained on what is left in three ways: by marginal likelihood, on those tokens alone with hidden
 ones as a label of their own left out (each run of known labels is a sequence), and with hidden labels taken for "O".
 "Sets": a third of the labels become a set of two, the right one and a random one. All options are the defaults. Weights
-of classes are measured on Spanish names (conll2002_spanish/esp.train and esp.testa), with the same template.
+of classes are measured there as well, and on Spanish names (conll2002_spanish/esp.train and esp.testa) with the same template.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ def main() -> None:
             sets = widen(y, 1 / 3, labels, np.random.default_rng(seed))
             add("a third are sets of two", seed, f1(folder, X, sets, test))
     if "weights" in options.parts:
+        for weight in (0.3, 3.0):
+            add(f"CoNLL-2000, O weighs {weight:g}", None, f1(folder, X, y, test, class_weight={"O": weight}))
         names = options.folder / "conll2002_spanish"
         train, held_out = (read_columns(names / name, encoding="latin-1") for name in ("esp.train", "esp.testa"))
         for weight in (1.0, 0.3, 3.0):
