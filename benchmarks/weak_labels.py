@@ -7,7 +7,8 @@ FOLDER has conll2000/train.txt, test.txt and chunking.template. The labels of ha
 random, and a model is trained on what is left in three ways: by marginal likelihood, on those tokens alone with hidden
 ones as a label of their own left out (each run of known labels is a sequence), and with hidden labels taken for "O".
 "Sets": a third of the labels become a set of two, the right one and a random one. All options are the defaults. Weights
-of classes are measured there as well, and on Spanish names (conll2002_spanish/esp.train and esp.testa) with the same template.
+of classes are measured there as well, and on Spanish names (conll2002_spanish/esp.train and esp.testa) with the same
+template.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Position t allows the labels K_t (one, several, or all where nothing is known) a
     loss = −Σ_n weight_n · Σ_t v_t · log p(y_t ∈ K_t | y_0 ∈ K_0, …, y_{t−1} ∈ K_{t−1}, x_n)
 
 With all v_t = 1 this is log Z − log Z(K), the marginal likelihood (Tsuboi et al. 2008). With one label at each position
-and v_t by its class, it counts rare labels more, as the weighted CRF of de Lannoy et al. (2012) is meant to. Equal weights in a sequence are its weight. Where
-labels are unknown or weights differ, the loss is not convex.
+and v_t by its class, rare labels count more, as in the weighted CRF of de Lannoy et al. (2012). Equal weights in a
+sequence are its weight. Where labels are unknown or weights differ, the loss is not convex.
 """
 
 from __future__ import annotations
