@@ -1,4 +1,4 @@
-"""Write docs/members.md: the members of every registry, as they describe themselves.
+"""Write docs/reference/members.md: the members of every registry, as they describe themselves.
 
 `make docs` runs this; with --print the page goes to the terminal.
 """
@@ -19,10 +19,10 @@ from crfkit.penalties import PENALTIES
 from crfkit.protocols import Penalty
 from crfkit.solvers import SOLVERS
 
-PAGE = Path(__file__).with_name("members.md")
+PAGE = Path(__file__).with_name("reference") / "members.md"
 HEAD = """# Solvers, penalties, losses and engines
 
-`make docs` writes this page from the registries. [choose_a_solver.md](choose_a_solver.md) and [graphs.md](graphs.md)
+`make docs` writes this page from the registries. [The guide to solvers](../guides/choose_a_solver.md) and [that to graphs](../guides/graphs.md)
 say which to take.
 """
 

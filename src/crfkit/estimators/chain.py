@@ -39,11 +39,11 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         (grafting-light, grafting, gauss-seidel), and no penalty for solvers that take none (averaged-perceptron,
         passive-aggressive, arow, mira)
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver, which keeps its own stopping rule, limit and seed
-        whatever the options below are; docs/choose_a_solver.md tells which one to use when
+        whatever the options below are; docs/guides/choose_a_solver.md tells which one to use when
     min_frequency : attributes that occur less often than this in the training set are dropped
     all_possible_states, all_possible_transitions : give weights to all (attribute, label) and (label, label) pairs, as
         CRF++ does. By default only pairs that occur in the training set have weights, as in CRFsuite, which is about as
-        accurate with a fraction of the time and memory (docs/math.md has figures)
+        accurate with a fraction of the time and memory (docs/explanation/math.md has figures)
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.parts.stopping`
     max_iterations : maximum number of iterations, for online solvers of epochs; None for the solver's own limit

@@ -45,7 +45,7 @@ class TextFeatures(Parameters):
     embeddings : vectors of words: a mapping, or the path of a text file (word2vec's or GloVe's); each dimension is an
         attribute with a value
     embedding_window : words up to this distance give their vectors
-    extra : further rules, such as "lower[-1]|shape2[0]"; docs/text_features.md has their syntax
+    extra : further rules, such as "lower[-1]|shape2[0]"; docs/guides/text_features.md has their syntax
     rules : rules instead of those that the options above stand for; None derives them
     """
 

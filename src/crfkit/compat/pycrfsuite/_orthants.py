@@ -2,7 +2,7 @@
 
 With the pseudo-gradient p, the direction is −H·p, without the coordinates whose sign disagrees with −p; steps are
 halved until the objective falls enough, and stay in the orthant of w, or of −p where w = 0. crfkit's own `owlqn` needs
-fewer iterations (see docs/choose_a_solver.md).
+fewer iterations (see docs/guides/choose_a_solver.md).
 """
 
 from __future__ import annotations
