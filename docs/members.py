@@ -22,8 +22,8 @@ from crfkit.solvers import SOLVERS
 PAGE = Path(__file__).with_name("reference") / "members.md"
 HEAD = """# Solvers, penalties, losses and engines
 
-`make docs` writes this page from the registries. [The guide to solvers](../guides/choose_a_solver.md) and [that to graphs](../guides/graphs.md)
-say which to take.
+This page is written from the registries. [The guide to solvers](../guides/choose_a_solver.md) and
+[that to graphs](../guides/graphs.md) say which to take.
 """
 
 
