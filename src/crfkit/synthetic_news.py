@@ -6,110 +6,27 @@ import random
 
 from crfkit.synthetic import Token, word_shape
 
-_FIRST = [
-    "Anna",
-    "Amir",
-    "Carla",
-    "Chelsea",
-    "David",
-    "Elena",
-    "Farid",
-    "Grace",
-    "Hugo",
-    "Ines",
-    "Jordan",
-    "Keiko",
-    "Lea",
-    "Marcus",
-    "Nadia",
-    "Omar",
-    "Paula",
-    "Quentin",
-    "Rosa",
-    "Samuel",
-    "Sidney",
-    "Tara",
-    "Victoria",
-    "Walter",
-    "Yusuf",
-    "Zoe",
-]
-_LAST = [
-    "Abbott",
-    "Alvarez",
-    "Bergen",
-    "Brandt",
-    "Costa",
-    "Dubois",
-    "Eriksen",
-    "Fischer",
-    "Ghosh",
-    "Haddad",
-    "Ivanov",
-    "Jensen",
-    "Kimura",
-    "Lindqvist",
-    "Moreau",
-    "Nakamura",
-    "Okafor",
-    "Petrov",
-    "Quinn",
-    "Ramirez",
-    "Santos",
-    "Tanaka",
-    "Ueda",
-    "Vargas",
-    "Weber",
-    "Young",
-]
-_PLACES = [
-    "Bergen",
-    "Chelsea",
-    "Cairo",
-    "Dublin",
-    "Geneva",
-    "Havana",
-    "Jordan",
-    "Kyoto",
-    "Lagos",
-    "Lima",
-    "Lisbon",
-    "Madrid",
-    "Nairobi",
-    "Oslo",
-    "Paris",
-    "Porto",
-    "Quito",
-    "Rome",
-    "Seoul",
-    "Sidney",
-    "Tunis",
-    "Utrecht",
-    "Victoria",
-    "Vienna",
-    "Warsaw",
-    "Zagreb",
-]
-_FIRMS = [
-    "Apex",
-    "Atlas",
-    "Bergen",
-    "Corvus",
-    "Delta",
-    "Fischer",
-    "Helix",
-    "Lima",
-    "Meridian",
-    "Nimbus",
-    "Orion",
-    "Petrov",
-    "Quantum",
-    "Solaris",
-    "Tanaka",
-    "Victoria",
-    "Weber",
-    "Zenith",
-]
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_FIRST = _words(
+    "Anna Amir Carla Chelsea David Elena Farid Grace Hugo Ines Jordan Keiko Lea Marcus Nadia Omar Paula "
+    "Quentin Rosa Samuel Sidney Tara Victoria Walter Yusuf Zoe"
+)
+_LAST = _words(
+    "Abbott Alvarez Bergen Brandt Costa Dubois Eriksen Fischer Ghosh Haddad Ivanov Jensen Kimura Lindqvist "
+    "Moreau Nakamura Okafor Petrov Quinn Ramirez Santos Tanaka Ueda Vargas Weber Young"
+)
+_PLACES = _words(
+    "Bergen Chelsea Cairo Dublin Geneva Havana Jordan Kyoto Lagos Lima Lisbon Madrid Nairobi Oslo Paris Porto "
+    "Quito Rome Seoul Sidney Tunis Utrecht Victoria Vienna Warsaw Zagreb"
+)
+_FIRMS = _words(
+    "Apex Atlas Bergen Corvus Delta Fischer Helix Lima Meridian Nimbus Orion Petrov Quantum Solaris Tanaka "
+    "Victoria Weber Zenith"
+)
 _SUFFIXES = ["Airlines", "Bank", "Energy", "Foods", "Group", "Ltd", "Motors", "Steel"]
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
 _MONTHS = ["January", "March", "April", "May", "June", "August", "October"]
