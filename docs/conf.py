@@ -26,6 +26,8 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "figures", "Thumbs.db"]
 nitpicky = False
 default_role = "code"
+smartquotes = False  # options begin with two dashes
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -68,7 +70,9 @@ html_show_copyright = False
 html_sidebars = {"index": [], "changelog": []}
 html_theme_options = {
     "github_url": "https://github.com/crfkit/crfkit",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
+    "navbar_persistent": [],
+    "navbar_end": ["search-button", "theme-switcher", "navbar-icon-links"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],

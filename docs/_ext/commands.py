@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+from crfkit.cli.help import fill_in
 
 HEAD = """# Commands
 
@@ -36,8 +38,8 @@ def commands() -> Iterator[tuple[str, Any]]:
 
 
 def cell(text: str) -> str:
-    """Return text for a cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    """Return text for a cell of a table, with the names of registries filled in."""
+    return " ".join(fill_in(text).split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def summary(command: Any) -> str:
@@ -74,18 +76,23 @@ def option_rows(command: Any) -> dict[str, list[str]]:
 def usage(name: str, command: Any) -> str:
     """Return the line of usage."""
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    words = [
-        f"{'' if a.required else '['}{a.metavar or a.name.upper()}{'...' if a.nargs != 1 else ''}"
-        f"{'' if a.required else ']'}"
-        for a in arguments
-    ]
-    return re.sub(r"\.{4,}", "...", " ".join([name, *words, "[OPTIONS]"]))
+    return " ".join([name, *(a.metavar or a.name.upper() for a in arguments), "[OPTIONS]"])
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text; those that are commands become blocks of code."""
+    for paragraph in fill_in(inspect.cleandoc(text.replace("\b", ""))).split("\n\n"):
+        lines = paragraph.strip().splitlines()
+        if lines and all(line.strip().startswith(("crfkit", "$ ")) for line in lines):
+            yield "\n".join(("```text", *(line.strip() for line in lines), "```", ""))
+        else:
+            yield paragraph.strip().replace("<", "&lt;") + "\n"
 
 
 def page_of(name: str, command: Any) -> str:
     """Return the page of one command."""
     text = [f"# {name}", "", "```text", usage(name, command), "```", ""]
-    text += [paragraph.replace("\b", "").strip() + "\n" for paragraph in (command.help or "").split("\n\n")]
+    text += paragraphs(command.help or "")
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     if arguments:
         text += ["| argument | |", "|---|---|"]
@@ -94,7 +101,7 @@ def page_of(name: str, command: Any) -> str:
     for panel, rows in option_rows(command).items():
         text += [f"## {panel}", "", "| option | | default |", "|---|---|---|", *rows, ""]
     if command.epilog:
-        text += [command.epilog.replace("\b", "").strip(), ""]
+        text += paragraphs(command.epilog)
     return "\n".join(text)
 
 

@@ -12,12 +12,13 @@ SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Yields", "Examples
 ENTRY = re.compile(r"^(\S[^:]*?)\s+: ?(.*)$")  # within a section
 BARE_ENTRY = re.compile(r"^([\w*]+(?:, [\w*]+)*) : (.*)$")  # without one
 LITERAL = re.compile(r"(``.+?``|:\w+:`[^`]+`|`[^`]+`)", re.DOTALL)
+PAGE = re.compile(r"docs/((?:\w+/)*\w+)\.md")
 TRAILING = re.compile(r"(?<=\w)_(?!\w)")
 
 
 def escape(line: str) -> str:
     """Escape what reStructuredText would take for a reference, a substitution or emphasis, outside of literals."""
-    parts = LITERAL.split(line)
+    parts = LITERAL.split(PAGE.sub(r":doc:`/\1`", line))
     for k in range(0, len(parts), 2):
         parts[k] = TRAILING.sub(r"\\_", parts[k]).replace("|", r"\|").replace("*", r"\*")
     return "".join(parts)

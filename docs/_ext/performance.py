@@ -34,6 +34,22 @@ def written(name: str, level: int = 0) -> str:
     return re.sub(r"^##", "#" * (2 + level), text, flags=re.MULTILINE).strip()
 
 
+SOLVERS = {
+    "hessian": "Products with the Hessian",
+    "smooth": "Solvers for L2",
+    "tron": "TRON and L-BFGS to a small gradient",
+    "crfsuite": "CRFsuite's algorithms",
+    "l1": "L1",
+}
+
+
+def solvers() -> str:
+    text = written("solvers", 1)
+    for short, title in SOLVERS.items():
+        text = text.replace(f"### {short}\n", f"### {title}\n")
+    return text
+
+
 def decoding() -> str:
     rows = []
     for corpus, found in load("decoding")["results"].items():
@@ -163,7 +179,7 @@ def page() -> str:
         active_learning(),
         "## Solvers",
         "![Distance to the best objective against time and work](pictures/solvers.png)",
-        written("solvers", 1),
+        solvers(),
         "## Graphs and grids",
         written("inference"),
         "Several labels at once, against one logistic regression per label:",
