@@ -4,5 +4,7 @@ Placeholder
 
 x
 """
+
 import matplotlib.pyplot as plt
-plt.plot([1,2])
+
+plt.plot([1, 2])

@@ -71,9 +71,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(p, id=str(p.relative_to(REPOSITORY))) for p in PAGES if blocks_of(p)]
-)
+@pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(REPOSITORY))) for p in PAGES if blocks_of(p)])
 def test_page(page: Path, tmp_path: Path) -> None:
     run("crfkit demo --data-only --output .", tmp_path, "the files of the demo")
     checker = doctest.OutputChecker()
