@@ -65,10 +65,10 @@ def _sentence(rng: random.Random) -> list[Token]:
         if word.startswith("<"):
             kind = rng.choice(_KINDS) if word == "<ANY>" else word[1:-1]
             for k, part in enumerate(_entity(kind, rng)):
-                tokens.append((part, _shape(part), ("B-" if k == 0 else "I-") + kind))
+                tokens.append((part, word_shape(part), ("B-" if k == 0 else "I-") + kind))
         else:
             chosen = rng.choice(word.split("|"))
-            tokens.append((chosen, _shape(chosen), "O"))
+            tokens.append((chosen, word_shape(chosen), "O"))
     return tokens
 
 
@@ -88,7 +88,7 @@ def _entity(kind: str, rng: random.Random) -> list[str]:
     return [rng.choice(_DAYS)] + ([str(rng.randint(1, 28))] if rng.random() < 0.3 else [])
 
 
-def _shape(word: str) -> str:
+def word_shape(word: str) -> str:
     """Return x for lower case, Xx for capitalised, 9 for numbers, . for the rest."""
     if word[0].isdigit():
         return "9"

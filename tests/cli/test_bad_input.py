@@ -198,7 +198,7 @@ def test_an_output_that_is_not_a_regular_file_is_written_to_not_replaced(call):
 
 
 def test_demo_into_a_file(fails):
-    assert "test.txt" in fails("demo", "--keep", "test.txt")
+    assert "test.txt" in fails("demo", "--output", "test.txt")
 
 
 @pytest.mark.parametrize(

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from crfkit.cli.help import INPUT, OUTPUT, option
-from crfkit.errors import DataError
-
-TEMPLATE = """# words around the token, shapes, and pairs of them
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-1,0]/%x[0,0]
-U06:%x[0,0]/%x[1,0]
-U10:%x[-1,1]/%x[0,1]
-U11:%x[0,1]/%x[1,1]
-# transitions between labels
-B
-"""
+from crfkit.cli import demo_data
+from crfkit.cli.demo_data import TEMPLATE as TEMPLATE
+from crfkit.cli.help import INPUT, OUTPUT, flag, option
 
 
 def demo(
     sentences: Annotated[
         int, option(INPUT, "--sentences", metavar="N", min=10, help="Number of training sentences to generate.")
-    ] = 2000,
+    ] = 1000,
     seed: Annotated[int, option(INPUT, "--seed", metavar="N", help="Random seed of the generated data.")] = 0,
-    keep: Annotated[
-        Path | None, option(OUTPUT, "--keep", metavar="DIR", help="Keep the generated files in this folder.")
-    ] = None,
+    output: Annotated[
+        Path, option(OUTPUT, "--output", "-o", metavar="DIR", help="Folder for the files. It may not have others.")
+    ] = Path("crfkit-demo"),
+    data_only: Annotated[
+        bool, flag(OUTPUT, "--data-only", help="Write the generated data and stop, without training anything.")
+    ] = False,
 ) -> None:
     """Show what crfkit can do, on generated data.
 
@@ -44,17 +33,17 @@ def demo(
     """
     from crfkit.cli import demo_segment, demo_structure
 
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = keep or Path(temporary)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"cannot create the folder: {error.strerror}", folder) from error
-        _run(folder, sentences, seed)
-        demo_segment.show(folder, seed)
-        demo_structure.show(folder)
-    if keep:
-        typer.echo(f"\nthe files are in {keep}")
+    demo_data.prepare(output)
+    has_images = demo_data.write(output, sentences, seed)
+    if data_only:
+        typer.echo(f"the data are in {output}; README.txt there explains the files")
+        return
+    _run(output, sentences, seed)
+    demo_segment.show(output, seed)
+    demo_structure.show(output)
+    if not has_images:
+        typer.echo("\nimage files and `crfkit segment` need Pillow; install it with pip install 'crfkit[images]'")
+    typer.echo(f"\nthe files are in {output}")
 
 
 def _run(folder: Path, sentences: int, seed: int) -> None:
@@ -62,14 +51,8 @@ def _run(folder: Path, sentences: int, seed: int) -> None:
     from crfkit.cli.progress import progress_callback
     from crfkit.estimators.chain import ChainCRF
     from crfkit.metrics import Evaluation
-    from crfkit.synthetic import entity_corpus, write_columns
 
     train, test, model = folder / "train.txt", folder / "test.txt", folder / "model.crf"
-    (folder / "template").write_text(TEMPLATE, encoding="utf-8")
-    write_columns(str(train), entity_corpus(sentences, seed))
-    held_out = entity_corpus(500, seed + 1)
-    write_columns(str(test), held_out)
-
     typer.echo(f"$ crfkit train {train.name} --template template --model {model.name}")
     begin = time.perf_counter()
     crf = ChainCRF(folder / "template")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ STRENGTH = 2.0
 
 
 def show(folder: Path, seed: int) -> None:
-    """Train on generated arrays, which needs no Pillow; write image files if Pillow is installed."""
+    """Train on generated arrays, which needs no Pillow."""
     import numpy as np
 
     from crfkit.cli.inspect_segmenter import report
@@ -46,7 +45,6 @@ def show(folder: Path, seed: int) -> None:
     typer.echo(_side_by_side({"truth": truth[0], "each block by itself": alone[0], "the segmenter": found[0]}))
     typer.echo("\n$ crfkit inspect segmenter.crf --top 3")
     typer.echo(report(model, 3))
-    _write_files(folder, held_out, truth)
 
 
 def _block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: Any) -> list[Any]:
@@ -82,15 +80,3 @@ def _side_by_side(masks: dict[str, Any]) -> str:
 def _draw(mask: Any) -> list[str]:
     middle = mask[BLOCK // 2 :: BLOCK, BLOCK // 2 :: BLOCK].tolist()
     return ["".join("##" if label else "··" for label in row) for row in middle]
-
-
-def _write_files(folder: Path, images: Sequence[Any], masks: Sequence[Any]) -> None:
-    try:
-        from PIL import Image as pillow  # noqa: N813
-    except ImportError:
-        typer.echo("\nimage files and `crfkit segment` need Pillow; install it with pip install 'crfkit[images]'")
-        return
-    for name, arrays in (("images", images), ("masks", masks)):
-        (folder / name).mkdir(exist_ok=True)
-        for k, array in enumerate(arrays):
-            pillow.fromarray(array).save(folder / name / f"{k}.png")
