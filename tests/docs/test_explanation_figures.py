@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "fast_training.md").read_text(encoding="utf-8")
 CHAIN = json.loads((ROOT / "benchmarks" / "results" / "chain.json").read_text(encoding="utf-8"))
-SMOOTH = json.loads((ROOT / "benchmarks" / "results" / "solvers.json").read_text(encoding="utf-8"))["smooth"]["CoNLL-2000"]
+SMOOTH = json.loads((ROOT / "benchmarks" / "results" / "solvers.json").read_text(encoding="utf-8"))["smooth"][
+    "CoNLL-2000"
+]
 
 
 def cells(row: str) -> list[str]:
