@@ -37,6 +37,7 @@ def plot_graph(
         import matplotlib.pyplot as plt
         from matplotlib.collections import LineCollection
         from matplotlib.lines import Line2D
+        from matplotlib.patheffects import withStroke
     except ImportError:
         raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
     drawn = [_triple(edge) for edge in edges]
@@ -69,10 +70,12 @@ def plot_graph(
         ax.scatter(*places[on].T, s=area, color=colour, zorder=2)
     if labels if labels is not None else not many:
         for name, (x, y) in zip(names, places, strict=True):
-            ax.annotate(str(name), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, zorder=3)
+            text = ax.annotate(str(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=9, zorder=3)
+            text.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])  # readable on edges
     kinds = [sign for sign in COLOURS if sign in signs]
     if len(kinds) > 1:
-        ax.legend([Line2D([], [], color=COLOURS[sign], linewidth=3) for sign in kinds], kinds)
+        handles = [Line2D([], [], color=COLOURS[sign], linewidth=3, label=sign) for sign in kinds]
+        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=len(kinds), frameon=False)
     ax.set_title(f"{len(names)} variables, {len(edges)} edges")
     ax.margins(0.08)
     ax.set_aspect("equal")
