@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.errors import ParameterError
+from crfkit.extras import load
 from crfkit.names import unknown_name
 
 LAYOUTS = ("spring", "circular")
@@ -31,12 +32,9 @@ def plot_graph(
     labels : whether to write names; None for names if there are at most 100 nodes
     ax : axes to draw on; None for a new figure. The axes are returned.
     """
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.collections import LineCollection
-        from matplotlib.lines import Line2D
-    except ImportError:
-        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
+    plt = load("matplotlib.pyplot", "plots need")
+    line_collection = load("matplotlib.collections", "plots need").LineCollection
+    line = load("matplotlib.lines", "plots need").Line2D
     names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in edges for end in edge[:2]))
     index = {name: k for k, name in enumerate(names)}
     if missing := [end for edge in edges for end in edge[:2] if end not in index]:
@@ -51,7 +49,7 @@ def plot_graph(
     order = np.argsort(np.abs(weights))  # the strongest on top
     share = np.abs(weights[order]) / top
     colours = ["C0" if weight > 0 else "C3" for weight in weights[order]]
-    lines = LineCollection(
+    lines = line_collection(
         [places[pair] for pair in ends[order]],
         linewidths=(0.4 + 4.6 * share).tolist(),
         colors=colours,
@@ -68,7 +66,7 @@ def plot_graph(
             ax.annotate(str(name), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, zorder=3)
     kinds = [("C0", "positive")] * bool((weights > 0).any()) + [("C3", "negative")] * bool((weights < 0).any())
     if len(kinds) > 1:
-        ax.legend([Line2D([], [], color=colour, linewidth=3) for colour, _ in kinds], [name for _, name in kinds])
+        ax.legend([line([], [], color=colour, linewidth=3) for colour, _ in kinds], [name for _, name in kinds])
     ax.set_title(f"{len(names)} variables, {len(edges)} edges")
     ax.margins(0.08)
     ax.set_aspect("equal")
