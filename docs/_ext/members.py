@@ -1,26 +1,23 @@
-"""Write docs/reference/members.md: the members of every registry, as they describe themselves.
-
-`make docs` runs this; with --print the page goes to the terminal.
-"""
+"""A page with the members of every registry, as they describe themselves."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from crfkit.errors import CrfkitError
+from crfkit.features.presets import PRESETS
+from crfkit.inference.decoding import METHODS
 from crfkit.inference.engines import ENGINES, make_engine
 from crfkit.losses import LOSSES
 from crfkit.penalties import PENALTIES
 from crfkit.protocols import Penalty
+from crfkit.schemes import ALIASES, TAG_SCHEMES, convert_tags
 from crfkit.solvers import SOLVERS
 
-PAGE = Path(__file__).with_name("reference") / "members.md"
-HEAD = """# Solvers, penalties, losses and engines
+HEAD = """# Registries
 
 This page is written from the registries. [The guide to solvers](../guides/choose_a_solver.md) and
 [that to graphs](../guides/graphs.md) say which to take.
@@ -80,13 +77,44 @@ def engines() -> str:
     return table("engine", "log Z", "what it does", rows=rows)
 
 
+def decoders() -> str:
+    rows = (
+        (f"`{name}`", summary(method) or "reads the best labels off the marginals") for name, method in METHODS.items()
+    )
+    return table("decoder", "what it does", rows=rows)
+
+
+def presets() -> str:
+    rows = ((f"`{name}`", f"`{features!r}`") for name, features in PRESETS.items())
+    return table("preset", "the same as", rows=rows)
+
+
+def schemes() -> str:
+    others = {scheme: [alias for alias, of in ALIASES.items() if of == scheme] for scheme in TAG_SCHEMES}
+    rows = (
+        (
+            f"`{name}`",
+            f"`{' '.join(scheme.tags)} O`",
+            names(others[name]),
+            ", ".join(f"`{tag}`" for tag in example(name)),
+        )
+        for name, scheme in TAG_SCHEMES.items()
+    )
+    return table("scheme", "tags", "also called", "a phrase of three, one of one, and one of two after it", rows=rows)
+
+
+def example(scheme: str) -> list[str]:
+    return convert_tags([["B-A", "I-A", "I-A", "O", "B-A", "B-A", "I-A"]], scheme, "iob2")[0]
+
+
 def page() -> str:
-    parts = (("Solvers", solvers()), ("Penalties", penalties()), ("Losses", losses()), ("Engines", engines()))
+    parts = (
+        ("Solvers", solvers()),
+        ("Penalties", penalties()),
+        ("Losses", losses()),
+        ("Engines of inference on graphs", engines()),
+        ("Decoders of graphs", decoders()),
+        ("Presets of text features", presets()),
+        ("Tagging schemes", schemes()),
+    )
     return HEAD + "".join(f"\n## {title}\n\n{text}\n" for title, text in parts)
-
-
-if __name__ == "__main__":
-    if "--print" in sys.argv[1:]:
-        print(page(), end="")
-    else:
-        PAGE.write_text(page(), encoding="utf-8")
