@@ -2,13 +2,15 @@
 
     python benchmarks/peers.py [--wapiti PROGRAM] [--parts crfsuite,wapiti,crfpp] [--output results/peers.json]
 
-crfsuite   all of CoNLL-2000, the pairs of attribute and label that occur, NLL + ‖w‖²; from lists of attributes to a model
-wapiti     all of CoNLL-2000, all pairs (7.4 million weights), NLL + ‖w‖²/2; from the file to the model file, two threads
+crfsuite   all of CoNLL-2000, the pairs of attribute and label that occur, NLL + ‖w‖²; from lists of attributes to a
+           model
+wapiti     all of CoNLL-2000, all pairs (7.4 million weights), NLL + ‖w‖²/2, two threads; from the file to the model
+           file
 crfpp      the first 500 sentences, attributes that occur three times, NLL + ‖w‖²/2, two threads; CPU seconds, because
            CRF++ prints those. They are from its log (`--crfpp-log`), written on another machine
 
-Ours run before and after theirs, and the median counts; wapiti is the program of Wapiti 1.5. Parts that are not run keep
-their last results. The objective of either is in the results: crfkit's may not be higher by more than 10⁻⁴ of it.
+Ours run before and after theirs, and the median counts; wapiti is the program of Wapiti 1.5. Parts that are not run
+keep their last results. The objective of either is in the results: crfkit's may not be higher by more than 10⁻⁴ of it.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def ours(train: Path, template: Path, folder: Path, *options: str) -> tuple[floa
     return wall, cpu, float(told["training"]["value"])
 
 
-def row(peer: str, unit: str, theirs: float, their_objective: float, our: list[float], objective: float) -> dict[str, Any]:
+def row(
+    peer: str, unit: str, theirs: float, their_objective: float, our: list[float], objective: float
+) -> dict[str, Any]:
     if objective > their_objective * (1 + SLACK):
         raise SystemExit(f"{peer}: our objective {objective} is above theirs, {their_objective}")
     median = statistics.median(our)
