@@ -5,19 +5,21 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test lint format stubs bench docs clean
+.PHONY: demo test explore lint format stubs bench docs figures site clean
 
-# Two installs: what a user gets, and that plus the tools. The stamp is renewed when the core changes;
-# Python files are read from src in place.
+# Two installs: what a user gets, and that plus the tools. Either compiles the core, so neither needs the other. The
+# stamp is renewed when the core changes; Python files are read from src in place.
 $(VENV)/.user: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.user
+$(VENV)/.dev: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@
+	touch $(VENV)/.user $@
 
 demo: $(VENV)/.user
 	$(BIN)/crfkit demo
@@ -50,9 +52,19 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/segment.py
 
+# Every example of the documentation runs: docstrings, Python and shell blocks of pages, scripts of the gallery.
+PAGES := README.md docs/index.md $(addprefix docs/,tutorials howto guides migration explanation)
 docs: $(VENV)/.dev
-	$(BIN)/python docs/members.py
-	$(BIN)/python -m pytest --doctest-modules src/crfkit --doctest-glob='*.md' README.md docs
+	$(BIN)/python -m pytest -n 2 --doctest-modules src/crfkit --doctest-glob='*.md' $(PAGES) tests/docs
+
+# Pictures of the README and of the documentation, from committed results.
+figures: $(VENV)/.dev
+	for script in docs/figures/*.py; do $(BIN)/python $$script || exit 1; done
+
+# The documentation site in build/site. Warnings and dead links are errors.
+site: $(VENV)/.dev
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs 2 --quiet docs build/site
+	$(BIN)/python docs/_ext/check_links.py build/site
 
 clean:
 	rm -rf $(VENV) build

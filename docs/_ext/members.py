@@ -78,7 +78,9 @@ def engines() -> str:
 
 
 def decoders() -> str:
-    rows = ((f"`{name}`", summary(method) or "reads the best labels off the marginals") for name, method in METHODS.items())
+    rows = (
+        (f"`{name}`", summary(method) or "reads the best labels off the marginals") for name, method in METHODS.items()
+    )
     return table("decoder", "what it does", rows=rows)
 
 
@@ -90,7 +92,12 @@ def presets() -> str:
 def schemes() -> str:
     others = {scheme: [alias for alias, of in ALIASES.items() if of == scheme] for scheme in TAG_SCHEMES}
     rows = (
-        (f"`{name}`", f"`{' '.join(scheme.tags)} O`", names(others[name]), ", ".join(f"`{tag}`" for tag in example(name)))
+        (
+            f"`{name}`",
+            f"`{' '.join(scheme.tags)} O`",
+            names(others[name]),
+            ", ".join(f"`{tag}`" for tag in example(name)),
+        )
         for name, scheme in TAG_SCHEMES.items()
     )
     return table("scheme", "tags", "also called", "a phrase of three, one of one, and one of two after it", rows=rows)
@@ -111,4 +118,3 @@ def page() -> str:
         ("Tagging schemes", schemes()),
     )
     return HEAD + "".join(f"\n## {title}\n\n{text}\n" for title, text in parts)
-

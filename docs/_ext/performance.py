@@ -54,13 +54,15 @@ def decoding() -> str:
     rows = []
     for corpus, found in load("decoding")["results"].items():
         ratios, seconds = found["ratios"], found["cpu_seconds"]
-        rows.append((
-            f"{corpus}, {found['tokens']:,} tokens, {found['labels']} labels",
-            f"{found['tokens'] / seconds['predict']:,.0f}",
-            f"{ratios['nbest_10 / viterbi']:.1f} ×",
-            f"{ratios['spans / marginals']:.1f} ×",
-            f"{ratios['sklearn-crfsuite marginals / ours']:.1f} × faster",
-        ))
+        rows.append(
+            (
+                f"{corpus}, {found['tokens']:,} tokens, {found['labels']} labels",
+                f"{found['tokens'] / seconds['predict']:,.0f}",
+                f"{ratios['nbest_10 / viterbi']:.1f} ×",
+                f"{ratios['spans / marginals']:.1f} ×",
+                f"{ratios['sklearn-crfsuite marginals / ours']:.1f} × faster",
+            )
+        )
     return table(
         "test set, one thread",
         "tokens per second of `predict`",
@@ -77,7 +79,9 @@ def text_features() -> str:
     for part in ("spanish", "chunking"):
         for name, figures in found[part].items():
             cpu = figures.get("fit_cpu_seconds", "")
-            rows.append((f"{'Spanish names' if part == 'spanish' else 'chunks'}: {name}", f"{figures['test_f1']}", f"{cpu}"))
+            rows.append(
+                (f"{'Spanish names' if part == 'spanish' else 'chunks'}: {name}", f"{figures['test_f1']}", f"{cpu}")
+            )
     speed = found["speed"]["tokens_per_second_best_of_3"]
     return (
         table("features", "F1 on the test set", "CPU seconds of training", rows=rows)
@@ -107,11 +111,13 @@ def label_errors() -> str:
             for method in ("find_label_errors", "1 - marginal")
             for figure in ("average_precision", "share_in_first_5_percent")
         ]
-        rows.append((
-            f"{corpus}, {kind}, {100 * found[0]['spoilt']:.1f} % of the tokens",
-            f"{means[0]:.3f}, {100 * means[1]:.0f} %",
-            f"{means[2]:.3f}, {100 * means[3]:.0f} %",
-        ))
+        rows.append(
+            (
+                f"{corpus}, {kind}, {100 * found[0]['spoilt']:.1f} % of the tokens",
+                f"{means[0]:.3f}, {100 * means[1]:.0f} %",
+                f"{means[2]:.3f}, {100 * means[3]:.0f} %",
+            )
+        )
     head = ("spoilt labels", "`find_label_errors`: average precision, found in the first 5 %", "1 − marginal")
     return table(*head, rows=rows)
 
@@ -121,7 +127,10 @@ def active_learning() -> str:
     tokens = found["mean_tokens"]
     rows = ((name, f"{n:,}", f"{100 * (1 - n / tokens['random']):.0f} %") for name, n in tokens.items())
     text = table("strategy", "tokens to label, mean of five runs", "saved", rows=rows)
-    return text + f"\n\nThe aim is an F1 of {100 * found['aim_f1']:.1f}, 95 % of what all {found['pool_tokens']:,} tokens give."
+    return (
+        text
+        + f"\n\nThe aim is an F1 of {100 * found['aim_f1']:.1f}, 95 % of what all {found['pool_tokens']:,} tokens give."
+    )
 
 
 def calibration() -> str:
@@ -145,7 +154,13 @@ def packages() -> str:
 
 def out_of_core() -> str:
     rows = (
-        (row["from"], f"{row['megabytes of text']} MB", f"{row['peak megabytes']} MB", f"{row['seconds']} s", f"{row['f1']}")
+        (
+            row["from"],
+            f"{row['megabytes of text']} MB",
+            f"{row['peak megabytes']} MB",
+            f"{row['seconds']} s",
+            f"{row['f1']}",
+        )
         for row in load("out_of_core")
     )
     return table("training from", "text", "peak memory", "time", "F1", rows=rows)
@@ -153,7 +168,13 @@ def out_of_core() -> str:
 
 def structure() -> str:
     rows = (
-        (name.replace("x", " columns, ") + " rows", f"{f['wall']:.1f} s", f"{f['true']}", f"{f['edges']}", f"{f['right']}")
+        (
+            name.replace("x", " columns, ") + " rows",
+            f"{f['wall']:.1f} s",
+            f"{f['true']}",
+            f"{f['edges']}",
+            f"{f['right']}",
+        )
         for name, f in load("structure").items()
     )
     return table("generated table", "time", "true edges", "found", "right", rows=rows)
@@ -161,34 +182,40 @@ def structure() -> str:
 
 def page() -> str:
     """Return the page."""
-    return HEAD + "\n\n".join((
-        "## Chains: training and tagging",
-        written("chain"),
-        "One program before and after the change of its import (sklearn-crfsuite's tutorial):",
-        written("crfsuite_switch"),
-        "Packages that use CRFsuite, unchanged, with crfkit in its place:",
-        packages(),
-        "## Chains: decoding and probabilities",
-        decoding(),
-        calibration(),
-        "## Chains: features, memory, labels",
-        text_features(),
-        out_of_core(),
-        weak_labels(),
-        label_errors(),
-        active_learning(),
-        "## Solvers",
-        "![Distance to the best objective against time and work](pictures/solvers.png)",
-        solvers(),
-        "## Graphs and grids",
-        written("inference"),
-        "Several labels at once, against one logistic regression per label:",
-        written("multilabel"),
-        "## Images",
-        written("segment"),
-        "## Structure",
-        structure(),
-    )) + "\n\n```{toctree}\n:hidden:\nmethod\n```\n"
+    return (
+        HEAD
+        + "\n\n".join(
+            (
+                "## Chains: training and tagging",
+                written("chain"),
+                "One program before and after the change of its import (sklearn-crfsuite's tutorial):",
+                written("crfsuite_switch"),
+                "Packages that use CRFsuite, unchanged, with crfkit in its place:",
+                packages(),
+                "## Chains: decoding and probabilities",
+                decoding(),
+                calibration(),
+                "## Chains: features, memory, labels",
+                text_features(),
+                out_of_core(),
+                weak_labels(),
+                label_errors(),
+                active_learning(),
+                "## Solvers",
+                "![Distance to the best objective against time and work](pictures/solvers.png)",
+                solvers(),
+                "## Graphs and grids",
+                written("inference"),
+                "Several labels at once, against one logistic regression per label:",
+                written("multilabel"),
+                "## Images",
+                written("segment"),
+                "## Structure",
+                structure(),
+            )
+        )
+        + "\n\n```{toctree}\n:hidden:\nmethod\n```\n"
+    )
 
 
 def pages() -> Iterable[tuple[str, str]]:

@@ -186,7 +186,8 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
         if end > len(data):
             raise ModelFileError(f"truncated: '{name}' ends at byte {end}, but there are {len(data)}")
         spans.append((begin, end))
-        tensors[name] = data[begin:end].view(dtype).reshape(shape)
+        array = data[begin:end].view(dtype).reshape(shape)
+        tensors[name] = array if array.flags.aligned else array.copy()  # of a header that was not padded
     position = 0
     for begin, end in sorted(spans):
         if begin != position:

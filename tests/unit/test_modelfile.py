@@ -114,6 +114,18 @@ def test_weights_are_mapped_and_read_only(model, path):
     assert not again.w.flags.writeable
 
 
+@pytest.mark.parametrize("padding", [1, 4])
+def test_a_header_of_any_length_gives_aligned_tensors(trained, path, padding):
+    model, X = trained
+    model.save(path)
+    blob = path.read_bytes()
+    end = 8 + int.from_bytes(blob[:8], "little")
+    header = blob[8:end] + padding * b" "
+    path.write_bytes(len(header).to_bytes(8, "little") + header + blob[end:])
+    assert all(array.flags.aligned for array in modelfile.read(path).tensors.values())
+    assert ChainModel.load(path).predict(X) == model.predict(X)
+
+
 def test_a_loaded_model_outlives_its_file(model, path):
     model.save(path)
     again = ChainModel.load(path)

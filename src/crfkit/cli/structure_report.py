@@ -80,7 +80,7 @@ def write_graph(learner: StructureLearner, graph: Path | None, plot: Path | None
 
         encoder: Any = learner.model_.encoder
         nodes = encoder.variables if encoder.named else range(len(encoder.variables))
-        ax = plot_graph(learner.edges_, nodes)
+        ax = plot_graph(learner.edge_records_, nodes)
         with open_output(plot) as out:
             ax.figure.savefig(out, format=plot.suffix.lower()[1:], dpi=150)
         typer.echo(f"drawing written to {plot}")

@@ -12,20 +12,22 @@ from crfkit.errors import ParameterError
 from crfkit.names import unknown_name
 
 LAYOUTS = ("spring", "circular")
+COLOURS = {"positive": "C0", "negative": "C3", "without a sign": "0.45"}
 
 
 def plot_graph(
-    edges: Sequence[tuple[Any, Any, float]],
+    edges: Sequence[tuple[Any, Any, float] | Mapping[str, Any]],
     nodes: Sequence[Any] | None = None,
     layout: str | Mapping[Any, tuple[float, float]] = "spring",
     labels: bool | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw edges (node, node, weight). The width shows the size of the weight; positive is blue, negative is red.
+    """Draw edges. The width shows the size of the weight; positive is blue, negative is red, without a sign grey.
 
     Parameters
     ----------
-    edges : as ``StructureLearner.edges_``
+    edges : (node, node, weight), as ``StructureLearner.edges_``; or ``StructureLearner.edge_records_``, which also say
+        which weights have no sign (those of columns with more than two labels)
     nodes : all nodes, in order; None for the nodes of edges. Nodes without edges are drawn small and grey.
     layout : "spring" (neighbours near each other), "circular", or positions {node: (x, y)}, such as pixels of a grid
     labels : whether to write names; None for names if there are at most 100 nodes
@@ -38,12 +40,14 @@ def plot_graph(
         from matplotlib.patheffects import withStroke
     except ImportError:
         raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
-    names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in edges for end in edge[:2]))
+    drawn = [_triple(edge) for edge in edges]
+    names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in drawn for end in edge[:2]))
     index = {name: k for k, name in enumerate(names)}
-    if missing := [end for edge in edges for end in edge[:2] if end not in index]:
+    if missing := [end for edge in drawn for end in edge[:2] if end not in index]:
         raise ParameterError(f"an edge ends at {missing[0]!r}, which is not one of the nodes")
-    ends = np.array([(index[a], index[b]) for a, b, _ in edges], dtype=np.int64).reshape(-1, 2)
-    weights = np.array([weight for _, _, weight in edges], dtype=np.float64)
+    ends = np.array([(index[a], index[b]) for a, b, _ in drawn], dtype=np.int64).reshape(-1, 2)
+    weights = np.array([weight for _, _, weight in drawn], dtype=np.float64)
+    signs = [_sign(edge, weight) for edge, weight in zip(edges, weights, strict=True)]
     places = _places(names, ends, np.abs(weights), layout)
     if ax is None:
         size = float(np.clip(2.2 * np.sqrt(max(len(names), 1)) ** 0.8, 4, 14))
@@ -51,7 +55,7 @@ def plot_graph(
     top = np.abs(weights).max(initial=0.0) or 1.0
     order = np.argsort(np.abs(weights))  # the strongest on top
     share = np.abs(weights[order]) / top
-    colours = ["C0" if weight > 0 else "C3" for weight in weights[order]]
+    colours = [COLOURS[signs[k]] for k in order]
     lines = LineCollection(
         [places[pair] for pair in ends[order]],
         linewidths=(0.4 + 4.6 * share).tolist(),
@@ -68,15 +72,26 @@ def plot_graph(
         for name, (x, y) in zip(names, places, strict=True):
             text = ax.annotate(str(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=9, zorder=3)
             text.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])  # readable on edges
-    kinds = [("C0", "positive")] * bool((weights > 0).any()) + [("C3", "negative")] * bool((weights < 0).any())
+    kinds = [sign for sign in COLOURS if sign in signs]
     if len(kinds) > 1:
-        handles = [Line2D([], [], color=colour, linewidth=3, label=name) for colour, name in kinds]
-        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=2, frameon=False)
+        handles = [Line2D([], [], color=COLOURS[sign], linewidth=3, label=sign) for sign in kinds]
+        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3, frameon=False)
     ax.set_title(f"{len(names)} variables, {len(edges)} edges")
     ax.margins(0.08)
     ax.set_aspect("equal")
     ax.set_axis_off()
     return ax
+
+
+def _triple(edge: Any) -> tuple[Any, Any, float]:
+    return (edge["first"], edge["second"], edge["weight"]) if isinstance(edge, Mapping) else edge
+
+
+def _sign(edge: Any, weight: float) -> str:
+    """Return the name of the colour of an edge."""
+    if isinstance(edge, Mapping) and edge["kind"] != "coupling":
+        return "without a sign"
+    return "positive" if weight > 0 else "negative"
 
 
 def _places(names: Sequence[Any], ends: Any, sizes: Floats, layout: Any) -> Floats:
