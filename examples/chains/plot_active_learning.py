@@ -2,8 +2,9 @@
 What to label next
 ==================
 
-Labelling is expensive. ``suggest`` picks the sentences of an unlabelled pool that the model is least certain
-of, so that a good tagger needs fewer labels than with sentences picked at random.
+Labelling is expensive. ``suggest`` picks the sentences of an unlabelled pool that the
+model is least certain of, so that a good tagger needs fewer labels than with
+sentences picked at random.
 """
 
 import random
@@ -33,7 +34,9 @@ X_test, y_test = corpus(500, seed=1)
 def run(choose, rounds=8, batch=10):
     labelled, curve = list(range(batch)), []
     for _ in range(rounds):
-        crf = ChainCRF(features="ner").fit([X[n] for n in labelled], [y[n] for n in labelled])
+        crf = ChainCRF(features="ner").fit(
+            [X[n] for n in labelled], [y[n] for n in labelled]
+        )
         f1 = evaluate(y_test, crf.predict(X_test)).overall.f1
         curve.append((sum(len(X[n]) for n in labelled), f1))
         pool = [n for n in range(len(X)) if n not in labelled]
@@ -58,7 +61,13 @@ fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for k, curve in enumerate(random_runs):
     label = "picked at random (three times)" if k == 0 else None
     ax.plot(*zip(*curve, strict=True), color="C2", marker=".", label=label)
-ax.plot(*zip(*suggested, strict=True), color="C0", marker="o", linewidth=2, label="suggested by entropy")
+ax.plot(
+    *zip(*suggested, strict=True),
+    color="C0",
+    marker="o",
+    linewidth=2,
+    label="suggested by entropy",
+)
 ax.set_xlabel("labelled words")
 ax.set_ylabel("F1 of names in other sentences")
 ax.grid(alpha=0.3)

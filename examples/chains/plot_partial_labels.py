@@ -2,8 +2,8 @@
 Learning from partly labelled sentences
 =======================================
 
-Annotators may skip words. Where a label is ``None``, the model sums over all labels that the word could have,
-so that the labels around it still count.
+Annotators may skip words. Where a label is ``None``, the model sums over all labels
+that the word could have, so that the labels around it still count.
 """
 
 import random
@@ -32,10 +32,15 @@ def f1(X, y):
 
 
 # %%
-# Three ways to deal with hidden labels: learn from them as they are, keep only the sentences without gaps, or
-# take every gap for ``O``, which teaches the model not to find names.
+# Three ways to deal with hidden labels: learn from them as they are, keep only the
+# sentences without gaps, or take every gap for ``O``, which teaches the model not to
+# find names.
 shares = [0.0, 0.1, 0.2, 0.4, 0.6, 0.8]
-scores = {"None where it is hidden": [], "complete sentences only": [], "O where it is hidden": []}
+scores = {
+    "None where it is hidden": [],
+    "complete sentences only": [],
+    "O where it is hidden": [],
+}
 for share in shares:
     rng = random.Random(1)
     hidden = [[None if rng.random() < share else label for label in row] for row in y]
@@ -43,7 +48,9 @@ for share in shares:
     as_o = [[label or "O" for label in row] for row in hidden]
     scores["None where it is hidden"].append(f1(X, hidden))
     scores["complete sentences only"].append(
-        f1([X[n] for n in complete], [y[n] for n in complete]) if len(complete) >= 5 else float("nan")
+        f1([X[n] for n in complete], [y[n] for n in complete])
+        if len(complete) >= 5
+        else float("nan")
     )
     scores["O where it is hidden"].append(f1(X, as_o))
 

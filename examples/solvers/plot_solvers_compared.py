@@ -2,8 +2,9 @@
 Solvers compared on one objective
 =================================
 
-All solvers minimise the same function, the negative log-likelihood of a chain plus an L2 penalty. They differ
-in how many evaluations of it they need, and in how long that takes.
+All solvers minimise the same function, the negative log-likelihood of a chain plus an
+L2 penalty. They differ in how many evaluations of it they need, and in how long that
+takes.
 """
 
 import warnings
@@ -21,18 +22,29 @@ X = [[word for word, shape, label in sentence] for sentence in corpus]
 y = [[label for word, shape, label in sentence] for sentence in corpus]
 
 # %%
-# ``result_`` has a trace of every iteration. The optimum comes from a run with a strict tolerance. Slow
-# solvers are stopped after 150 iterations, about which they would warn.
+# ``result_`` has a trace of every iteration. The optimum comes from a run with a
+# strict tolerance. Slow solvers are stopped after 150 iterations, about which they
+# would warn.
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
-optimum = ChainCRF(features="ner", penalty=L2(1.0), solver="tron", tolerance=1e-10).fit(X, y).result_.value
+optimum = (
+    ChainCRF(features="ner", penalty=L2(1.0), solver="tron", tolerance=1e-10)
+    .fit(X, y)
+    .result_.value
+)
 results = {}
 for solver in ("gradient-descent", "cg", "fista", "lbfgs", "tron"):
-    crf = ChainCRF(features="ner", penalty=L2(1.0), solver=solver, tolerance=1e-9, max_iterations=150)
+    crf = ChainCRF(
+        features="ner",
+        penalty=L2(1.0),
+        solver=solver,
+        tolerance=1e-9,
+        max_iterations=150,
+    )
     results[solver] = crf.fit(X, y).result_
 
 # %%
-# Trust-region Newton (tron) needs the fewest evaluations, but also products with the Hessian, which only the
-# clock counts.
+# Trust-region Newton (tron) needs the fewest evaluations, but also products with the
+# Hessian, which only the clock counts.
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for ax, against in zip(axes, ("evaluations", "seconds"), strict=True):
     plot_trace(results, optimum=optimum, against=against, ax=ax)
