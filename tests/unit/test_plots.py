@@ -1,4 +1,4 @@
-"""Convergence plots."""
+"""Plots of convergence and of single sequences."""
 
 import pytest
 
@@ -51,4 +51,37 @@ def test_errors_a_panel_each_with_what_callbacks_returned():
         plot_errors(results, axes=[ax])
     with pytest.raises(ParameterError, match="against"):
         plot_errors(results, against="hours")
+    plt.close("all")
+
+
+def test_label_probabilities_are_those_of_the_model():
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    from crfkit.plots import plot_label_probabilities
+
+    crf = ChainCRF().fit(X, y)
+    for model in (crf, crf.model_):
+        ax = plot_label_probabilities(model, X[0], tokens=["a", "b", "c"], least=0.0)
+        p = crf.predict_marginals(X[:1])[0]
+        assert (ax.images[0].get_array() == p.T).all()
+        assert [text.get_text() for text in ax.texts] == [f"{value:.2f}" for value in p.ravel()]
+    with pytest.raises(ParameterError, match="1 token for a sequence of 3 positions"):
+        plot_label_probabilities(crf, X[0], tokens=["a"])
+    plt.close("all")
+
+
+@pytest.mark.parametrize("top", [1, 100])
+def test_bars_of_an_explanation_add_up(top):
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    from crfkit.plots import plot_explanation
+
+    one = ChainCRF().fit(X, y).explain(X[0])[1]
+    ax = plot_explanation(one, top=top)
+    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(one.difference)
+    assert len(ax.patches) == (2 if top == 1 else len(one.contributions))
+    with pytest.raises(ParameterError, match="top must be"):
+        plot_explanation(one, top=0)
     plt.close("all")
