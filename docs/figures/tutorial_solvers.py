@@ -21,7 +21,7 @@ def main() -> None:
     optimum = ChainCRF(features="ner", solver="tron", tolerance=1e-12).fit(page["X"], page["y"]).result_.value
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     slow = max(result.seconds for name, result in results.items() if name != "gradient-descent")
-    for ax, against, end in zip(axes, ("evaluations", "seconds"), (150, 1.5 * slow), strict=True):
+    for ax, against, end in zip(axes, ("evaluations", "seconds"), (150, 1.1 * slow), strict=True):
         plot_trace(results, optimum, against, ax)
         ax.set(xlim=(0, end), ylim=(1e-6, 100))
     axes[1].set_ylabel("")
