@@ -223,6 +223,9 @@ def test_labels_that_are_known(call, model, data):
     found = rows(call("graph", "predict", "m.crf", "some.csv", "--observed", "b").out)
     observed[:, 0] = -1
     assert [[int(v) for v in row.values()] for row in found] == crf.predict(X, observed).tolist()
+    write("bare.csv", ["u", "v", "b"], [[*x, y[1]] for x, y in zip(X, Y, strict=True)])
+    outcome = call("graph", "predict", "m.crf", "bare.csv", "--observed", "b")
+    assert (rows(outcome.out), outcome.err) == (found, "")
 
 
 def test_without_inputs(call, data):

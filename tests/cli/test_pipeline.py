@@ -1,4 +1,4 @@
-"""What a person does: train, tag, eval, inspect, demo."""
+"""What a person does: train, tag, eval, inspect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 import stat
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -249,7 +248,7 @@ def test_eval_of_labels_that_are_numbers(call):
     assert "accuracy 100.00%" in call("eval", "numbers.crf", "numbers.txt").out
 
 
-# --- inspect, demo, help
+# --- inspect, help
 
 
 def test_inspect(call):
@@ -283,51 +282,6 @@ def test_inspect_where_the_output_cannot_show_an_arrow(run):
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_demo(run):
-    outcome = run("demo", "--output", "kept")
-    assert (outcome.code, outcome.err) == (0, "")
-    f1 = float(re.search(r"^overall +\S+ +\S+ +([\d.]+)%", outcome.out, re.MULTILINE)[1])
-    assert 80 < f1 < 100
-    names = {path.name for path in Path("kept").iterdir()}
-    assert names >= {"train.txt", "test.txt", "template", "model.crf", "segmenter.crf", "structure.crf"}
-
-
-def test_demo_shows_what_the_commands_print(call):
-    shown = call("demo", "--sentences", 60, "--output", "kept").out
-    tagged = call("tag", "kept/model.crf", "kept/test.txt", "--marginals").out.splitlines()[:12]
-    assert "\n".join(tagged) in shown
-    assert call("eval", "kept/model.crf", "kept/test.txt").out in shown
-    assert call("inspect", "kept/model.crf", "--top", 3).out in shown
-    assert call("inspect", "kept/segmenter.crf", "--top", 3).out in shown
-
-
-def wrong_pixels(shown):
-    """(each block by itself, the segmenter), in per cent."""
-    return [
-        float(re.search(rf"([\d.]+) % of the pixels wrong: {name}", shown)[1])
-        for name in ("each block by itself", "the segmenter")
-    ]
-
-
-def test_demo_segments_files_as_it_says(call):
-    pytest.importorskip("PIL")
-    outcome = call("demo", "--sentences", 10, "--output", "kept", "--seed", 3)
-    alone, coupled = wrong_pixels(outcome.out)
-    assert coupled < 0.6 * alone
-    told = json.loads(call("segment", "eval", "kept/segmenter.crf", "kept/images", "kept/masks", "--json").out)
-    assert 100 * told["error"] < alone
-
-
-def test_demo_without_pillow(call, monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    outcome = call("demo", "--sentences", 10, "--output", "kept")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "pip install 'crfkit[images]'" in outcome.out
-    alone, coupled = wrong_pixels(outcome.out)
-    assert coupled < 0.6 * alone
-    assert not Path("kept/images").exists()
-
-
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -340,7 +294,7 @@ def test_demo_without_pillow(call, monkeypatch):
         ("tag", "MODEL FILE --marginals --threads --output stdin"),
         ("eval", "MODEL FILE --json"),
         ("inspect", "MODEL --top"),
-        ("demo", "--sentences --seed --output --data-only"),
+        ("demo", "--sentences --seed --output --data-only --json"),
     ],
 )
 def test_help(call, monkeypatch, command, words):

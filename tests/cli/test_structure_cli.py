@@ -93,6 +93,11 @@ def test_plot_graph():
     assert len(widths) == 2
     assert widths[0] < widths[1]
     plot_graph([], ["a"], "circular")
+    records = [{"first": a, "second": b, "weight": w, "kind": "coupling"} for a, b, w in edges]
+    records.append({"first": "a", "second": "c", "weight": 2.0, "kind": "table"})  # no sign, so neither blue nor red
+    marked = plot_graph(records)
+    assert [text.get_text() for text in marked.get_legend().get_texts()] == ["positive", "negative", "without a sign"]
+    assert len({tuple(colour[:3]) for colour in marked.collections[0].get_colors()}) == 3
     grid = plot_graph(edges, layout={"a": (0, 0), "b": (0, 1), "c": (1, 1)})
     assert np.array_equal(grid.collections[1].get_offsets(), [[0, 0], [0, 1], [1, 1]])
     for bad in ({"layout": "magic"}, {"layout": {"a": (0, 0)}}, {"nodes": ["a"]}):

@@ -286,6 +286,24 @@ def test_the_loss_is_the_one_that_was_asked_for():
         assert crf.score(ITEMS, Y) > 0.6
 
 
+def test_a_function_makes_the_loss():
+    X, y = corpus()
+    made = []
+
+    def likelihood(data, field):
+        made.append(ChainLikelihood(data, field))
+        return made[-1]
+
+    own, named = (ChainCRF(TEMPLATE, loss=loss, tolerance=TIGHT).fit(X, y) for loss in (likelihood, "likelihood"))
+    assert_allclose(own.result_.w, named.result_.w, atol=1e-12)
+    assert own.result_.objective == f"{made[0].name} + L2(1)"
+    assert own.predict(X) == named.predict(X)
+    with pytest.raises(ParameterError, match="the function `loss` returned 3; expected a loss"):
+        ChainCRF(TEMPLATE, loss=lambda data, field: 3).fit(X, y)
+    with pytest.raises(ParameterError, match="a function as loss takes no cost"):
+        ChainCRF(TEMPLATE, loss=likelihood, cost=1 - np.eye(5)).fit(X, y)
+
+
 def test_costs_are_in_the_order_of_the_sorted_labels():
     """A high cost of taking anything for O leaves fewer of them."""
     dear = np.ones((L, L)) - np.eye(L)

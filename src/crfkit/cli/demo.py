@@ -1,11 +1,14 @@
-"""`crfkit demo`."""
+"""`crfkit demo`: a guided tour on generated data, which asks nothing."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,65 +16,132 @@ from crfkit.cli import demo_data
 from crfkit.cli.demo_data import TEMPLATE as TEMPLATE
 from crfkit.cli.help import INPUT, OUTPUT, flag, option
 
+FOLDER = Path("crfkit-demo")
+
 
 def demo(
     sentences: Annotated[
         int, option(INPUT, "--sentences", metavar="N", min=10, help="Number of training sentences to generate.")
     ] = 1000,
-    seed: Annotated[int, option(INPUT, "--seed", metavar="N", help="Random seed of the generated data.")] = 0,
+    seed: Annotated[int, option(INPUT, "--seed", metavar="N", min=0, help="Random seed of the generated data.")] = 0,
     output: Annotated[
-        Path, option(OUTPUT, "--output", "-o", metavar="DIR", help="Folder for the files. It may not have others.")
-    ] = Path("crfkit-demo"),
+        Path,
+        option(
+            OUTPUT,
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Folder for the files. It must be new, empty, or that of an earlier demo.",
+        ),
+    ] = FOLDER,
     data_only: Annotated[
         bool, flag(OUTPUT, "--data-only", help="Write the generated data and stop, without training anything.")
     ] = False,
+    as_json: Annotated[
+        bool, flag(OUTPUT, "--json", help="Print the figures of the tour as one JSON document instead.")
+    ] = False,
 ) -> None:
-    """Show what crfkit can do, on generated data.
+    """Show what crfkit can do: a guided tour on generated data, which asks nothing.
 
-    Trains a tagger of people, places, firms and dates and scores it; segments images; and finds out which pixels of
-    handwritten digits depend on each other.
+    Finds names in text, scores them and says why; finds discs in noisy pictures; and finds out which pixels of
+    handwritten digits depend on each other. At the end there are a report page and three commands to try next.
+
+    The files stay in the folder crfkit-demo. README.txt there explains them.
     """
-    from crfkit.cli import demo_segment, demo_structure
+    from crfkit.cli.demo_screen import Screen
 
     demo_data.prepare(output)
-    has_images = demo_data.write(output, sentences, seed)
     if data_only:
-        typer.echo(f"the data are in {output}; README.txt there explains the files")
+        demo_data.write(output, sentences, seed)
+        typer.echo(f"The data are in {output}; README.txt there explains the files.")
         return
-    _run(output, sentences, seed)
-    demo_segment.show(output, seed)
-    demo_structure.show(output)
-    if not has_images:
-        typer.echo("\nimage files and `crfkit segment` need Pillow; install it with pip install 'crfkit[images]'")
-    typer.echo(f"\nthe files are in {output}")
+    try:
+        figures = _tour(output, sentences, seed, Screen(silent=as_json))
+    except KeyboardInterrupt:
+        typer.echo(
+            f"\nThe demo was stopped. What it had finished is in {output}; `crfkit demo` starts again.", err=True
+        )
+        raise
+    if as_json:
+        typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))
 
 
-def _run(folder: Path, sentences: int, seed: int) -> None:
-    from crfkit.cli.inspect import report as describe
-    from crfkit.cli.progress import progress_callback
-    from crfkit.estimators.chain import ChainCRF
-    from crfkit.metrics import Evaluation
+def _tour(folder: Path, sentences: int, seed: int, screen: Any) -> dict[str, Any]:
+    from crfkit.cli import demo_segment, demo_structure, demo_tagger
 
-    train, test, model = folder / "train.txt", folder / "test.txt", folder / "model.crf"
-    typer.echo(f"$ crfkit train {train.name} --template template --model {model.name}")
     begin = time.perf_counter()
-    crf = ChainCRF(folder / "template")
-    with progress_callback(crf.max_iterations, quiet=not sys.stderr.isatty()) as showing:
-        crf.fit_file(train, callbacks=showing)
-    crf.save(model)
-    typer.echo(f"{len(crf.coef_)} weights, {crf.result_}")
-    typer.echo(f"trained in {time.perf_counter() - begin:.2f} s")
+    screen.title("A tour of crfkit in five steps")
+    screen.say(f"It asks nothing. The data are generated, and all files go to {folder}.")
+    has_images = demo_data.write(folder, sentences, seed)
+    tagger = demo_tagger.train(folder, sentences, screen)
+    figures: dict[str, Any] = {"folder": str(folder), "images": has_images}
+    figures["tagger"] = demo_tagger.tag(tagger, folder, screen)
+    figures["scores"] = demo_tagger.score(tagger, folder, screen)
+    figures["why"] = demo_tagger.explain(tagger, screen)
+    figures["segmentation"] = demo_segment.run(folder, seed, screen)
+    figures["structure"] = demo_structure.run(folder, screen)
+    with screen.working("writing the report"):
+        report = _report(tagger.crf.model_, folder)
+    seconds = time.perf_counter() - begin
+    commands = next_commands(folder)
+    screen.title(f"That was all, in {seconds:.0f} s.")
+    screen.say(
+        f"The report of the tagger is a page for the browser, with its scores, its errors and the reasons for each: "
+        f"{report}"
+    )
+    if not has_images:
+        screen.say("Image files and `crfkit segment` need Pillow: pip install 'crfkit[images]'")
+    screen.title("Three things to try next")
+    for what, command in commands:
+        screen.gap()
+        screen.say(f"{what}:")
+        screen.command(command)
+    return {**figures, "report": str(report), "next": [command for _, command in commands], "seconds": seconds}
 
-    typer.echo(f"\n$ crfkit tag {model.name} {test.name} --marginals | head -n 12")
-    block = next(crf.model_.tag_columns(test, "best")).decode()
-    typer.echo("\n".join(block.splitlines()[:12]))
 
-    typer.echo(f"\n$ crfkit eval {model.name} {test.name}")
-    result = Evaluation()
-    for gold, predicted in crf.model_.tag_labelled(test):
-        for a, b in zip(gold, predicted, strict=True):
-            result.add(a, b)
-    typer.echo(str(result))
+def _report(model: Any, folder: Path) -> Path:
+    """Write report.html, as `crfkit report` does."""
+    from crfkit.cli.output import open_output
+    from crfkit.explain.inputs import read_labelled
+    from crfkit.explain.report_data import make_report
 
-    typer.echo(f"\n$ crfkit inspect {model.name} --top 3")
-    typer.echo(describe(crf.model_, 3))
+    data = read_labelled(model, folder / "test.txt")
+    title, names = "The tagger of crfkit demo", ("model.crf", "test.txt")
+    page = make_report(model, data.X, data.y, data.tokens, title=title, names=names).to_html()
+    path = folder / "report.html"
+    with open_output(path) as stream:
+        stream.write(page.encode("utf-8", "replace"))
+    return path
+
+
+def next_commands(folder: Path) -> list[tuple[str, str]]:
+    """Return what to try next: (what it does, the command)."""
+    crfkit = program()
+
+    def file(name: str) -> str:
+        return shlex.quote((folder / name).as_posix())
+
+    return [
+        (
+            "Tag a sentence of your own",
+            f'echo "Zoe flew to Rome." | {crfkit} tag {file("model.crf")} --text --spans',
+        ),
+        (
+            "Train a tagger; put a file of your own in place of train.txt",
+            f"{crfkit} train {file('train.txt')} --features ner -m {file('mine.crf')}",
+        ),
+        (
+            "Find out which answers of a survey depend on each other",
+            f"{crfkit} structure learn {file('survey.csv')} --model {file('survey.crf')}",
+        ),
+    ]
+
+
+def program() -> str:
+    """Return how to call crfkit from here: by its name if the shell finds it, else as it was called."""
+    if shutil.which("crfkit"):
+        return "crfkit"
+    called = Path(sys.argv[0])
+    if called.stem == "crfkit" and called.is_file():
+        return shlex.quote(sys.argv[0])
+    return f"{shlex.quote(sys.executable)} -m crfkit"

@@ -6,48 +6,58 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from crfkit.cli.demo_data import N_IMAGES, N_NEW_IMAGES
+from crfkit.cli.demo_screen import Screen, can_show
 
 if TYPE_CHECKING:
     from crfkit.models.segmenter import SegmenterModel
 
-N_TRAIN, N_TEST = 8, 6
 BLOCK = 4
 STRENGTH = 2.0
 
 
-def show(folder: Path, seed: int) -> None:
-    """Train on generated arrays, which needs no Pillow."""
+def run(folder: Path, seed: int, screen: Screen) -> dict[str, Any]:
+    """Train on generated arrays, which needs no Pillow, and write segmenter.crf; return the figures."""
     import numpy as np
 
-    from crfkit.cli.inspect_segmenter import report
     from crfkit.estimators.segmenter import ImageSegmenter
     from crfkit.penalties import L1
     from crfkit.synthetic import disc_images
 
-    images, masks = disc_images(N_TRAIN, seed)
-    held_out, truth = disc_images(N_TEST, seed + 1)
-    H, W = truth[0].shape
-    typer.echo(f"\nsegmentation: tinted discs under noise, {N_TRAIN} images of {H}×{W} pixels, {N_TEST} held out")
+    images, masks = disc_images(N_IMAGES, seed)
+    held_out, truth = disc_images(N_NEW_IMAGES, seed + 1)
+    screen.step(4, "Find things in pictures")
+    screen.say(
+        f"{N_IMAGES} noisy pictures with a faintly tinted disc, and masks that say where it is, are the training data. "
+        f"In a new picture, what belongs to the disc?"
+    )
     begin = time.perf_counter()
-    segmenter = ImageSegmenter(BLOCK, (), colour=True, inference="trw", sweeps=500, penalty=L1(STRENGTH))
-    segmenter.fit(images, masks)
-    model = segmenter.model_
-    typer.echo(f"{len(model.field.w)} weights, {segmenter.result_}")
-    typer.echo(f"trained in {time.perf_counter() - begin:.2f} s")
-    model.save(folder / "segmenter.crf")
+    with screen.working("training a segmenter"):
+        segmenter = ImageSegmenter(BLOCK, (), colour=True, inference="trw", sweeps=500, penalty=L1(STRENGTH))
+        segmenter.fit(images, masks)
+        seconds = time.perf_counter() - begin
+        model = segmenter.model_
+        model.save(folder / "segmenter.crf")
+        alone = block_by_block(model, images, masks, held_out)
+        found = segmenter.predict(held_out)
+    errors = [float(np.mean([np.mean(a != b) for a, b in zip(m, truth, strict=True)])) for m in (alone, found)]
+    pictures = {"the answer": truth[0], "each block alone": alone[0], "crfkit": found[0]}
+    screen.lines(side_by_side(pictures))
+    screen.say(
+        f"In {N_NEW_IMAGES} new pictures, a classifier that looks at each block of {BLOCK}×{BLOCK} pixels alone gets "
+        f"{errors[0]:.1%} of the pixels wrong. With the same features and couplings between neighbours it is "
+        f"{errors[1]:.1%}: blocks that are uncertain listen to those around them."
+    )
+    return {
+        "weights": len(model.field.w),
+        "seconds": seconds,
+        "converged": segmenter.result_.status.name == "CONVERGED",
+        "error_of_blocks_alone": errors[0],
+        "error": errors[1],
+    }
 
-    alone = _block_by_block(model, images, masks, held_out)
-    found = segmenter.predict(held_out)
-    for name, labels in (("each block by itself", alone), ("the segmenter", found)):
-        error = np.mean([np.mean(a != b) for a, b in zip(labels, truth, strict=True)])
-        typer.echo(f"{100 * error:5.2f} % of the pixels wrong: {name}")
-    typer.echo(_side_by_side({"truth": truth[0], "each block by itself": alone[0], "the segmenter": found[0]}))
-    typer.echo("\n$ crfkit inspect segmenter.crf --top 3")
-    typer.echo(report(model, 3))
 
-
-def _block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: Any) -> list[Any]:
+def block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: Any) -> list[Any]:
     """Return masks of a field with the same features, scales and penalty but no edges: p(y | x) = Π p(y_i | h_i)."""
     import numpy as np
 
@@ -71,12 +81,16 @@ def _block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: An
     ]
 
 
-def _side_by_side(masks: dict[str, Any]) -> str:
-    """Return pictures side by side, with two characters per block because characters are taller than wide."""
-    pictures = [[title.ljust(2 * mask.shape[1] // BLOCK), *_draw(mask)] for title, mask in masks.items()]
+def side_by_side(masks: dict[str, Any]) -> str:
+    """Return pictures side by side. A character is as tall as two blocks, so that the pictures keep their shape."""
+    pictures = [[title.ljust(mask.shape[1] // BLOCK), *_draw(mask)] for title, mask in masks.items()]
     return "\n".join("   ".join(parts).rstrip() for parts in zip(*pictures, strict=True))
 
 
 def _draw(mask: Any) -> list[str]:
-    middle = mask[BLOCK // 2 :: BLOCK, BLOCK // 2 :: BLOCK].tolist()
-    return ["".join("##" if label else "··" for label in row) for row in middle]
+    middle = mask[BLOCK // 2 :: BLOCK, BLOCK // 2 :: BLOCK].astype(bool).tolist()
+    signs = "·▄▀█" if can_show("·▄▀█") else ".,'#"
+    return [
+        "".join(signs[2 * upper + lower] for upper, lower in zip(*rows, strict=True))
+        for rows in zip(middle[::2], middle[1::2], strict=True)
+    ]

@@ -3,63 +3,71 @@
 from __future__ import annotations
 
 import time
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import typer
+from crfkit.cli.demo_screen import Screen, can_show
 
-STRENGTH = 100.0
+STRENGTH = 200.0
 SIDE = 8  # digits are 8 × 8
+RARE = 0.02  # pixels that are dark less often, or light less often, are left out
+SHOWN = 50  # strongest edges
 
 
-def show(folder: Path) -> None:
-    """Learn the graph of the dark pixels of 1,797 handwritten digits, without telling which pixels are neighbours."""
-    import warnings
-
+def run(folder: Path, screen: Screen) -> dict[str, Any]:
+    """Learn the graph of the dark pixels of 1,797 digits, without telling which are neighbours; return the figures."""
     import numpy as np
     from sklearn.datasets import load_digits
 
     from crfkit.estimators.structure import StructureLearner
 
     Y = (load_digits().data >= 8).astype(int)
-    p = Y.shape[1]
-    typer.echo(
-        f"\nstructure: {p} pixels of {len(Y)} handwritten digits (scikit-learn's), {p * (p - 1) // 2} possible edges"
+    used = np.flatnonzero((Y.mean(axis=0) > RARE) & (Y.mean(axis=0) < 1 - RARE))
+    screen.step(5, "Which things depend on each other?")
+    screen.say(
+        f"{len(Y):,} handwritten digits, as a table: a row for each digit, a column for each of {len(used)} pixels, "
+        "dark or light. Nobody says where the pixels are. Which pixels depend on each other?"
     )
     begin = time.perf_counter()
-    learner = StructureLearner(edge_strength=STRENGTH)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pixels that are never dark
-        learner.fit(Y)
+    with screen.working("learning which pixels depend on each other"):
+        learner = StructureLearner(edge_strength=STRENGTH).fit(Y[:, used])
+    seconds = time.perf_counter() - begin
     learner.save(folder / "structure.crf")
-    typer.echo(
-        f"{len(learner.edges_)} edges in {time.perf_counter() - begin:.2f} s, learnt without the positions of the "
-        "pixels:"
+
+    pixels = [(int(used[i]), int(used[j]), weight) for i, j, weight in learner.edges_]
+    n_pairs = len(used) * (len(used) - 1) // 2
+    touching = sum(_touch(i, j) for i, j in combinations(used.tolist(), 2))
+    near = sum(_touch(i, j) for i, j, _ in pixels[:SHOWN])
+    chance = SHOWN * touching / n_pairs
+    screen.lines(_draw(pixels[:SHOWN], set(used.tolist())))
+    screen.say(
+        f"Of the {SHOWN} strongest of {len(pixels)} edges, {near} join pixels that touch each other; by chance it "
+        f"would be {chance:.0f}. The picture puts the pixels in their places, and the lines are edges between "
+        "neighbours: the table alone says who they are."
     )
-    places = np.stack(np.divmod(np.arange(p), SIDE), axis=1)
-    far = np.array([np.abs(places[i] - places[j]).max() for i, j, _ in learner.edges_])
-    sizes = np.array([weight for _, _, weight in learner.edges_])
-    for title, chosen in (
-        ("touch each other", far == 1),
-        ("are 2 pixels apart", far == 2),
-        ("are further away", far > 2),
-    ):
-        size = np.abs(sizes[chosen]).mean() if chosen.any() else 0.0
-        typer.echo(f"{chosen.sum():5d} edges {title}, couplings of {size:.2f} on average")
-    typer.echo(_draw(learner.edges_))
+    return {
+        "pairs": n_pairs,
+        "edges": len(pixels),
+        "shown": SHOWN,
+        "touching": near,
+        "touching_by_chance": chance,
+        "seconds": seconds,
+    }
 
 
-def _draw(edges: list[Any]) -> str:
-    """Return a drawing of the pixels; a line joins neighbours whose edge is in the stronger half of all edges."""
-    strong = {(i, j) for i, j, weight in edges[: len(edges) // 2] if weight > 0}
+def _touch(i: int, j: int) -> bool:
+    return max(abs(i // SIDE - j // SIDE), abs(i % SIDE - j % SIDE)) == 1
+
+
+def _draw(edges: list[tuple[int, int, float]], used: set[int]) -> str:
+    """Return the pixels in their places, with lines between neighbours that an edge joins."""
+    joined = {(i, j) for i, j, weight in edges if weight > 0}
+    across, down, dot = ("──", "│", "·") if can_show("─│·") else ("--", "|", ".")
     lines = []
     for row in range(SIDE):
-        first = row * SIDE
-        lines.append(
-            "".join("o" + ("──" if (i, i + 1) in strong else "  ") for i in range(first, first + SIDE - 1)) + "o"
-        )
+        here = range(row * SIDE, (row + 1) * SIDE)
+        lines.append("".join(("o" if i in used else dot) + (across if (i, i + 1) in joined else "  ") for i in here))
         if row < SIDE - 1:
-            lines.append(
-                "".join(("│" if (i, i + SIDE) in strong else " ") + "  " for i in range(first, first + SIDE)).rstrip()
-            )
-    return "\n".join(lines)
+            lines.append("".join((down if (i, i + SIDE) in joined else " ") + "  " for i in here))
+    return "\n".join(line.rstrip() for line in lines)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from crfkit._types import Ids
 from crfkit.encoders.tables import TableEncoder
@@ -106,14 +109,26 @@ def label_columns(
     needed: bool,
     na: list[str] | None = None,
 ) -> tuple[Table | None, Table]:
-    """Return (the label columns or None if there are none, the table that has them), from DATA or from --label-file."""
+    """Return (the label columns or None if there are none, the table that has them), from DATA or from --label-file.
+
+    If they are `needed` (for --observed), a table may have some of them; the others are missing values.
+    """
+    source = table
     if label_file is not None:
         source = read_table(label_file, header, "y", na)
         check_rows(source, table)
-        return take_columns(source, encoder.variables, "a variable"), source
-    if not needed and not all(name in table.places for name in encoder.variables):
+    elif not needed and not all(name in table.places for name in encoder.variables):
         return None, table
-    return take_columns(table, encoder.variables, "a variable"), table
+    if needed and any(name in source.places for name in encoder.variables):
+        return with_missing(source, encoder.variables), source
+    return take_columns(source, encoder.variables, "a variable"), source
+
+
+def with_missing(source: Table, names: list[str]) -> Table:
+    """Return the columns with these names; those that the table lacks are missing values."""
+    empty = np.full(len(source), None, dtype=object)
+    values = [source.values[source.places[name]] if name in source.places else empty for name in names]
+    return replace(source, columns=list(names), values=values)
 
 
 def observed_columns(spec: str, source: Table, encoder: TableEncoder) -> list[int]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from crfkit.cli.graph_columns import with_missing
 from crfkit.encoders.bins import apply_cuts
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError
@@ -26,9 +25,7 @@ def given_labels(model: GraphModel, source: Table) -> Table:
     if not any(name in source.places for name in encoder.variables):
         shown = ", ".join(encoder.variables[:6]) + (", …" if len(encoder.variables) > 6 else "")
         raise DataError(f"the table has none of the model's columns; expected some of {shown}", source.path)
-    empty = np.full(len(source), None, dtype=object)
-    values = [source.values[source.places[v]] if v in source.places else empty for v in encoder.variables]
-    table = replace(source, columns=list(encoder.variables), values=values)
+    table = with_missing(source, encoder.variables)
     record: Any = model.training["structure"]
     cut = apply_cuts(table, record.get("bins") or {})
     return replace(table, values=cut.values)

@@ -42,7 +42,8 @@ def predict(
             INPUT,
             "--observed",
             metavar="COLS",
-            help="Label columns of the table whose values are known. Empty cells of these columns are predicted.",
+            help="Label columns of the table whose values are known. Empty cells of these columns are predicted. "
+            "Other label columns may be left out of the table.",
         ),
     ] = None,
     threads: shared.Threads = None,
@@ -133,4 +134,5 @@ def predict(
         typer.echo(in_options(inferred.explain("--sweeps")), err=True)
     if states is not None and states.size:
         gold_states = states if known is None else np.where(known >= 0, -1, states)
-        typer.echo(errors(best.reshape(states.shape), gold_states), err=True)
+        if (gold_states >= 0).any() or all(name in source.places for name in encoder.variables):
+            typer.echo(errors(best.reshape(states.shape), gold_states), err=True)

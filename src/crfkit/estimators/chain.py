@@ -23,6 +23,7 @@ from crfkit.readers.columns import ColumnSource, column_files
 if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
     from crfkit.solvers import StoppingRule
     from crfkit.solvers.parts.loop import Callback
+    from crfkit.training.chain_problem import LossMaker
     from crfkit.training.path import PathPoint
 
 
@@ -50,7 +51,8 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
     n_threads : number of threads; None for all cores
     random_state : random seed of solvers that shuffle the sequences; None is 0, so that runs can be repeated
     verbose : 1 prints a line per iteration
-    loss : "likelihood", "softmax-margin" or "hinge"
+    loss : "likelihood", "softmax-margin" or "hinge"; or a function of (data, field) that returns a
+        :class:`crfkit.protocols.Loss`, to use a loss of your own
     cost : cost of each mistake, for the margin losses: a matrix [true label, label] in the order of the sorted labels;
         None counts mistakes
     order : 1, or 2 for weights on label triples
@@ -96,7 +98,7 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         n_threads: int | None = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         verbose: int = 0,
-        loss: str = "likelihood",
+        loss: str | LossMaker = "likelihood",
         cost: ArrayLike | None = None,
         order: int = 1,
         constraints: str | Collection[tuple[Any, Any]] | None = None,

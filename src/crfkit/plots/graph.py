@@ -9,40 +9,43 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.errors import ParameterError
+from crfkit.extras import load
 from crfkit.names import unknown_name
 
 LAYOUTS = ("spring", "circular")
+COLOURS = {"positive": "C0", "negative": "C3", "without a sign": "0.45"}
 
 
 def plot_graph(
-    edges: Sequence[tuple[Any, Any, float]],
+    edges: Sequence[tuple[Any, Any, float] | Mapping[str, Any]],
     nodes: Sequence[Any] | None = None,
     layout: str | Mapping[Any, tuple[float, float]] = "spring",
     labels: bool | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw edges (node, node, weight). The width shows the size of the weight; positive is blue, negative is red.
+    """Draw edges. The width shows the size of the weight; positive is blue, negative is red, without a sign grey.
 
     Parameters
     ----------
-    edges : as ``StructureLearner.edges_``
+    edges : (node, node, weight), as ``StructureLearner.edges_``; or ``StructureLearner.edge_records_``, which also say
+        which weights have no sign (those of columns with more than two labels)
     nodes : all nodes, in order; None for the nodes of edges. Nodes without edges are drawn small and grey.
     layout : "spring" (neighbours near each other), "circular", or positions {node: (x, y)}, such as pixels of a grid
     labels : whether to write names; None for names if there are at most 100 nodes
     ax : axes to draw on; None for a new figure. The axes are returned.
     """
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.collections import LineCollection
-        from matplotlib.lines import Line2D
-    except ImportError:
-        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
-    names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in edges for end in edge[:2]))
+    plt = load("matplotlib.pyplot", "plots need")
+    line_collection = load("matplotlib.collections", "plots need").LineCollection
+    line = load("matplotlib.lines", "plots need").Line2D
+    stroke = load("matplotlib.patheffects", "plots need").withStroke
+    drawn = [_triple(edge) for edge in edges]
+    names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in drawn for end in edge[:2]))
     index = {name: k for k, name in enumerate(names)}
-    if missing := [end for edge in edges for end in edge[:2] if end not in index]:
+    if missing := [end for edge in drawn for end in edge[:2] if end not in index]:
         raise ParameterError(f"an edge ends at {missing[0]!r}, which is not one of the nodes")
-    ends = np.array([(index[a], index[b]) for a, b, _ in edges], dtype=np.int64).reshape(-1, 2)
-    weights = np.array([weight for _, _, weight in edges], dtype=np.float64)
+    ends = np.array([(index[a], index[b]) for a, b, _ in drawn], dtype=np.int64).reshape(-1, 2)
+    weights = np.array([weight for _, _, weight in drawn], dtype=np.float64)
+    signs = [_sign(edge, weight) for edge, weight in zip(edges, weights, strict=True)]
     places = _places(names, ends, np.abs(weights), layout)
     if ax is None:
         size = float(np.clip(2.2 * np.sqrt(max(len(names), 1)) ** 0.8, 4, 14))
@@ -50,8 +53,8 @@ def plot_graph(
     top = np.abs(weights).max(initial=0.0) or 1.0
     order = np.argsort(np.abs(weights))  # the strongest on top
     share = np.abs(weights[order]) / top
-    colours = ["C0" if weight > 0 else "C3" for weight in weights[order]]
-    lines = LineCollection(
+    colours = [COLOURS[signs[k]] for k in order]
+    lines = line_collection(
         [places[pair] for pair in ends[order]],
         linewidths=(0.4 + 4.6 * share).tolist(),
         colors=colours,
@@ -65,15 +68,28 @@ def plot_graph(
         ax.scatter(*places[on].T, s=area, color=colour, zorder=2)
     if labels if labels is not None else not many:
         for name, (x, y) in zip(names, places, strict=True):
-            ax.annotate(str(name), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=8, zorder=3)
-    kinds = [("C0", "positive")] * bool((weights > 0).any()) + [("C3", "negative")] * bool((weights < 0).any())
+            text = ax.annotate(str(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=9, zorder=3)
+            text.set_path_effects([stroke(linewidth=2.5, foreground="white", alpha=0.8)])  # readable on edges
+    kinds = [sign for sign in COLOURS if sign in signs]
     if len(kinds) > 1:
-        ax.legend([Line2D([], [], color=colour, linewidth=3) for colour, _ in kinds], [name for _, name in kinds])
+        handles = [line([], [], color=COLOURS[sign], linewidth=3, label=sign) for sign in kinds]
+        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=len(kinds), frameon=False)
     ax.set_title(f"{len(names)} variables, {len(edges)} edges")
     ax.margins(0.08)
     ax.set_aspect("equal")
     ax.set_axis_off()
     return ax
+
+
+def _triple(edge: Any) -> tuple[Any, Any, float]:
+    return (edge["first"], edge["second"], edge["weight"]) if isinstance(edge, Mapping) else edge
+
+
+def _sign(edge: Any, weight: float) -> str:
+    """Return the name of the colour of an edge."""
+    if isinstance(edge, Mapping) and edge["kind"] != "coupling":
+        return "without a sign"
+    return "positive" if weight > 0 else "negative"
 
 
 def _places(names: Sequence[Any], ends: Any, sizes: Floats, layout: Any) -> Floats:

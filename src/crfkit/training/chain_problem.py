@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, Struc
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.losses.chain_weak import MarginalLikelihood
 from crfkit.names import check_name
-from crfkit.protocols import Capability, Penalty
+from crfkit.protocols import Capability, Loss, Penalty
 from crfkit.readers.tagged import find_line, source_name
 from crfkit.solvers.parts.working_set import TakesBatches
 from crfkit.training.options import SolverOptions
@@ -39,6 +39,7 @@ LOSSES: Mapping[str, type[ChainLoss]] = {
     "softmax-margin": SoftmaxMargin,
     "hinge": StructuredHinge,
 }
+LossMaker = Callable[[SequenceData, ChainField], Loss]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Problem:
     data: SequenceData
     field: ChainField
     class_names: tuple[str, ...]  # of the field's classes of labels
-    loss: ChainLoss
+    loss: Any  # a ChainLoss, or the Loss that a function made
     penalty: Penalty
     solver: Any
 
@@ -67,7 +68,7 @@ class ChainOptions:
     max_iterations: int | None = None
     n_threads: int | None = None
     seed: int = 0
-    loss: str = "likelihood"
+    loss: str | LossMaker = "likelihood"
     cost: ArrayLike | None = None
     order: int = 1
     constraints: str | Collection[tuple[Any, Any]] | None = None
@@ -85,7 +86,10 @@ class ChainOptions:
         check_hash_bits(self.hash_bits)
         if self.features is not None and self.template is not None:
             raise ParameterError("features and a template cannot be combined; give one of them")
-        check_name("loss", self.loss, LOSSES)
+        if not callable(self.loss):
+            check_name("loss", self.loss, LOSSES)
+        elif self.cost is not None:
+            raise ParameterError("a function as loss takes no cost; give it to the loss that the function makes")
         if self.cost is not None and self.loss == "likelihood":
             raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
         if isinstance(self.order, bool) or not isinstance(self.order, (int, np.integer)) or self.order not in (1, 2):
@@ -162,15 +166,20 @@ class ChainOptions:
                 raise ParameterError(f"{what}{hint or f'; the labels are {labels!r}'}")
             warn_caller(f"{what} and has no effect; the labels are {labels!r}", UserWarning)
 
-    def make_loss(self, data: SequenceData, field: ChainField, candidates: bool = False) -> ChainLoss:
+    def make_loss(self, data: SequenceData, field: ChainField, candidates: bool = False) -> Loss:
         """Return the loss; with `candidates`, one that selects attributes as it is trained."""
-        kind: Any = LOSSES[self.loss]
+        if callable(self.loss):
+            made = self.loss(data, field)
+            if not isinstance(made, Loss):
+                raise ParameterError(f"the function `loss` returned {made!r}; expected a loss (crfkit.protocols.Loss)")
+            return made
         if data.weak:
             return self._weak_loss(data, field, candidates)
         if candidates and self.loss == "likelihood":
             return CandidateChain(data, field, self.n_threads)
         if self.loss == "likelihood":
             return ChainLikelihood(data, field, self.n_threads)
+        kind: Any = LOSSES[self.loss]
         loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
         return loss
 

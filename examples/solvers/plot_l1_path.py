@@ -1,0 +1,51 @@
+"""
+From no weights to many: the path of L1
+=======================================
+
+An L1 penalty sets weights to zero, and the stronger it is, the more. Following it from strong to weak shows
+how many weights a tagger needs. Few of them are as good as the thousands that an L2 penalty keeps.
+"""
+
+import matplotlib.pyplot as plt
+
+from crfkit import L1, L2, ChainCRF, evaluate
+from crfkit.synthetic_news import news_corpus
+
+plt.style.use("tableau-colorblind10")
+
+
+def corpus(n, seed):
+    sentences = news_corpus(n, seed)
+    X = [[word for word, shape, label in sentence] for sentence in sentences]
+    return X, [[label for word, shape, label in sentence] for sentence in sentences]
+
+
+X, y = corpus(250, seed=0)
+X_dev, y_dev = corpus(300, seed=1)
+
+# %%
+# Each point of the path starts from the one before. The first penalty is the smallest at which all weights
+# are zero.
+path = ChainCRF(features="ner", penalty=L1()).path(X, y, n=14, ratio=5e-5, X_dev=X_dev, y_dev=y_dev)
+strengths = [point.strength for point in path]
+best = max(path, key=lambda point: point.score)
+l2 = ChainCRF(features="ner", penalty=L2(1.0)).fit(X, y)
+f1 = evaluate(y_dev, l2.predict(X_dev)).overall.f1
+print(f"best at λ = {best.strength:.2f}: F1 {best.score:.3f} with {best.nonzeros:,} weights")
+
+# %%
+fig, (top, bottom) = plt.subplots(2, 1, figsize=(6.5, 5), sharex=True, layout="constrained")
+top.plot(strengths, [point.score for point in path], "o-")
+top.plot(best.strength, best.score, "o", color="C1", markersize=10, label=f"best: {best.nonzeros:,} weights")
+top.axhline(f1, color="C3", linestyle="--", linewidth=1, label=f"L2: {len(l2.coef_):,} weights")
+top.set_ylabel("F1 of names in other sentences")
+top.legend(loc="center right")
+bottom.plot(strengths, [max(point.nonzeros, 0.5) for point in path], "s-", color="C3")
+bottom.set_yscale("log")
+bottom.set_ylabel("weights that are not zero")
+bottom.set_xlabel("strength λ of the L1 penalty")
+bottom.set_xscale("log")
+bottom.invert_xaxis()
+for ax in (top, bottom):
+    ax.grid(alpha=0.3)
+plt.show()
