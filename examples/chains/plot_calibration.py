@@ -3,8 +3,8 @@ Probabilities that can be trusted
 =================================
 
 Of the names to which a model gives a probability of 0.8, four in five should be
-right. A penalty makes models too cautious or too bold. ``calibrate`` mends this with
-one number, a temperature, without changing any label.
+right. Models are often too cautious or too bold. ``calibrate`` mends this with one
+number, a temperature, without changing any label.
 """
 
 import matplotlib.pyplot as plt

@@ -32,8 +32,8 @@ pictures, masks = zip(*(landscape() for _ in range(9)), strict=True)
 
 # %%
 # The forest is trained on four pictures, and the refiner on the forest's
-# probabilities for four others: on its own training pictures, a forest is too sure of
-# itself.
+# probabilities for four others: on its own training pictures, a forest is
+# overconfident.
 forest = RandomForestClassifier(40, min_samples_leaf=5, random_state=0)
 forest.fit(
     np.concatenate([p.reshape(-1, 3) for p in pictures[:4]]),
