@@ -159,16 +159,6 @@ void bind_chain(nb::module_& m) {
             },
             "w"_a, "diagonal"_a, "diagonal = sum of p (1 - p) over the occurrences of each feature.")
         .def_prop_ro("cache_bytes", [](const Objective& self) { return self.objective.cache_bytes(); });
-
-    m.def(
-        "available_kernels",
-        [] {
-            std::vector<std::string> names;
-            for (const char* name : {"avx512", "avx2", "generic"})
-                if (find_kernels(name)) names.emplace_back(name);
-            return names;
-        },
-        "Instruction sets that this machine runs, fastest first.");
 }
 
 }  // namespace crfkit

@@ -80,6 +80,7 @@ auto interruptible(const Work& work) {
     }
 }
 
+void bind_build(nb::module_& m);
 void bind_strings(nb::module_& m);
 void bind_buckets(nb::module_& m);
 void bind_text_rules(nb::module_& m);

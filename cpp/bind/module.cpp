@@ -3,6 +3,7 @@
 NB_MODULE(_core, m) {
     m.doc() = "The compiled core of crfkit.";
     nb::set_leak_warnings(false);  // objects that caches and globals of Python keep live until the process ends
+    crfkit::bind_build(m);
     crfkit::bind_strings(m);
     crfkit::bind_buckets(m);
     crfkit::bind_text_rules(m);

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "python_api.hpp"
+
 namespace crfkit {
 
 namespace {
@@ -14,15 +16,22 @@ struct RecursionGuard {
     ~RecursionGuard() { Py_LeaveRecursiveCall(); }
 };
 
-std::string kind_of(nb::handle value) { return Py_TYPE(value.ptr())->tp_name; }
+// The name of the type: of classes written in C with their module, as in numpy.ndarray; of others without.
+std::string kind_of(nb::handle value) {
+    const nb::handle type = value.type();
+    const auto name = nb::cast<std::string>(type.attr("__name__"));
+    if (PyType_GetFlags(reinterpret_cast<PyTypeObject*>(type.ptr())) & Py_TPFLAGS_HEAPTYPE) return name;
+    const auto module = nb::cast<std::string>(type.attr("__module__"));
+    return module == "builtins" ? name : module + "." + name;
+}
 
 std::string repr_of(nb::handle value) {
     const nb::object text = nb::steal(PyUnicode_AsEncodedString(nb::repr(value).ptr(), "utf-8", "backslashreplace"));
     if (!text.is_valid()) throw nb::python_error();
-    return {PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
+    return std::string(bytes_view(text.ptr()));
 }
 
-bool is_iterable(nb::handle value) { return Py_TYPE(value.ptr())->tp_iter || PySequence_Check(value.ptr()); }
+bool is_iterable(nb::handle value) { return has_iter(value.ptr()) || PySequence_Check(value.ptr()); }
 
 // Any iterable as a list or tuple whose items stay alive with it; `what` says what was expected, `where` begins the
 // message and is asked for only if there is one. What an iterator raises is passed on.
@@ -42,10 +51,8 @@ nb::object as_sequence(nb::handle iterable, const char* what) {
 // Strings, and bytes that are UTF-8, name attributes.
 bool is_text(nb::handle value) { return PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()); }
 
-size_t size_of(const nb::object& fast) { return static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.ptr())); }
-nb::handle item_of(const nb::object& fast, size_t i) {
-    return PySequence_Fast_GET_ITEM(fast.ptr(), static_cast<Py_ssize_t>(i));
-}
+size_t size_of(const nb::object& fast) { return static_cast<size_t>(fast_size(fast.ptr())); }
+nb::handle item_of(const nb::object& fast, size_t i) { return fast_item(fast.ptr(), static_cast<Py_ssize_t>(i)); }
 
 // --- Generators, subclasses and other types of numbers run code of the caller's when they are read. That code may
 // change the objects that it is part of, or come back to the same encoder. So it runs first; what it gave is plain and
@@ -176,15 +183,13 @@ void check_form(bool same, const Encoder& encoder, const char* noun, const char*
 }  // namespace
 
 std::string_view utf8(nb::handle text, const Encoder& encoder) {
-    if (PyUnicode_Check(text.ptr()) && PyUnicode_IS_COMPACT_ASCII(text.ptr()))  // its characters are its bytes
-        return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text.ptr())),
-                static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr()))};
+    if (PyUnicode_Check(text.ptr()))
+        if (const std::string_view ascii = ascii_view(text.ptr()); ascii.data()) return ascii;
     Py_ssize_t size = 0;
     if (PyBytes_Check(text.ptr())) {
-        const std::string_view bytes{PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
-        if (encoder.loose() ||
-            nb::steal(PyUnicode_DecodeUTF8(bytes.data(), PyBytes_GET_SIZE(text.ptr()), nullptr)).is_valid())
-            return bytes;
+        const std::string_view bytes = bytes_view(text.ptr());
+        const auto length = static_cast<Py_ssize_t>(bytes.size());
+        if (encoder.loose() || nb::steal(PyUnicode_DecodeUTF8(bytes.data(), length, nullptr)).is_valid()) return bytes;
         PyErr_Clear();
         throw BadInput(encoder.where() + "bytes that are not UTF-8, " + repr_of(text));
     }

@@ -3,6 +3,7 @@
 #include "../core/chain/one_sequence.hpp"
 #include "chain.hpp"
 #include "encoder.hpp"
+#include "python_api.hpp"
 #include "python_sequences.hpp"
 
 namespace crfkit {
@@ -13,9 +14,9 @@ namespace {
 nb::list names_of(const nb::tuple& labels, const int32_t* ids, size_t n) {
     nb::list names = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));
     for (size_t t = 0; t < n; ++t) {
-        PyObject* name = PyTuple_GET_ITEM(labels.ptr(), static_cast<Py_ssize_t>(ids[t]));
+        PyObject* name = tuple_item(labels.ptr(), static_cast<Py_ssize_t>(ids[t]));
         Py_INCREF(name);
-        PyList_SET_ITEM(names.ptr(), static_cast<Py_ssize_t>(t), name);
+        set_list_item(names.ptr(), static_cast<Py_ssize_t>(t), name);
     }
     return names;
 }

@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.2.0"  # the one place: pyproject.toml reads it from here
+
 # Loaded when first asked for: the command line and tagging do not need scikit-learn.
 _HOME = {
     "Annotations": "crfkit.encoders.weak_labels",
@@ -43,6 +45,7 @@ _HOME = {
     "read_crfsuite": "crfkit.readers",
     "read_table": "crfkit.readers.tables",
     "regularisation_path": "crfkit.training.path",
+    "show_versions": "crfkit.versions",
 }
 
 if TYPE_CHECKING:
@@ -77,17 +80,12 @@ if TYPE_CHECKING:
     from crfkit.schemes import detect_scheme as detect_scheme
     from crfkit.training.path import PathPoint as PathPoint
     from crfkit.training.path import regularisation_path as regularisation_path
-
-    __version__: str
+    from crfkit.versions import show_versions as show_versions
 
 __all__ = [*_HOME]  # noqa: PLE0604 - names, and each can be asked for
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("crfkit")
     if name not in _HOME:
         raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

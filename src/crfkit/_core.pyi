@@ -7,6 +7,17 @@ import numpy
 from numpy.typing import NDArray
 
 
+def available_kernels() -> list[str]:
+    """Instruction sets that this machine runs, fastest first."""
+
+def default_kernels() -> str:
+    """The kernels that "auto" stands for; CRFKIT_KERNELS chooses others."""
+
+def build() -> tuple[str, str, bool]:
+    """
+    (type of the build, compiler, whether it is for all versions of Python from 3.12 on)
+    """
+
 class StringTable:
     """Strings with ids 0, 1, …: a frozen hash table over three arrays."""
 
@@ -197,9 +208,6 @@ class Objective:
 
     @property
     def cache_bytes(self) -> int: ...
-
-def available_kernels() -> list[str]:
-    """Instruction sets that this machine runs, fastest first."""
 
 class Decoder:
     """A field with its weights: marginals and best labels of sequences."""

@@ -39,6 +39,10 @@ class ParameterError(CrfkitError, ValueError):
     """An option outside its range, or a name that does not exist."""
 
 
+class MissingPackageError(ParameterError, ImportError):
+    """A package that only some functions need is not installed. The message names the extra that brings it."""
+
+
 class CapabilityError(CrfkitError, TypeError):
     """A loss, a penalty and a solver that cannot work together."""
 

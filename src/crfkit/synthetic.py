@@ -59,6 +59,18 @@ def entity_corpus(n_sentences: int, seed: int = 0) -> list[list[Token]]:
     return [_sentence(rng) for _ in range(n_sentences)]
 
 
+def entity_words(n_sentences: int, seed: int = 0) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the words and the labels of `entity_corpus`, as `ChainCRF(features="ner")` takes them.
+
+    >>> X, y = entity_words(1, seed=1)
+    >>> X[0][:2], y[0][:2]
+    (['Chelsea', 'met'], ['B-PER', 'O'])
+    """
+    sentences = entity_corpus(n_sentences, seed)
+    words = [[word for word, _, _ in sentence] for sentence in sentences]
+    return words, [[label for _, _, label in sentence] for sentence in sentences]
+
+
 def _sentence(rng: random.Random) -> list[Token]:
     tokens: list[Token] = []
     for word in rng.choice(_PATTERNS).split():

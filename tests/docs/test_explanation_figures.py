@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 PAGE = (ROOT / "docs" / "explanation" / "fast_training.md").read_text(encoding="utf-8")
-CHAIN = json.loads((ROOT / "benchmarks" / "results" / "chain.json").read_text(encoding="utf-8"))
-SMOOTH = json.loads((ROOT / "benchmarks" / "results" / "solvers.json").read_text(encoding="utf-8"))["smooth"]["CoNLL-2000"]
+CHAIN = json.loads((RESULTS / "chain.json").read_text(encoding="utf-8"))
+SMOOTH = json.loads((RESULTS / "solvers.json").read_text(encoding="utf-8"))["smooth"]["CoNLL-2000"]
 
 
 def cells(row: str) -> list[str]:

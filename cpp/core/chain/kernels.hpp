@@ -169,7 +169,7 @@ struct ChainKernels {
 const ChainKernels& kernels_generic();
 const ChainKernels& kernels_avx2();
 const ChainKernels& kernels_avx512();
-// The fastest that this machine runs, or the one named by the argument; null if it cannot run.
+// "auto": default_kernels(); null if the name is not known or the machine cannot run it.
 const ChainKernels* find_kernels(const char* name);
 
 }  // namespace crfkit

@@ -88,7 +88,7 @@ private:
             labels_[i] = best;
             changed = true;
             for (int64_t s = graph_.starts[i]; s < graph_.starts[i + 1]; ++s)  // other threads may write the same 1
-                std::atomic_ref<uint8_t>(stale_[graph_.neighbours[s]]).store(1, std::memory_order_relaxed);
+                __atomic_store_n(&stale_[graph_.neighbours[s]], uint8_t{1}, __ATOMIC_RELAXED);
         }
         return changed;
     }

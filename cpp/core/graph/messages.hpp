@@ -57,7 +57,7 @@ struct MessageKernels {
 const MessageKernels& message_kernels_generic();
 const MessageKernels& message_kernels_avx2();
 const MessageKernels& message_kernels_avx512();
-// "auto": the widest this machine runs; null if the name is not known or the machine cannot run it.
+// "auto": default_kernels(); null if the name is not known or the machine cannot run it.
 const MessageKernels* find_message_kernels(const char* name);
 
 }  // namespace crfkit

@@ -10,6 +10,9 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#ifdef _WIN32
+#include <malloc.h>
+#endif
 
 namespace crfkit {
 
@@ -21,7 +24,7 @@ public:
         size_t bytes = static_cast<size_t>(size > 0 ? size : 1) * sizeof(double);
         const size_t alignment = bytes >= kHugePage / 4 ? kHugePage : 64;
         bytes = (bytes + alignment - 1) / alignment * alignment;
-        data_ = static_cast<double*>(std::aligned_alloc(alignment, bytes));
+        data_ = static_cast<double*>(allocate(alignment, bytes));
         if (!data_) throw std::bad_alloc();
 #ifdef __linux__
         if (alignment == kHugePage) madvise(data_, bytes, MADV_HUGEPAGE);
@@ -34,7 +37,7 @@ public:
         std::swap(size_, other.size_);
         return *this;
     }
-    ~Buffer() { std::free(data_); }
+    ~Buffer() { release(data_); }
 
     double* data() const { return data_; }
     int64_t size() const { return size_; }
@@ -44,6 +47,14 @@ public:
     }
 
 private:
+#ifdef _WIN32
+    static void* allocate(size_t alignment, size_t bytes) { return _aligned_malloc(bytes, alignment); }
+    static void release(void* data) { _aligned_free(data); }
+#else
+    static void* allocate(size_t alignment, size_t bytes) { return std::aligned_alloc(alignment, bytes); }
+    static void release(void* data) { std::free(data); }
+#endif
+
     double* data_ = nullptr;
     int64_t size_ = 0;
 };

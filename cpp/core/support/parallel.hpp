@@ -39,6 +39,14 @@ private:
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+// Threads that are waited for, also when an exception leaves the scope. (libc++ has no std::jthread before version 20.)
+struct JoiningThreads {
+    std::vector<std::thread> started;
+    ~JoiningThreads() {
+        for (auto& thread : started) thread.join();
+    }
+};
+
 // Runs work(0) … work(n_threads - 1), the first on the calling thread; rethrows the first exception.
 template <class Work>
 void run_threads(int n_threads, const Work& work) {
@@ -58,10 +66,10 @@ void run_threads(int n_threads, const Work& work) {
             gate.store(how);
             gate.notify_all();
         };
-        std::vector<std::jthread> threads;
+        JoiningThreads threads;
         try {
             for (int thread = 1; thread < n_threads; ++thread)
-                threads.emplace_back([&, thread] {
+                threads.started.emplace_back([&, thread] {
                     gate.wait(0);
                     if (gate.load() == kGo) guarded(thread);
                 });

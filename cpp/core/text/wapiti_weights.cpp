@@ -5,6 +5,14 @@
 #include <cmath>
 #include <stdexcept>
 
+#ifndef __cpp_lib_to_chars
+#include <locale.h>
+#include <stdlib.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#endif
+
 namespace crfkit {
 
 namespace {
@@ -20,6 +28,21 @@ bool all_printable(std::string_view text) {
     throw std::invalid_argument(message + what);
 }
 
+// As std::from_chars of the same format.
+std::from_chars_result read_double(const char* begin, const char* end, double& value, bool hexadecimal) {
+#ifdef __cpp_lib_to_chars
+    return std::from_chars(begin, end, value, hexadecimal ? std::chars_format::hex : std::chars_format::general);
+#else  // libc++ before version 20
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+    const std::string text = (hexadecimal ? "0x" : "") + std::string(begin, end);
+    char* rest = nullptr;
+    value = begin == end || *begin <= ' ' ? 0.0 : strtod_l(text.c_str(), &rest, plain);
+    if (!rest || rest <= text.c_str() + (hexadecimal ? 2 : 0)) return {begin, std::errc::invalid_argument};
+    const char* stop = end - (text.c_str() + text.size() - rest);
+    return {stop, std::isfinite(value) ? std::errc() : std::errc::result_out_of_range};
+#endif
+}
+
 double parse_number(std::string_view text, std::string_view line) {
     const bool negative = text.starts_with('-');
     if (negative || text.starts_with('+')) text.remove_prefix(1);
@@ -29,8 +52,7 @@ double parse_number(std::string_view text, std::string_view line) {
     const bool whole = !hexadecimal || text.find_first_of("pP") != std::string_view::npos;
     double value = 0;
     const char* end = text.data() + text.size();
-    const auto [rest, error] =
-        std::from_chars(text.data(), end, value, hexadecimal ? std::chars_format::hex : std::chars_format::general);
+    const auto [rest, error] = read_double(text.data(), end, value, hexadecimal);
     if (!begins || !whole || error == std::errc::invalid_argument || rest != end)
         fail(line, " is not a weight, as in 12=0x1.8p-1");
     if (error == std::errc::result_out_of_range || !std::isfinite(value)) fail(line, " is not a finite number");

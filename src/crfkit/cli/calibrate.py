@@ -133,21 +133,19 @@ def calibrate(
 
 
 def _check_plot(path: Path) -> None:
-    from importlib.util import find_spec
-
     from crfkit.errors import ParameterError
+    from crfkit.extras import check_installed
 
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ParameterError(f"--plot must be a file that ends in .png, .svg or .pdf, not {path}")
-    if find_spec("matplotlib") is None:
-        raise ParameterError("--plot needs matplotlib; install it with pip install 'crfkit[plots]'")
+    check_installed("matplotlib", "--plot needs")
 
 
 def _draw(path: Path, results: dict[str, Reliability]) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     from crfkit.cli.output import open_output
+    from crfkit.extras import load
+
+    load("matplotlib", "--plot needs").use("Agg")
     from crfkit.plots import plot_reliability
 
     top, _ = plot_reliability(results)

@@ -59,18 +59,21 @@ app.add_typer(refine.app, name="refine")
 app.add_typer(structure.app, name="structure")
 
 
+VERSION_HELP = "Show the version, the SIMD kernels, the number of threads and the build, and exit."
+
+
 def _show_version(value: bool) -> None:
     if value:
-        from crfkit import __version__
+        from crfkit.versions import version_lines
 
-        typer.echo(f"crfkit {__version__}")
+        typer.echo("\n".join(version_lines()))
         raise typer.Exit
 
 
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit.", metavar=""
+        False, "--version", callback=_show_version, is_eager=True, help=VERSION_HELP, metavar=""
     ),
 ) -> None:
     pass

@@ -67,10 +67,10 @@ def overlay(image: Image, mask: Any, classes: Any) -> Any:
 
 def write_picture(path: Path, pixels: Any) -> None:
     """Write an array of pixels as a PNG file."""
-    from PIL import Image as pillow  # noqa: N813
+    from crfkit.readers.pictures import pillow
 
     buffer = io.BytesIO()
-    pillow.fromarray(pixels).save(buffer, format="PNG", compress_level=1)
+    pillow().fromarray(pixels).save(buffer, format="PNG", compress_level=1)
     path.write_bytes(buffer.getvalue())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import typer
 from crfkit.cli.inspect_graph import describe_structure
 from crfkit.cli.output import csv_bytes, open_output
 from crfkit.errors import ParameterError
+from crfkit.extras import check_installed, load
 
 if TYPE_CHECKING:
     from crfkit.estimators.structure import StructureLearner
@@ -52,18 +52,15 @@ def check_outputs(graph: Path | None, plot: Path | None) -> None:
         raise ParameterError(f"--graph must be a file that ends in .graphml or .csv, not {graph}")
     if plot is not None:
         check_plot(plot)
-    if graph is not None and graph.suffix.lower() == ".graphml" and find_spec("networkx") is None:
-        raise ParameterError(
-            "--graph FILE.graphml needs networkx; install it with pip install 'crfkit[graphs]', or give FILE.csv"
-        )
+    if graph is not None and graph.suffix.lower() == ".graphml":
+        check_installed("networkx", "--graph FILE.graphml needs", "or give FILE.csv")
 
 
 def check_plot(plot: Path) -> None:
     """Raise ParameterError if a plot cannot be written to this file."""
     if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ParameterError(f"--plot must be a file that ends in .png, .svg or .pdf, not {plot}")
-    if find_spec("matplotlib") is None:
-        raise ParameterError("--plot needs matplotlib; install it with pip install 'crfkit[plots]'")
+    check_installed("matplotlib", "--plot needs")
 
 
 def write_graph(learner: StructureLearner, graph: Path | None, plot: Path | None) -> None:
@@ -73,9 +70,7 @@ def write_graph(learner: StructureLearner, graph: Path | None, plot: Path | None
             out.write(_graph_bytes(learner, graph.suffix.lower()))
         typer.echo(f"graph written to {graph}")
     if plot is not None:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
+        load("matplotlib", "--plot needs").use("Agg")
         from crfkit.plots.graph import plot_graph
 
         encoder: Any = learner.model_.encoder
@@ -90,9 +85,7 @@ def _graph_bytes(learner: StructureLearner, suffix: str) -> bytes:
     if suffix == ".graphml":
         import io
 
-        import networkx  # type: ignore[import-untyped]
-
         buffer = io.BytesIO()
-        networkx.write_graphml(learner.graph_, buffer)
+        load("networkx", "--graph FILE.graphml needs").write_graphml(learner.graph_, buffer)
         return buffer.getvalue()
     return csv_bytes(["first", "second", "weight"], learner.edges_)

@@ -16,6 +16,7 @@ import typer
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, option
 from crfkit.errors import ParameterError
+from crfkit.extras import load
 
 if TYPE_CHECKING:
     from crfkit.training.tuning import Trial, Tuning
@@ -168,9 +169,7 @@ def _write(found: Tuning, table: Path | None, plot: Path | None) -> None:
         table.write_text(json.dumps({"measure": found.measure, "trials": rows}, indent=1) + "\n", encoding="utf-8")
         typer.echo(f"trials written to {table}")
     if plot is not None:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
+        load("matplotlib", "--plot needs").use("Agg")
         from crfkit.plots.tuning import plot_tuning
 
         plot_tuning(found).figure.savefig(plot, format=plot.suffix.lower()[1:], dpi=150)

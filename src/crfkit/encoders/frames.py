@@ -10,6 +10,7 @@ from typing import Any
 
 from crfkit._types import Ints
 from crfkit.errors import DataError, ParameterError
+from crfkit.extras import how_to_install, load
 
 
 @dataclass(frozen=True)
@@ -90,30 +91,22 @@ def token_columns(frame: Any, token: str | Sequence[str] | None, others: Sequenc
 def as_column(frame: Any, name: str, values: Sequence[Any]) -> Any:
     """Return values, one per row, as a column of the library and with the index of the frame."""
     if _library(frame) == "polars":
-        import polars
-
-        return polars.Series(name, values)
-    import pandas
-
-    return pandas.Series(list(values), index=frame.index, name=name)
+        return load("polars", "this frame needs").Series(name, values)
+    return load("pandas", "this frame needs").Series(list(values), index=frame.index, name=name)
 
 
 def as_frame(frame: Any, columns: Sequence[Any]) -> Any:
     """Return columns of `as_column` side by side."""
     if _library(frame) == "polars":
-        import polars
-
-        return polars.DataFrame(list(columns))
-    import pandas
-
-    return pandas.concat(list(columns), axis=1)
+        return load("polars", "this frame needs").DataFrame(list(columns))
+    return load("pandas", "this frame needs").concat(list(columns), axis=1)
 
 
 def check_frame(frame: Any) -> None:
     """Raise ParameterError if this is no frame of pandas or polars."""
     if _library(frame) is None:
         raise ParameterError(
-            f"expected a DataFrame of pandas or polars (pip install crfkit[frames]), not {type(frame).__name__}"
+            f"expected a DataFrame of pandas or polars ({how_to_install('pandas')}), not {type(frame).__name__}"
         )
 
 

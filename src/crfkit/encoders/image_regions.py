@@ -12,12 +12,8 @@ from scipy.ndimage import map_coordinates
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.encoders.grids import cached_grid
-from crfkit.errors import CrfkitError
+from crfkit.extras import load
 from crfkit.features.image import Image
-
-
-class MissingSuperpixelsError(CrfkitError, ImportError):
-    """Say that scikit-image, which finds superpixels, is not installed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +39,7 @@ class Regions:
     @classmethod
     def superpixels(cls, image: Image, count: int) -> Regions:
         """Return about `count` regions of similar colour, found by SLIC of scikit-image."""
-        try:
-            from skimage.segmentation import slic
-        except ImportError:
-            raise MissingSuperpixelsError("superpixels need scikit-image: pip install 'crfkit[superpixels]'") from None
-        found: Any = slic(
+        found: Any = load("skimage.segmentation", "superpixels need").slic(
             image, n_segments=count, compactness=10 if image.ndim == 3 else 0.1, start_label=0,
             channel_axis=-1 if image.ndim == 3 else None,
         )  # fmt: skip

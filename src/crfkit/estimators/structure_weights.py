@@ -15,7 +15,7 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.encoders.tables import TableEncoder
-from crfkit.errors import ParameterError
+from crfkit.extras import load
 from crfkit.models.graph import GraphModel
 from crfkit.training.structure_inputs import InputScales
 from crfkit.training.structure_record import StructureRecord
@@ -130,10 +130,7 @@ class WeightsMixin:
     @property
     def graph_(self) -> Any:
         """Return the edges as a networkx graph with the attribute "weight"."""
-        try:
-            import networkx  # type: ignore[import-untyped]
-        except ImportError:
-            raise ParameterError("graph_ needs networkx: pip install 'crfkit[graphs]'; edges_ does not") from None
+        networkx = load("networkx", "graph_ needs", "edges_ works without it")
         p = len(_table(self._fitted()).classes)
         graph = networkx.Graph()
         graph.add_nodes_from(self._name(i) for i in range(p))
@@ -220,13 +217,7 @@ class WeightsMixin:
         With `parameters`, a row for each parameter of each edge: first, second, feature, first_label, second_label,
         value (``edge_weights_``).
         """
-        try:
-            import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
-        except ImportError:
-            raise ParameterError(
-                "edges_frame needs pandas: pip install 'crfkit[frames]'; edge_records_ and edge_weights_ have the same "
-                "as plain Python"
-            ) from None
+        pandas = load("pandas", "edges_frame needs", "edge_records_ and edge_weights_ have the same as plain Python")
         if parameters:
             columns = ["first", "second", "feature", "first_label", "second_label", "value"]
             rows = [(*pair, f, *labels, value) for (pair, f, labels), value in self.edge_weights_.items()]

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crfkit._pandas import pandas
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData, encode_labels
 from crfkit.encoders.labels import sort_labels
@@ -31,6 +30,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.explain.channel import with_channel, with_given
 from crfkit.explain.inputs import given_labels, trained_model
 from crfkit.explain.labels import mistakes
+from crfkit.extras import load
 from crfkit.models.token_text import token_text
 from crfkit.schemes import are_phrases
 from crfkit.wording import counted
@@ -131,7 +131,7 @@ class LabelErrors:
 
     def to_frame(self, n: int | None = None) -> Any:
         """Return a pandas DataFrame with a row for each suspect, worst first."""
-        return pandas().DataFrame(self.ranked(n), columns=list(Suspect._fields))
+        return load("pandas", "to_frame needs").DataFrame(self.ranked(n), columns=list(Suspect._fields))
 
     def __str__(self) -> str:
         changed = self.ranked()

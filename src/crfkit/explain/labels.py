@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit._pandas import pandas
 from crfkit._types import Ints
 from crfkit.errors import DataError
+from crfkit.extras import load
 from crfkit.metrics import evaluate
 from crfkit.schemes import Phrase, obstacle, phrases
 
@@ -38,7 +38,7 @@ class Confusions:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame: a row for each gold label, a column for each predicted one."""
-        pd = pandas()
+        pd = load("pandas", "to_frame needs")
         index = pd.Index(self.labels, name="gold")
         return pd.DataFrame(self.counts, index=index, columns=pd.Index(self.labels, name="predicted"))
 
@@ -131,7 +131,7 @@ class Mistakes(Sequence[Mistake]):
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row for each mistake."""
         empty = Phrase("", -1, -1)
-        return pandas().DataFrame(
+        return load("pandas", "to_frame needs").DataFrame(
             [
                 {
                     "sequence": item.sequence,

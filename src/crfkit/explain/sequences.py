@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit._pandas import pandas
 from crfkit._types import Floats, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.explain.inputs import trained_model
+from crfkit.extras import load
 from crfkit.metrics import evaluate
 from crfkit.schemes import are_phrases
 from crfkit.scorers import phrase_f1_scorer
@@ -85,14 +85,11 @@ class LearningCurve:
             for k, size in enumerate(self.sizes)
             for seed in range(self.scores.shape[1])
         ]
-        return pandas().DataFrame(rows)
+        return load("pandas", "to_frame needs").DataFrame(rows)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean score with its standard deviation against tokens. Return the axes; needs matplotlib."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
+        plt = load("matplotlib.pyplot", "plots need")
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
         tokens = self.tokens.mean(axis=1)

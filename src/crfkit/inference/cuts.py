@@ -8,7 +8,6 @@ minimization via graph cuts); the best of such moves are made until none helps.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.graph import Graph
-from crfkit.errors import CapabilityError, CrfkitError
+from crfkit.errors import CapabilityError
+from crfkit.extras import is_installed, load
 from crfkit.fields.potentials import Potentials, check_states
 from crfkit.inference.icm import icm
 
@@ -24,13 +24,9 @@ ROUNDING = 1e-12  # relative; a table this close to attractive is taken as such
 CHUNK = 1 << 20  # table entries looked at in one go
 
 
-class MissingPackageError(CrfkitError, ImportError):
-    """A package that only some methods need is not installed."""
-
-
 def cuts_installed() -> bool:
     """Return whether PyMaxflow can be imported."""
-    return find_spec("maxflow") is not None
+    return is_installed("maxflow")
 
 
 def graph_cut(potentials: Potentials) -> Ids:
@@ -239,8 +235,5 @@ def _refuse_expansion(edge: int, table: Any, graph: Graph, alpha: int, b: int, c
 
 
 def import_maxflow() -> Any:
-    try:
-        import maxflow
-    except ImportError:
-        raise MissingPackageError("graph cuts need PyMaxflow: pip install 'crfkit[cuts]'") from None
-    return maxflow
+    """Return the module of PyMaxflow."""
+    return load("maxflow", "graph cuts need")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
+from crfkit.extras import how_to_install
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.cuts import alpha_expansion, attractive_graphs, cuts_installed, graph_cut
 from crfkit.inference.defaults import EXACT_ENGINES, default_decoder, default_engine
@@ -23,7 +24,7 @@ from crfkit.names import unknown_name
 
 EXACT = "the best labelling"
 EXACT_METHODS = ("tree", "graph-cut", "junction")
-NO_CUTS = "; a graph cut suits this field, but PyMaxflow is not installed: pip install 'crfkit[cuts]'"
+NO_CUTS = f"; a graph cut suits this field, but PyMaxflow is not installed: {how_to_install('maxflow')}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,6 +60,8 @@ class ChainLoss(FieldLoss):
             self._objective = _core.Objective(
                 data.native, field.native, count_threads(n_threads), kernels, flat, self.hinge
             )
+        except ParameterError:  # CRFKIT_KERNELS
+            raise
         except ValueError as error:
             raise DataError(str(error)) from None
         self._curved = False  # whether a Hessian product was asked for: the next evaluations prepare for it

@@ -40,6 +40,8 @@ class OnlineChain:
             self._native = _core.Online(
                 data.native, field.native, kernels, None if cost is None else cost.ravel(), hinge
             )
+        except ParameterError:  # CRFKIT_KERNELS
+            raise
         except ValueError as error:
             raise DataError(str(error)) from None
 

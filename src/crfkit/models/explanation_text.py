@@ -62,9 +62,9 @@ def html(explanation: Explanation, top: int) -> str:
 
 
 def frame(explanation: Explanation) -> Any:
-    from crfkit._pandas import pandas
+    from crfkit.extras import load
 
-    return pandas().DataFrame(
+    return load("pandas", "to_frame needs").DataFrame(
         [
             {
                 "position": one.position,

@@ -9,6 +9,7 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.errors import ParameterError
+from crfkit.extras import load
 from crfkit.names import unknown_name
 
 LAYOUTS = ("spring", "circular")
@@ -33,13 +34,10 @@ def plot_graph(
     labels : whether to write names; None for names if there are at most 100 nodes
     ax : axes to draw on; None for a new figure. The axes are returned.
     """
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.collections import LineCollection
-        from matplotlib.lines import Line2D
-        from matplotlib.patheffects import withStroke
-    except ImportError:
-        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
+    plt = load("matplotlib.pyplot", "plots need")
+    line_collection = load("matplotlib.collections", "plots need").LineCollection
+    line = load("matplotlib.lines", "plots need").Line2D
+    stroke = load("matplotlib.patheffects", "plots need").withStroke
     drawn = [_triple(edge) for edge in edges]
     names = list(nodes) if nodes is not None else list(dict.fromkeys(end for edge in drawn for end in edge[:2]))
     index = {name: k for k, name in enumerate(names)}
@@ -56,7 +54,7 @@ def plot_graph(
     order = np.argsort(np.abs(weights))  # the strongest on top
     share = np.abs(weights[order]) / top
     colours = [COLOURS[signs[k]] for k in order]
-    lines = LineCollection(
+    lines = line_collection(
         [places[pair] for pair in ends[order]],
         linewidths=(0.4 + 4.6 * share).tolist(),
         colors=colours,
@@ -71,11 +69,11 @@ def plot_graph(
     if labels if labels is not None else not many:
         for name, (x, y) in zip(names, places, strict=True):
             text = ax.annotate(str(name), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=9, zorder=3)
-            text.set_path_effects([withStroke(linewidth=2.5, foreground="white", alpha=0.8)])  # readable on edges
+            text.set_path_effects([stroke(linewidth=2.5, foreground="white", alpha=0.8)])  # readable on edges
     kinds = [sign for sign in COLOURS if sign in signs]
     if len(kinds) > 1:
-        handles = [Line2D([], [], color=COLOURS[sign], linewidth=3, label=sign) for sign in kinds]
-        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3, frameon=False)
+        handles = [line([], [], color=COLOURS[sign], linewidth=3, label=sign) for sign in kinds]
+        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=len(kinds), frameon=False)
     ax.set_title(f"{len(names)} variables, {len(edges)} edges")
     ax.margins(0.08)
     ax.set_aspect("equal")

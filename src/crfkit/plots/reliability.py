@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.errors import ParameterError
+from crfkit.extras import load
 from crfkit.models.chain_reliability import Reliability
 
 
@@ -23,10 +23,7 @@ def plot_reliability(results: Reliability | Mapping[str, Reliability], axes: Any
     >>> plot_reliability({"before": found})[0].get_ylabel()
     'share that is right'
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
+    plt = load("matplotlib.pyplot", "plots need")
     named = results if isinstance(results, Mapping) else {results.kind: results}
     if axes is None:
         _, axes = plt.subplots(2, 1, figsize=(4.6, 5.2), sharex=True, height_ratios=(3, 1), layout="constrained")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit.errors import DataError, ParameterError
+from crfkit.extras import load
 from crfkit.readers.images import VOID, as_list, read_image
 
 if TYPE_CHECKING:
@@ -100,8 +101,4 @@ def plot_features(segmenter: ImageSegmenter, n: int = 20, axes: Sequence[Any] | 
 
 
 def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
-    return plt
+    return load("matplotlib.pyplot", "plots need")

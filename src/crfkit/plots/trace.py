@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crfkit.errors import ParameterError
+from crfkit.extras import load
 from crfkit.result import Result
 
 
@@ -72,10 +73,7 @@ def plot_errors(
 
 
 def _pyplot(against: str) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
+    plt = load("matplotlib.pyplot", "plots need")
     if against not in ("seconds", "iteration", "evaluations"):
         raise ParameterError(f"against must be 'seconds', 'iteration' or 'evaluations', not {against!r}")
     return plt

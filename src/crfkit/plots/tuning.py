@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from crfkit.extras import load
+
 if TYPE_CHECKING:
     from crfkit.training.tuning import Tuning
 
@@ -14,8 +16,7 @@ def plot_tuning(tuning: Tuning, ax: Any = None) -> Any:
     Trials of one kind (features, cut, order, penalty) are joined by a line, and those that saw less of the training set
     are hollow.
     """
-    import matplotlib.pyplot as plt
-
+    plt = load("matplotlib.pyplot", "plots need")
     if ax is None:
         _, ax = plt.subplots(figsize=(7, 5), layout="constrained")
     groups = sorted({trial.candidate.group for trial in tuning.trials})

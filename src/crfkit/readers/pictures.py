@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError
+from crfkit.extras import load
 
 Image = NDArray[np.float32]
 
@@ -23,15 +24,14 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
     A file of one bit per pixel gives an array of bool.
     """
     pil = pillow()
-    from PIL import ImageOps
-
+    transpose = load("PIL.ImageOps", "images need").exif_transpose
     try:
         with pil.open(path) as picture:
             name = picture.format
             if (count := getattr(picture, "n_frames", 1)) > 1 and name != "MPO":  # MPO: a photograph and its previews
                 kind = "pages" if name == "TIFF" else "frames"
                 raise DataError(f"the file has {count} {kind}; expected one", path)
-            turned = ImageOps.exif_transpose(picture)
+            turned = transpose(picture)
             if turned.mode in ("P", "PA") and palette:
                 turned = turned.convert("RGB")
             elif turned.mode == "PA":
@@ -97,8 +97,4 @@ def resize_nearest(labels: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
 
 def pillow() -> Any:
     """Return the module PIL.Image."""
-    try:
-        from PIL import Image as module  # noqa: N813
-    except ImportError:
-        raise ParameterError("images need Pillow; install it with pip install 'crfkit[images]'") from None
-    return module
+    return load("PIL.Image", "images need")

@@ -154,18 +154,16 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _pairs(self, X: Iterable[Any], y: Iterable[Any], what: str) -> Iterator[tuple[Any, Any]]:
-        """Yield sequences with their labels, with a progress bar if `verbose` and tqdm is there."""
+        """Yield sequences with their labels, with a progress bar on stderr if `verbose`."""
         lengths = [len(rows) for rows in (X, y) if isinstance(rows, Sized)]
         if len(set(lengths)) > 1:
             raise DataError(f"there are {lengths[0]} sequences but {lengths[1]} label sequences")
         pairs: Iterable[tuple[Any, Any]] = zip(X, y, strict=False)
         if self.verbose:
-            try:
-                from tqdm import tqdm  # type: ignore[import-untyped]
-            except ImportError:
-                print(what)
-            else:
-                pairs = tqdm(pairs, what, len(X) if isinstance(X, Sized) else None, leave=True)
+            from rich.console import Console
+            from rich.progress import track
+
+            pairs = track(pairs, what, len(X) if isinstance(X, Sized) else None, console=Console(stderr=True))
         yield from pairs
         if self.verbose:
             print("")
