@@ -5,6 +5,8 @@ Several labels at once
 Whether it rains, whether people carry umbrellas, how they travel and whether they
 have a picnic depend on the weather, and on each other. A field learns all four labels
 together, so that its answers fit each other.
+
+Read on: :doc:`/tutorials/several_labels`.
 """
 
 import matplotlib.pyplot as plt

@@ -5,6 +5,8 @@ What changes when one label is known
 A field knows how labels depend on each other. Somebody who sees an umbrella knows
 more about the rain, and therefore about the picnic. ``predict_marginals(observed=…)``
 does this reasoning.
+
+Read on: :doc:`/tutorials/several_labels`.
 """
 
 import matplotlib.pyplot as plt

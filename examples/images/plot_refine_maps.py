@@ -5,6 +5,8 @@ Refining the probabilities of a classifier
 A random forest or a network labels every pixel on its own, so that its map has specks
 and ragged borders. ``Refiner`` learns how far to trust the map and how strongly
 pixels of similar colour should agree.
+
+Read on: :doc:`/guides/refinement`.
 """
 
 import matplotlib.pyplot as plt
