@@ -56,7 +56,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "min_reported_time": 1000,
     "write_computation_times": False,
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [f"../examples/{name}" for name in ("chains", "images", "graphs", "structure", "solvers")],
+    "within_subsection_order": "NumberOfCodeLinesSortKey",  # the shortest first
     "plot_gallery": True,
 }
 
