@@ -5,6 +5,8 @@ What to label next
 Labelling is expensive. ``suggest`` picks the sentences of an unlabelled pool that the
 model is least certain of, so that a good tagger needs fewer labels than with
 sentences picked at random.
+
+Read on: :doc:`/howto/what_to_label_next`.
 """
 
 import random
@@ -20,8 +22,8 @@ plt.style.use("tableau-colorblind10")
 
 def corpus(n, seed):
     sentences = news_corpus(n, seed)
-    X = [[word for word, shape, label in sentence] for sentence in sentences]
-    return X, [[label for word, shape, label in sentence] for sentence in sentences]
+    X = [[word for word, _, _ in sentence] for sentence in sentences]
+    return X, [[label for _, _, label in sentence] for sentence in sentences]
 
 
 X, y = corpus(600, seed=0)

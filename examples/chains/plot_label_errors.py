@@ -5,6 +5,8 @@ Finding wrong labels
 Training data contain mistakes. ``find_label_errors`` judges every label by a model
 that was trained on other sentences, and ranks the labels that it does not believe.
 Checking the top of that list finds most mistakes.
+
+Read on: :doc:`/howto/find_wrong_labels`.
 """
 
 import random
@@ -18,8 +20,8 @@ from crfkit.synthetic_news import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-truth = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+truth = [[label for _, _, label in sentence] for sentence in corpus]
 
 # %%
 # Spoil the types of some names: a tired annotator calls a firm a place, with all its

@@ -5,6 +5,8 @@ Other readings of a sentence
 The best labelling is one of many. ``decode(n=…)`` returns the n best with their exact
 probabilities, and ``predict_spans`` says how probable each name is, whatever the rest
 of the sentence is.
+
+Read on: :doc:`/howto/nbest`.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +16,8 @@ from crfkit.synthetic_news import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-y = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+y = [[label for _, _, label in sentence] for sentence in corpus]
 crf = ChainCRF(features="ner").fit(X, y)
 
 # %%

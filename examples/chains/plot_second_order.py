@@ -4,6 +4,8 @@ When the last label is not enough
 
 In a chain of order 1 a label depends on the one before it. With ``order=2`` it
 depends on the two before. The difference matters where labels follow a rhythm.
+
+Read on: :doc:`/guides/decoding`.
 """
 
 import matplotlib.pyplot as plt

@@ -5,6 +5,8 @@ What changes when one label is known
 A field knows how labels depend on each other. Somebody who sees an umbrella knows
 more about the rain, and therefore about the picnic. ``predict_marginals(observed=…)``
 does this reasoning.
+
+Read on: :doc:`/tutorials/several_labels`.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +22,8 @@ X, Y = table[:, :5].astype(float), table[:, 5:]
 crf = GraphCRF().fit(X, Y)
 
 # %%
-# A warm Sunday on which the barometer cannot decide. Three persons look out of the
-# window: one sees nothing, one sees people without umbrellas, one sees umbrellas.
+# A warm weekend day on which the barometer cannot decide. Three people look out of
+# the window: one sees nothing, one sees people without umbrellas, one sees umbrellas.
 day = [[20.0, 10.0, 66.0, 1012.0, 1.0]]
 seen = {"nothing": None, "no umbrella": "no", "umbrellas": "yes"}
 beliefs = {

@@ -5,6 +5,8 @@ How wrong are approximate marginals?
 On a grid that is small enough, junction trees give exact probabilities. Belief
 propagation, tree-reweighted message passing and mean field are approximations for
 larger graphs. Each dot is a node of the grid.
+
+Read on: :doc:`/guides/graphs`.
 """
 
 import matplotlib.pyplot as plt

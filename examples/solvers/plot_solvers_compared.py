@@ -5,6 +5,8 @@ Solvers compared on one objective
 All solvers minimise the same function, the negative log-likelihood of a chain plus an
 L2 penalty. They differ in how many evaluations of it they need, and in how long that
 takes.
+
+Read on: :doc:`/tutorials/solvers`.
 """
 
 import warnings
@@ -18,8 +20,8 @@ from crfkit.synthetic_news import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(150, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-y = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+y = [[label for _, _, label in sentence] for sentence in corpus]
 
 # %%
 # ``result_`` has a trace of every iteration. The optimum comes from a run with a

@@ -5,6 +5,8 @@ Which pixels belong together?
 Handwritten digits as a table: a row for each digit, a column for each pixel, dark or
 light. The learner is not told where the pixels are. Drawn in their places, the
 strongest edges that it finds join neighbours.
+
+Read on: :doc:`/guides/structure`.
 """
 
 import matplotlib.pyplot as plt
