@@ -148,7 +148,7 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
             add_dict(encoder, value, encoder.nested(outer, name));
         } else if (is_plain_list(value)) {
             const nb::object members = as_sequence(value, "");
-            for (size_t k = 0; k < size_of(members); ++k) {
+            for (size_t k = 0, n = size_of(members); k < n; ++k) {
                 const nb::handle member = item_of(members, k);
                 if (!is_text(member))
                     throw BadInput(encoder.where() + quoted(name) + " holds a " + kind_of(member) +
@@ -219,7 +219,7 @@ void add_rows(Encoder& encoder, nb::handle sequence, bool alone) {
             encoder.add_cell(utf8(row, encoder));
         } else {
             alive.push_back(as_sequence(row, "a token must be a list of column strings, or a string", where));
-            for (size_t c = 0; c < size_of(alive.back()); ++c) {
+            for (size_t c = 0, n = size_of(alive.back()); c < n; ++c) {
                 const nb::handle cell = item_of(alive.back(), c);
                 if (!is_string(cell.ptr()))
                     throw BadInput(where() + "column " + std::to_string(c) + " is " + kind_of(cell) + ", not str");
@@ -247,7 +247,7 @@ void each_item(Encoder& encoder, nb::handle sequence, bool alone, const End& end
             add_dict(encoder, item, {});
         } else {
             names = as_sequence(item, "an item must be a list of attribute strings or a dict", where);
-            for (size_t k = 0; k < size_of(names); ++k) {
+            for (size_t k = 0, n = size_of(names); k < n; ++k) {
                 const nb::handle name = item_of(names, k);
                 if (!is_text(name))
                     throw BadInput(where() + "an attribute in a list must be a string, not " + kind_of(name) +
