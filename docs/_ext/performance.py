@@ -202,9 +202,9 @@ def page() -> str:
         + "\n\n".join(
             (
                 "## Chains: training and tagging",
-        "![Training time at the same objective](../images/front/speed.png)",
-        peers(),
-        "Next to python-crfsuite in detail:",
+                "![Training time at the same objective](../images/front/speed.png)",
+                peers(),
+                "Next to python-crfsuite in detail:",
                 written("chain"),
                 "One program before and after the change of its import (sklearn-crfsuite's tutorial):",
                 written("crfsuite_switch"),
