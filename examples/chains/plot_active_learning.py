@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 from crfkit import ChainCRF, evaluate
 from crfkit.explain import suggest
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 

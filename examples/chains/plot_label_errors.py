@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit import ChainCRF
 from crfkit.explain import find_label_errors
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)

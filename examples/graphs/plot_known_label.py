@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from crfkit import GraphCRF
-from crfkit.synthetic_tables import diary_table
+from crfkit.synthetic import diary_table
 
 plt.style.use("tableau-colorblind10")
 names, rows = diary_table(600, seed=0)

@@ -12,7 +12,7 @@ Read on: :doc:`/howto/sparse_models`.
 import matplotlib.pyplot as plt
 
 from crfkit import L1, L2, ChainCRF, evaluate
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 

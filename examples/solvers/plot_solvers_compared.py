@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L2, ChainCRF
 from crfkit.plots import plot_trace
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(150, seed=0)
