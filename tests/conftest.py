@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-SHARED = REPOSITORY.parent / "shared"
+# Corpora, and what other programs printed on them, are not part of the repository. Tests that need them have twins on
+# generated data, which run everywhere.
+SHARED = Path(os.environ.get("CRFKIT_SHARED") or REPOSITORY.parent / "shared")
 
 # Derandomised: a run fails or passes whatever the day; `--hypothesis-profile=explore` looks further.
 settings.register_profile(
@@ -19,22 +21,22 @@ settings.register_profile("explore", parent=settings.get_profile("steady"), dera
 settings.load_profile("steady")
 
 
-def _directory(path: Path) -> Path:
+def _directory(path: Path, what: str) -> Path:
     if not path.is_dir():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(f"{path} is not there: set CRFKIT_SHARED to a folder with {what}; twins on generated data run")
     return path
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Corpora that are not part of the repository."""
-    return _directory(SHARED / "data")
+    """Return the folder of corpora, such as conll2000/train.txt."""
+    return _directory(SHARED / "data", "data/conll2000")
 
 
 @pytest.fixture(scope="session")
 def shared_reference() -> Path:
-    """What CRF++ and Wapiti printed; not part of the repository."""
-    return _directory(SHARED / "reference")
+    """Return the folder of what CRF++ and Wapiti printed."""
+    return _directory(SHARED / "reference", "data/conll2000 and reference")
 
 
 def pytest_configure() -> None:

@@ -50,6 +50,21 @@ def solvers() -> str:
     return text
 
 
+def peers() -> str:
+    rows = (
+        (
+            f"{row['peer']} ({row['unit']})",
+            f"{row['peer_seconds']:.1f}",
+            f"{row['crfkit_seconds']:.1f}",
+            f"{row['times_faster']:.1f} ×",
+            f"{row['peer_objective']:.2f}",
+            f"{row['crfkit_objective']:.2f}",
+        )
+        for row in load("peers")["rows"].values()
+    )
+    return table("peer", "its time", "crfkit's", "faster", "its objective", "crfkit's", rows=rows)
+
+
 def decoding() -> str:
     rows = []
     for corpus, found in load("decoding")["results"].items():
@@ -187,6 +202,9 @@ def page() -> str:
         + "\n\n".join(
             (
                 "## Chains: training and tagging",
+                "![Training time at the same objective](../images/front/speed.png)",
+                peers(),
+                "Next to python-crfsuite in detail:",
                 written("chain"),
                 "One program before and after the change of its import (sklearn-crfsuite's tutorial):",
                 written("crfsuite_switch"),

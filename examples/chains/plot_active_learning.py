@@ -5,6 +5,8 @@ What to label next
 Labelling is expensive. ``suggest`` picks the sentences of an unlabelled pool that the
 model is least certain of, so that a good tagger needs fewer labels than with
 sentences picked at random.
+
+Read on: :doc:`/howto/what_to_label_next`.
 """
 
 import random
@@ -20,8 +22,8 @@ plt.style.use("tableau-colorblind10")
 
 def corpus(n, seed):
     sentences = news_corpus(n, seed)
-    X = [[word for word, shape, label in sentence] for sentence in sentences]
-    return X, [[label for word, shape, label in sentence] for sentence in sentences]
+    X = [[word for word, _, _ in sentence] for sentence in sentences]
+    return X, [[label for _, _, label in sentence] for sentence in sentences]
 
 
 X, y = corpus(600, seed=0)
@@ -61,13 +63,7 @@ fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for k, curve in enumerate(random_runs):
     label = "picked at random (three times)" if k == 0 else None
     ax.plot(*zip(*curve, strict=True), color="C2", marker=".", label=label)
-ax.plot(
-    *zip(*suggested, strict=True),
-    color="C0",
-    marker="o",
-    linewidth=2,
-    label="suggested by entropy",
-)
+ax.plot(*zip(*suggested, strict=True), "C0o-", label="suggested by entropy")
 ax.set_xlabel("labelled words")
 ax.set_ylabel("F1 of names in other sentences")
 ax.grid(alpha=0.3)

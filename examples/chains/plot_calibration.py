@@ -3,8 +3,10 @@ Probabilities that can be trusted
 =================================
 
 Of the names to which a model gives a probability of 0.8, four in five should be
-right. A penalty makes models too cautious or too bold. ``calibrate`` mends this with
-one number, a temperature, without changing any label.
+right. Models are often too cautious or too bold. ``calibrate`` mends this with one
+number, a temperature, without changing any label.
+
+Read on: :doc:`/guides/decoding`.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +20,8 @@ plt.style.use("tableau-colorblind10")
 
 def corpus(n, seed):
     sentences = news_corpus(n, seed)
-    X = [[word for word, shape, label in sentence] for sentence in sentences]
-    return X, [[label for word, shape, label in sentence] for sentence in sentences]
+    X = [[word for word, _, _ in sentence] for sentence in sentences]
+    return X, [[label for _, _, label in sentence] for sentence in sentences]
 
 
 # %%

@@ -5,6 +5,8 @@ Finding wrong labels
 Training data contain mistakes. ``find_label_errors`` judges every label by a model
 that was trained on other sentences, and ranks the labels that it does not believe.
 Checking the top of that list finds most mistakes.
+
+Read on: :doc:`/howto/find_wrong_labels`.
 """
 
 import random
@@ -18,8 +20,8 @@ from crfkit.synthetic_news import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-truth = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+truth = [[label for _, _, label in sentence] for sentence in corpus]
 
 # %%
 # Spoil the types of some names: a tired annotator calls a firm a place, with all its
@@ -57,22 +59,14 @@ hits = np.cumsum([(suspect.sequence, suspect.position) in wrong for suspect in r
 for suspect in ranking[:3]:
     print(f"{suspect.token!r}: {suspect.given} should probably be {suspect.suggested}")
 
-n_labels = sum(map(len, given))
+n, n_labels = len(wrong), sum(map(len, given))
 checked = np.arange(1, len(ranking) + 1)
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 ax.plot(checked, hits, label="the most suspect labels first", linewidth=2)
-ax.plot(
-    checked,
-    np.minimum(checked, len(wrong)),
-    "--",
-    color="C3",
-    label="all of them wrong (the best possible)",
-)
-ax.plot(checked, checked * len(wrong) / n_labels, color="C2", label="in any order")
-ax.axhline(len(wrong), color="C2", linewidth=0.8, linestyle=":")
+ax.plot(checked, np.minimum(checked, n), "C3--", label="the best possible order")
+ax.plot(checked, checked * n / n_labels, "C2", label="any order")
 ax.set_xlabel(f"labels checked, of {n_labels:,}")
 ax.set_ylabel("wrong labels found")
-n = len(wrong)
 ax.set_title(f"{hits[n - 1]} of {n} wrong labels are among the first {n} suspects")
 ax.legend(loc="center right")
 plt.show()

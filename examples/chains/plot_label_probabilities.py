@@ -4,6 +4,8 @@ Probabilities of labels along a sentence
 
 A chain does not only choose labels. It gives the exact probability of every label at
 every word, which shows where it is certain and what else it considered.
+
+Read on: :doc:`/howto/confidence`.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +18,8 @@ from crfkit.synthetic_news import news_corpus
 # The corpus has generated news sentences with people, places, firms and dates. The
 # preset ``ner`` makes the features of plain words.
 corpus = news_corpus(400, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-y = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+y = [[label for _, _, label in sentence] for sentence in corpus]
 crf = ChainCRF(features="ner").fit(X, y)
 
 # %%

@@ -5,6 +5,8 @@ Other readings of a sentence
 The best labelling is one of many. ``decode(n=…)`` returns the n best with their exact
 probabilities, and ``predict_spans`` says how probable each name is, whatever the rest
 of the sentence is.
+
+Read on: :doc:`/howto/nbest`.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +16,8 @@ from crfkit.synthetic_news import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-y = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+y = [[label for _, _, label in sentence] for sentence in corpus]
 crf = ChainCRF(features="ner").fit(X, y)
 
 # %%
@@ -41,23 +43,13 @@ fig, (left, right) = plt.subplots(
 for row, (labels, p) in enumerate(readings):
     for t, label in enumerate(labels):
         kind = label[2:]
-        left.barh(
-            row,
-            1,
-            left=t,
-            height=0.8,
-            color=colours.get(kind, "white"),
-            edgecolor="none",
-        )
-        left.text(
-            t + 0.5, row, label if kind else "·", ha="center", va="center", fontsize=9
-        )
+        left.barh(row, 1, left=t - 0.5, color=colours.get(kind, "white"))
+        left.text(t, row, label if kind else "·", ha="center", va="center")
     right.barh(row, p, color="0.4")
     right.text(p + 0.01, row, f"{p:.2f}", va="center")
-left.set_xticks([t + 0.5 for t in range(len(words))], words)
-left.set_yticks(range(len(readings)), [f"{k + 1}." for k in range(len(readings))])
+left.set_xticks(range(len(words)), words)
+left.set_yticks(range(5), ["1.", "2.", "3.", "4.", "5."])
 left.invert_yaxis()
-left.set_xlim(0, len(words))
 left.set_title("the five best labellings")
 right.set_title("probability")
 right.set_xlim(0, readings[0][1] * 1.4)

@@ -4,6 +4,8 @@ Learning from partly labelled sentences
 
 Annotators may skip words. Where a label is ``None``, the model sums over all labels
 that the word could have, so that the labels around it still count.
+
+Read on: :doc:`/howto/partial_labels`.
 """
 
 import random
@@ -18,8 +20,8 @@ plt.style.use("tableau-colorblind10")
 
 def corpus(n, seed):
     sentences = news_corpus(n, seed)
-    X = [[word for word, shape, label in sentence] for sentence in sentences]
-    return X, [[label for word, shape, label in sentence] for sentence in sentences]
+    X = [[word for word, _, _ in sentence] for sentence in sentences]
+    return X, [[label for _, _, label in sentence] for sentence in sentences]
 
 
 X, y = corpus(250, seed=0)

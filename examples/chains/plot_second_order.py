@@ -4,6 +4,8 @@ When the last label is not enough
 
 In a chain of order 1 a label depends on the one before it. With ``order=2`` it
 depends on the two before. The difference matters where labels follow a rhythm.
+
+Read on: :doc:`/guides/decoding`.
 """
 
 import matplotlib.pyplot as plt
@@ -48,11 +50,9 @@ for noise in levels:
     X, y = dances(60, noise)
     X_test, y_test = dances(60, noise)
     by_sign = [["right" if value > 0 else "left" for value in x[:, 0]] for x in X_test]
-    found = [
-        by_sign,
-        *(ChainCRF(order=order).fit(X, y).predict(X_test) for order in (1, 2)),
-    ]
-    for name, labels in zip(accuracy, found, strict=True):
+    first = ChainCRF(order=1).fit(X, y).predict(X_test)
+    second = ChainCRF(order=2).fit(X, y).predict(X_test)
+    for name, labels in zip(accuracy, (by_sign, first, second), strict=True):
         accuracy[name].append(np.mean(np.concatenate(labels) == np.concatenate(y_test)))
 
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")

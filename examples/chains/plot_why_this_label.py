@@ -5,6 +5,8 @@ Why this label?
 The score of a labelling is a sum of weights. The difference between the best
 labelling and the best one with another label at a word is therefore a sum as well,
 and every term of it is a reason.
+
+Read on: :doc:`/howto/explain_a_label`.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +17,8 @@ from crfkit.synthetic_news import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-y = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+y = [[label for _, _, label in sentence] for sentence in corpus]
 crf = ChainCRF(features="ner").fit(X, y)
 
 # %%

@@ -6,6 +6,8 @@ The stronger the couplings between neighbours, the harder is approximate inferen
 Belief propagation is almost exact for weak couplings and loses its lead for strong
 ones. Tree-reweighted message passing and mean field bound log Z from above and from
 below; the bounds get loose, but hold.
+
+Read on: :doc:`/guides/graphs`.
 """
 
 import warnings

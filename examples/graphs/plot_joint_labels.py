@@ -4,7 +4,9 @@ Several labels at once
 
 Whether it rains, whether people carry umbrellas, how they travel and whether they
 have a picnic depend on the weather, and on each other. A field learns all four labels
-together; independent classifiers often contradict themselves.
+together, so that its answers fit each other.
+
+Read on: :doc:`/tutorials/several_labels`.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +36,7 @@ found = {"independent": alone.predict(X_test), "together": together.predict(X_te
 
 # %%
 # Single labels are about as often right. Whole days are more often right if the
-# labels are predicted together, because then they fit each other.
+# labels are predicted together.
 fig, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
 places = np.arange(5)
 for k, (name, labels) in enumerate(found.items()):

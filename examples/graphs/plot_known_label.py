@@ -5,6 +5,8 @@ What changes when one label is known
 A field knows how labels depend on each other. Somebody who sees an umbrella knows
 more about the rain, and therefore about the picnic. ``predict_marginals(observed=…)``
 does this reasoning.
+
+Read on: :doc:`/tutorials/several_labels`.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +22,8 @@ X, Y = table[:, :5].astype(float), table[:, 5:]
 crf = GraphCRF().fit(X, Y)
 
 # %%
-# A warm Sunday on which the barometer cannot decide. Three persons look out of the
-# window: one sees nothing, one sees people without umbrellas, one sees umbrellas.
+# A warm weekend day on which the barometer cannot decide. Three people look out of
+# the window: one sees nothing, one sees people without umbrellas, one sees umbrellas.
 day = [[20.0, 10.0, 66.0, 1012.0, 1.0]]
 seen = {"nothing": None, "no umbrella": "no", "umbrellas": "yes"}
 beliefs = {
@@ -44,13 +46,8 @@ for k, (name, marginals) in enumerate(beliefs.items()):
         marginals[column][0, list(crf.classes_[column]).index(label)]
         for column, label in events.values()
     ]
-    bars = ax.bar(
-        places + 0.27 * (k - 1),
-        values,
-        0.25,
-        color=("C2", "C1", "C0")[k],
-        label=f"{name} seen",
-    )
+    colour, x = ("C2", "C1", "C0")[k], places + 0.27 * (k - 1)
+    bars = ax.bar(x, values, 0.25, color=colour, label=f"{name} seen")
     ax.bar_label(bars, [f"{100 * value:.0f}" for value in values], fontsize=9)
 ax.set_xticks(places, list(events))
 ax.set_ylabel("probability")

@@ -5,6 +5,8 @@ Cleaning a noisy picture
 Each pixel of this picture was measured with noise. A grid learns from one picture
 with a known answer how far to trust a pixel and how strongly neighbours agree, and
 then cleans another one.
+
+Read on: :doc:`/guides/graphs`.
 """
 
 import matplotlib.pyplot as plt

@@ -5,6 +5,8 @@ Which features does a segmenter use?
 An L1 penalty sets most weights to zero. The features that are left, and their
 weights, say what the segmenter looks at, for the labels of blocks and for how much
 neighbours agree.
+
+Read on: :doc:`/guides/segmentation`.
 """
 
 import matplotlib.pyplot as plt

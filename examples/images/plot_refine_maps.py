@@ -5,6 +5,8 @@ Refining the probabilities of a classifier
 A random forest or a network labels every pixel on its own, so that its map has specks
 and ragged borders. ``Refiner`` learns how far to trust the map and how strongly
 pixels of similar colour should agree.
+
+Read on: :doc:`/guides/refinement`.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +34,8 @@ pictures, masks = zip(*(landscape() for _ in range(9)), strict=True)
 
 # %%
 # The forest is trained on four pictures, and the refiner on the forest's
-# probabilities for four others: on its own training pictures, a forest is too sure of
-# itself.
+# probabilities for four others: on its own training pictures, a forest is
+# overconfident.
 forest = RandomForestClassifier(40, min_samples_leaf=5, random_state=0)
 forest.fit(
     np.concatenate([p.reshape(-1, 3) for p in pictures[:4]]),

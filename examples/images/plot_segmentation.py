@@ -5,6 +5,8 @@ Finding a thing that can hardly be seen
 A disc has a faint tint, hidden under strong noise. A classifier of single blocks sees
 almost nothing. A segmenter with the same features, which also learns that neighbours
 belong together, finds the disc and says how certain it is.
+
+Read on: :doc:`/tutorials/images`.
 """
 
 import matplotlib.pyplot as plt

@@ -5,6 +5,8 @@ Solvers compared on one objective
 All solvers minimise the same function, the negative log-likelihood of a chain plus an
 L2 penalty. They differ in how many evaluations of it they need, and in how long that
 takes.
+
+Read on: :doc:`/tutorials/solvers`.
 """
 
 import warnings
@@ -18,28 +20,19 @@ from crfkit.synthetic_news import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(150, seed=0)
-X = [[word for word, shape, label in sentence] for sentence in corpus]
-y = [[label for word, shape, label in sentence] for sentence in corpus]
+X = [[word for word, _, _ in sentence] for sentence in corpus]
+y = [[label for _, _, label in sentence] for sentence in corpus]
 
 # %%
 # ``result_`` has a trace of every iteration. The optimum comes from a run with a
 # strict tolerance. Slow solvers are stopped after 150 iterations, about which they
 # would warn.
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
-optimum = (
-    ChainCRF(features="ner", penalty=L2(1.0), solver="tron", tolerance=1e-10)
-    .fit(X, y)
-    .result_.value
-)
+crf = ChainCRF(features="ner", penalty=L2(1.0), solver="tron", tolerance=1e-10)
+optimum = crf.fit(X, y).result_.value
 results = {}
 for solver in ("gradient-descent", "cg", "fista", "lbfgs", "tron"):
-    crf = ChainCRF(
-        features="ner",
-        penalty=L2(1.0),
-        solver=solver,
-        tolerance=1e-9,
-        max_iterations=150,
-    )
+    crf.set_params(solver=solver, tolerance=1e-9, max_iterations=150)
     results[solver] = crf.fit(X, y).result_
 
 # %%

@@ -5,6 +5,8 @@ How many edges?
 The weaker the penalty on edges, the more edges are kept: first the true ones, then
 more and more that are due to chance. By default the learner follows a path of
 penalties and takes the one with the best extended BIC.
+
+Read on: :doc:`/guides/structure`.
 """
 
 import matplotlib.pyplot as plt

@@ -5,6 +5,8 @@ Correlated is not connected
 Answers to a survey. Many pairs of questions are correlated, most of them only because
 both depend on a third one. The learner keeps an edge where two answers depend on each
 other *given all others*.
+
+Read on: :doc:`/tutorials/dependence`.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from optional import optional
 
 from crfkit import ChainModel
 from crfkit.readers import read_columns
@@ -29,7 +29,7 @@ def test_calibrate_and_tag(call, workspace):
 
 
 def test_json_and_plot(call, workspace):
-    pytest.importorskip("matplotlib")
+    optional("matplotlib")
     outcome = call("calibrate", "model.crf", "test.txt", "--json", "--plot", "r.png", "--output", "new.crf")
     found = json.loads(outcome.out)
     assert found["kind"] == "spans"

@@ -6,10 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from optional import optional
 
 from crfkit import Refiner
 
-pillow = pytest.importorskip("PIL.Image")
+pillow = optional("PIL.Image")
 
 OPTIONS = ["--block", "2", "--threads", "1"]
 

@@ -19,6 +19,7 @@ from crfkit.explain.report_data import make_report
 from crfkit.synthetic import entity_corpus, write_columns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
 HOSTILE = [
     "שלום",
     "</script><script>document.title='broken'</script>",
@@ -220,7 +221,7 @@ def told(page: Path, width: int) -> dict:
     return json.loads(html.unescape(found[1]))
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@in_a_browser
 @pytest.mark.parametrize("width", [1200, 500])
 def test_the_page_works_from_the_keyboard(probed, width):
     found = told(probed, width)
@@ -237,7 +238,7 @@ def test_the_page_works_from_the_keyboard(probed, width):
     assert found["none"] == "no sentence fits"
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@in_a_browser
 def test_hostile_texts_stay_texts_in_a_browser(tmp_path):
     shown = dom(hostile_report(tmp_path))  # with its own policy: only its own script runs
     assert "<title>&lt;/script&gt;" in shown

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from optional import optional
 
 from crfkit import L2, GridCRF, ImageSegmenter
 from crfkit.models.segmenter import SegmenterModel
 
-pillow = pytest.importorskip("PIL.Image")
+pillow = optional("PIL.Image")
 
 TRAIN = ["segment", "train", "images", "masks", "--model", "s.crf", "--loss", "pl", "--threads", "1", "-q"]
 EVEN = ["--l2", "1", "--edge-l2", "1"]  # given, so that no strength is searched for

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from optional import optional
 
 from crfkit import L2, ImageSegmenter
 from crfkit.models.segmenter import SegmenterModel
 from crfkit.synthetic import disc_images
 
-pillow = pytest.importorskip("PIL.Image")
+pillow = optional("PIL.Image")
 
 TRAIN = ["segment", "train", "images", "masks", "-m", "s.crf", "--loss", "pl", "--l2", "1", "--edge-l2", "1"]
 TRAIN += ["--features", "c1", "--block", "4", "--threads", "1", "-q"]

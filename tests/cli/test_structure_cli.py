@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from optional import optional
 from structure_cases import planted
 
 
@@ -15,8 +16,8 @@ def table(tmp_path):
 
 
 def test_learn_and_show(run, call, table, tmp_path):
-    pytest.importorskip("matplotlib")
-    networkx = pytest.importorskip("networkx")
+    optional("matplotlib")
+    networkx = optional("networkx")
     path, true = table
     model, graph, plot = tmp_path / "m.crf", tmp_path / "g.graphml", tmp_path / "g.png"
     learnt = run("structure", "learn", path, "--model", model, "--graph", graph, "--plot", plot, "--threads", 1)
@@ -82,7 +83,7 @@ def test_show_needs_such_a_model(call, fails, table, tmp_path):
 
 
 def test_plot_graph():
-    plt = pytest.importorskip("matplotlib.pyplot")
+    plt = optional("matplotlib.pyplot")
     from crfkit.errors import ParameterError
     from crfkit.plots import plot_graph
 

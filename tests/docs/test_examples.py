@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 from pathlib import Path
 
@@ -48,6 +49,9 @@ def test_example_is_short_and_introduced(script):
     assert line == "=" * len(title)
     assert len(" ".join(rest).split()) >= 15, "a paragraph says what is shown"
     assert "\n# %%\n" in text
+    pages = re.findall(r":doc:`/(.*?)`", text)
+    assert pages, "it says where to read on"
+    assert [page for page in pages if not (EXAMPLES.parent / "docs" / f"{page}.md").is_file()] == []
 
 
 def test_there_are_examples_of_every_kind():

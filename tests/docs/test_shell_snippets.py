@@ -19,7 +19,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 BLOCKS = re.compile(r"^```(sh|console)\n(.*?)^```$|^<!-- (setup)\n(.*?)^-->$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-TIME_LIMIT = 120.0
+TIME_LIMIT = 300.0
 
 
 def blocks_of(page: Path) -> list[tuple[int, str, str]]:

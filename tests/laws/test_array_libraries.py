@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from array_cases import ArrayLogistic, NoisyLogistic
 from numpy.testing import assert_allclose
+from optional import optional
 
 from crfkit.errors import CapabilityError
 from crfkit.penalties import (
@@ -55,14 +56,20 @@ def libraries():
     try:
         import torch
     except ImportError:
-        yield pytest.param(None, id="torch", marks=pytest.mark.skip("torch is not installed"))
-    else:
-        yield pytest.param(array_api_compat.array_namespace(torch.zeros(1)), id="torch")
+        return  # test_torch_is_one_of_them says so
+    yield pytest.param(array_api_compat.array_namespace(torch.zeros(1)), id="torch")
 
 
-every_library = pytest.mark.parametrize("xp", list(libraries()))
+LIBRARIES = list(libraries())
+every_library = pytest.mark.parametrize("xp", LIBRARIES)
 anywhere = pytest.mark.parametrize("name", sorted(name for name, solver in SOLVERS.items() if not solver.numpy_only))
 on_numpy = pytest.mark.parametrize("name", sorted(name for name, solver in SOLVERS.items() if solver.numpy_only))
+
+
+def test_torch_is_one_of_them():
+    """Where it is installed, all tests of this file run on its tensors as well."""
+    optional("torch")
+    assert [library.id for library in LIBRARIES] == ["strict", "torch"]
 
 
 def loss_for(solver):

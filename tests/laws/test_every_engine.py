@@ -12,20 +12,62 @@ from crfkit.inference.engines import ENGINES, make_engine
 from crfkit.inference.enumerate import Enumerate
 
 every_engine = pytest.mark.parametrize("name", list(ENGINES))
-seeds = pytest.mark.parametrize("seed", range(4))
-shapes = pytest.mark.parametrize("forest", [True, False], ids=["forest", "loops"])
+SEEDS = range(4)
+seeds = pytest.mark.parametrize("seed", SEEDS)
+
+
+def example(seed, forest):
+    return random_field(seed, n_states=2 + seed % 2, forest=forest, n_graphs=2, scale=0.5, max_labellings=256)
+
+
+def has_loops(seed, forest):
+    graph = example(seed, forest).graph
+    return graph.n_edges > graph.n_nodes - n_parts(graph)
+
+
+def n_parts(graph):
+    part = np.arange(graph.n_nodes)
+    for _ in range(graph.n_nodes):
+        for i, j in graph.edges:
+            part[[i, j]] = min(part[i], part[j])
+    return len(set(part))
+
+
+def is_for_forests(name):
+    """Whether the engine refuses a triangle."""
+    triangle = Potentials.from_tables(Graph(3, [[0, 1], [0, 2], [1, 2]]), np.zeros((3, 2)), np.zeros((2, 2)))
+    try:
+        make_engine(name).run(triangle)
+    except CrfkitError:
+        return True
+    return False
+
+
+OF_FORESTS = {name for name in ENGINES if is_for_forests(name)}
+# (engine, seed, forest): all but loops with engines that are for forests.
+CASES = [
+    pytest.param(name, seed, forest, id=f"{'forest' if forest else 'loops'}-{seed}-{name}")
+    for forest in (True, False)
+    for seed in SEEDS
+    for name in ENGINES
+    if not (name in OF_FORESTS and has_loops(seed, forest))
+]
+every_case = pytest.mark.parametrize(("name", "seed", "forest"), CASES)
 
 
 def inferred(name, seed, forest):
-    """(the field, its marginals by the engine, exact ones); engines of forests may refuse loops."""
-    field = random_field(seed, n_states=2 + seed % 2, forest=forest, n_graphs=2, scale=0.5, max_labellings=256)
-    engine = make_engine(name)
-    try:
-        found = engine.run(field)
-    except CrfkitError:
-        assert not forest
-        pytest.skip("it is for forests only")
-    return field, found, Enumerate().run(field), engine
+    """(the field, its marginals by the engine, exact ones, the engine)"""
+    field, engine = example(seed, forest), make_engine(name)
+    return field, engine.run(field), Enumerate().run(field), engine
+
+
+@pytest.mark.parametrize("name", sorted(OF_FORESTS))
+def test_engines_of_forests_refuse_loops(name):
+    loops = [seed for seed in SEEDS if has_loops(seed, False)]
+    assert len(loops) >= 2
+    for seed in loops:
+        with pytest.raises(CrfkitError):
+            make_engine(name).run(example(seed, False))
 
 
 @every_engine
@@ -36,9 +78,7 @@ def test_it_has_a_name_and_says_what_log_z_is(name):
     assert make_engine(engine) is engine
 
 
-@every_engine
-@seeds
-@shapes
+@every_case
 def test_marginals_are_distributions(name, seed, forest):
     field, found, _, _ = inferred(name, seed, forest)
     graph, K = field.graph, field.n_states
@@ -54,9 +94,7 @@ def test_marginals_are_distributions(name, seed, forest):
     assert_allclose(found.edges.sum(axis=1), found.nodes[j], atol=tolerance)
 
 
-@every_engine
-@seeds
-@shapes
+@every_case
 def test_log_z_is_what_it_says(name, seed, forest):
     _, found, exact, engine = inferred(name, seed, forest)
     gap = found.log_z - exact.log_z

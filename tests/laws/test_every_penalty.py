@@ -13,7 +13,6 @@ from crfkit.protocols import Kind, Penalty, RestPenalty, SmoothPenalty
 LOSS = growing_regression(n_blocks=4, size=2, rest=2).whole()
 SIZE = LOSS.size
 EXAMPLES = [(name, k) for name, kind in PENALTIES.items() for k in range(len(kind.examples(SIZE)))]
-every_penalty = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[1]}")
 seeds = pytest.mark.parametrize("seed", range(4))
 steps = pytest.mark.parametrize("step", [0.3, 2.0])
 
@@ -28,13 +27,24 @@ def parts(example):
 
 
 def smooth_part(example):
-    smooth, _ = bound(example).split()
-    return smooth if smooth is not None else pytest.skip("it has no smooth part")
+    return bound(example).split()[0]
 
 
 def rest_part(example):
-    _, rest = bound(example).split()
-    return rest if rest is not None else pytest.skip("it has no corners")
+    return bound(example).split()[1]
+
+
+def examples_where(condition):
+    chosen = [example for example in EXAMPLES if condition(example)]
+    return pytest.mark.parametrize("example", chosen, ids=lambda example: f"{example[0]}-{example[1]}")
+
+
+every_penalty = examples_where(lambda example: True)
+with_a_strength = examples_where(lambda example: bound(example).strength is not None)
+with_a_smooth_part = examples_where(smooth_part)
+with_corners = examples_where(rest_part)
+with_an_epigraph = examples_where(lambda example: rest_part(example) and Kind.EPIGRAPH in rest_part(example).kinds)
+with_a_critical_strength = examples_where(lambda example: bound(example).critical_strength(np.ones(SIZE)) is not None)
 
 
 def vector(seed):
@@ -53,6 +63,15 @@ def inside(example, w):
 
 def test_every_member_has_examples():
     assert all(kind.examples(SIZE) for kind in PENALTIES.values())
+
+
+def test_no_example_is_without_laws():
+    """A penalty has a smooth part, corners or both, unless it is zero; and each law is about several penalties."""
+    smooth, corners = with_a_smooth_part.args[1], with_corners.args[1]
+    assert [name for name, k in EXAMPLES if (name, k) not in smooth + corners] == ["none"]
+    assert set(with_a_critical_strength.args[1]) <= set(with_a_strength.args[1]) & set(corners)
+    for law in (with_a_strength, with_a_smooth_part, with_corners, with_an_epigraph, with_a_critical_strength):
+        assert len(law.args[1]) >= 3
 
 
 @every_penalty
@@ -87,18 +106,16 @@ def test_it_is_convex_non_negative_and_zero_at_zero(example, seed):
         assert penalty.value(t * a + (1 - t) * b) <= t * penalty.value(a) + (1 - t) * penalty.value(b) + 1e-12
 
 
-@every_penalty
+@with_a_strength
 @seeds
 def test_another_strength_scales_it(example, seed):
     penalty, w = bound(example), inside(example, vector(seed))
-    if penalty.strength is None:
-        pytest.skip("it has no strength")
     doubled = penalty.at(2.0 * penalty.strength)
     assert doubled.name != penalty.name
     assert penalty.value(w) < doubled.value(w) <= 2.0 * penalty.value(w) * (1 + 1e-12)
 
 
-@every_penalty
+@with_a_smooth_part
 @seeds
 def test_derivatives_of_the_smooth_part(example, seed):
     smooth, h = smooth_part(example), 1e-6
@@ -124,7 +141,7 @@ def test_derivatives_of_the_smooth_part(example, seed):
         assert np.linalg.norm(ahead - behind) <= smooth.lipschitz() * 2 * h * np.linalg.norm(v) * (1 + 1e-6)
 
 
-@every_penalty
+@with_corners
 @seeds
 @steps
 def test_prox_is_the_minimum_that_it_claims_to_be(example, seed, step):
@@ -144,7 +161,7 @@ def test_prox_is_the_minimum_that_it_claims_to_be(example, seed, step):
         assert cost(near) >= cost(x) - 1e-9
 
 
-@every_penalty
+@with_corners
 @seeds
 @steps
 def test_prox_does_not_expand(example, seed, step):
@@ -153,13 +170,11 @@ def test_prox_does_not_expand(example, seed, step):
     assert distance <= np.linalg.norm(a - b) * (1 + 1e-12)
 
 
-@every_penalty
+@with_a_critical_strength
 @seeds
 def test_the_critical_strength_is_where_zero_is_optimal(example, seed):
     penalty, g = bound(example), np.random.default_rng(seed).normal(size=SIZE)
     critical = penalty.critical_strength(g)
-    if critical is None:
-        pytest.skip("no strength makes zero optimal")
     zero = np.zeros(SIZE)
 
     def left(strength):
@@ -170,12 +185,10 @@ def test_the_critical_strength_is_where_zero_is_optimal(example, seed):
     assert np.linalg.norm(left(critical * 0.99)) > 1e-6
 
 
-@every_penalty
+@with_an_epigraph
 @seeds
 def test_projections_onto_the_epigraph(example, seed):
     rest = rest_part(example)
-    if Kind.EPIGRAPH not in rest.kinds:
-        pytest.skip("it has no epigraph to project onto")
     w = inside(example, vector(seed))
     alpha, cost = rest.epigraph_start(w)
     assert len(alpha) == rest.epigraph_size(SIZE)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose
+from optional import optional
 from oracle import Problem, enumerate_labellings, exact_marginals, make_problem, small_problems
 
 from crfkit import ChainCRF
@@ -107,7 +108,7 @@ def test_pair_features_columns_and_matrices():
 
 
 def test_a_frame_has_a_row_for_each_contribution():
-    pytest.importorskip("pandas")
+    optional("pandas")
     found = ChainCRF().fit(X, Y).explain(X[0])
     frame = found.to_frame()
     assert len(frame) == sum(len(one.contributions) for one in found)

@@ -10,6 +10,7 @@ from functions import logistic, quadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from optional import optional
 
 from crfkit.data.graph import Graph
 from crfkit.errors import CapabilityError, ParameterError
@@ -108,7 +109,7 @@ def test_every_rule_and_search_reaches_it(rule, search):
 
 @pytest.mark.parametrize("kind", [GroupLinf, GroupL2])
 def test_cvxpy_agrees(kind):
-    cvxpy = pytest.importorskip("cvxpy")
+    cvxpy = optional("cvxpy")
     loss = loss_of("pl")
     data, w = loss.data, cvxpy.Variable(loss.size)
     scores = np.zeros((data.graph.n_nodes, loss.size))  # of state 1 less state 0, given the neighbours: linear in w

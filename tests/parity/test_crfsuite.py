@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from optional import optional
 
 from crfkit import L2, ChainCRF
 from crfkit.losses import ChainLikelihood
 from crfkit.solvers import GradientNorm
 
-pycrfsuite = pytest.importorskip("pycrfsuite")
+pycrfsuite = optional("pycrfsuite")
 
 C2 = 1.0
 

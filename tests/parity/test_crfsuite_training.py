@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from optional import optional
 
 from crfkit.compat import pycrfsuite as ours
 
-theirs = pytest.importorskip("pycrfsuite")
+theirs = optional("pycrfsuite")
 
 
 def corpus(seed: int = 0, n: int = 30):

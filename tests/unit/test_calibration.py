@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from optional import optional
 from scipy.optimize import approx_fprime
 
 from crfkit import ChainCRF, ChainModel
@@ -223,7 +224,7 @@ def test_bad_input(trained):
 
 
 def test_plot(trained):
-    pytest.importorskip("matplotlib").use("Agg")
+    optional("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
     from crfkit.plots import plot_reliability

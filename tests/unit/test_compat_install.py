@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from optional import optional
 
 import crfkit.compat.sklearn_crfsuite as ours
 from crfkit.compat import install, installed, uninstall
@@ -69,7 +70,7 @@ except ModuleNotFoundError as error:
 
 
 def test_uninstall_puts_back_what_was_there():
-    pytest.importorskip("sklearn_crfsuite")
+    optional("sklearn_crfsuite")
     before = {name: sys.modules.get(name) for name in NAMES}
     with quietly(), installed():
         import pycrfsuite
@@ -83,7 +84,7 @@ def test_uninstall_puts_back_what_was_there():
 
 
 def test_a_warning_if_they_were_imported_before():
-    pytest.importorskip("pycrfsuite")
+    optional("pycrfsuite")
     try:
         with pytest.warns(UserWarning, match=r"pycrfsuite .*imported before crfkit.compat.install\(\).*call install"):
             install()
@@ -92,7 +93,7 @@ def test_a_warning_if_they_were_imported_before():
 
 
 def test_pickles_of_sklearn_crfsuite_become_crfkits(tmp_path):
-    theirs = pytest.importorskip("sklearn_crfsuite")
+    theirs = optional("sklearn_crfsuite")
     crf = theirs.CRF(c1=0.1).fit(X, Y, X[:1], Y[:1])
     expected = crf.predict(X).tolist()
     weights, log = crf.state_features_, crf.training_log_

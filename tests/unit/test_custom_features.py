@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from optional import optional
 from sklearn.base import clone
 
 from crfkit import L2, ImageSegmenter
@@ -51,7 +52,7 @@ def trained(discs):
 def test_a_function_computes_what_built_in_features_do(size, shape):
     image = np.random.default_rng(0).random((*shape, 3)).astype(np.float32)
     if size is not None:
-        pytest.importorskip("PIL")
+        optional("PIL")
     found = ImageFeatures(4, (colours,), size=size).compute(image)
     np.testing.assert_array_equal(found, ImageFeatures(4, (), colour=True, size=size).compute(image))
     found = ImageFeatures(4, (blocks_of_sift,), size=size).compute(image)
@@ -215,7 +216,7 @@ def test_functions_cannot_change_the_image(discs):
 
 
 def test_the_command_line_names_what_is_missing(discs, trained, tmp_path, monkeypatch, capsys):
-    pillow = pytest.importorskip("PIL.Image")
+    pillow = optional("PIL.Image")
     from crfkit.cli.entry import main
 
     monkeypatch.chdir(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import optional
 
 from crfkit import Template
 from crfkit.data import SequenceData
@@ -72,7 +73,7 @@ KINDS = [
 
 @pytest.mark.parametrize("item", KINDS, ids=str)
 def test_dicts_are_read_as_crfsuite_reads_them(item):
-    pycrfsuite = pytest.importorskip("pycrfsuite")
+    pycrfsuite = optional("pycrfsuite")
     assert items_of(item) == pycrfsuite.ItemSequence([item]).items()[0]
 
 
@@ -84,7 +85,7 @@ values = st.recursive(
 
 @given(item=st.dictionaries(st.text("wcn", min_size=1, max_size=3), values, max_size=4))
 def test_random_dicts_are_read_as_crfsuite_reads_them(item):
-    pycrfsuite = pytest.importorskip("pycrfsuite")
+    pycrfsuite = optional("pycrfsuite")
     found = decoded(encode([[item]]))[0][0]
     expected = pycrfsuite.ItemSequence([item]).items()[0]
     # CRFsuite's view is a dict, so of attributes with the same name it shows the last

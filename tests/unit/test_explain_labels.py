@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from optional import optional
 from sklearn.exceptions import NotFittedError
 
 from crfkit import ChainCRF, evaluate
@@ -175,7 +176,7 @@ def test_learning_curves():
     assert found.mean[1] == 1.0
     assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert "± " in str(found)
-    pytest.importorskip("matplotlib").use("Agg")
+    optional("matplotlib").use("Agg")
     assert found.plot().get_ylabel() == "accuracy"
     with pytest.raises(ParameterError, match="the size 10 is outside 1 … 9"):
         learning_curve(ChainCRF(), X, Y, X, Y, sizes=[10])

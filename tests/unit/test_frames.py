@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from optional import optional
 
 from crfkit import ChainCRF, TextFeatures
 from crfkit.encoders.frames import FrameColumns, frame_sequences
@@ -19,7 +20,7 @@ ROWS = {
 
 @pytest.fixture(params=["pandas", "polars"])
 def make(request):
-    return pytest.importorskip(request.param).DataFrame
+    return optional(request.param).DataFrame
 
 
 def test_frames_are_sequences(make):
@@ -58,7 +59,7 @@ def test_columns_of_attributes(make):
 
 
 def test_the_index_of_pandas_is_kept():
-    pandas = pytest.importorskip("pandas")
+    pandas = optional("pandas")
     frame = pandas.DataFrame(ROWS, index=list("fedcba"))
     found = ChainCRF(features="pos").fit_frame(frame, token="word").predict_frame(frame)
     assert found.index.tolist() == list("fedcba")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import optional
 
 from crfkit.errors import DataError, ParameterError
 from crfkit.features import image as image_features
@@ -13,7 +14,7 @@ from crfkit.features.c1 import BANDS, C1_NAMES, block_means, c1_units
 from crfkit.features.image import ImageFeatures, intensity, lab
 from crfkit.features.sift import CELL, CELLS, ORIENTATIONS, SIFT_NAMES, dense_sift
 
-pillow = pytest.importorskip("PIL.Image")
+pillow = optional("PIL.Image")
 
 
 def noise(*shape, seed=0):
@@ -148,13 +149,13 @@ def test_any_size_has_features_of_every_block(H, W, block):
 
 
 def test_lab_agrees_with_scikit_image():
-    color = pytest.importorskip("skimage.color")
+    color = optional("skimage.color")
     rgb = noise(6, 7, 3)
     np.testing.assert_allclose(lab(rgb) * 100, color.rgb2lab(rgb), atol=0.05)
 
 
 def test_sift_is_close_to_that_of_opencv():
-    cv2 = pytest.importorskip("cv2")
+    cv2 = optional("cv2")
     from scipy.ndimage import gaussian_filter
 
     grey = gaussian_filter(noise(80, 80), 2)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from optional import optional
 
 from crfkit.errors import DataError
 from crfkit.readers.images import as_list, list_images, pair_folders, read_image, read_mask, resize
 
-pillow = pytest.importorskip("PIL.Image")
+pillow = optional("PIL.Image")
 
 GREY = np.arange(0, 240, 10, dtype=np.uint8).reshape(4, 6)
 RGB = np.stack([GREY, GREY[::-1], 255 - GREY], axis=-1)

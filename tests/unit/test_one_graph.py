@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from optional import optional
 
 from crfkit import Graph, GraphCRF, GraphSample, GridCRF
 from crfkit.errors import DataError
@@ -43,7 +44,7 @@ def test_labels_of_several_graphs_for_one_are_refused():
 
 
 def test_networkx_labels_by_name():
-    networkx = pytest.importorskip("networkx")
+    networkx = optional("networkx")
     graph = networkx.Graph(EDGES)
     for i, row in enumerate(FEATURES):
         graph.nodes[i]["features"] = row

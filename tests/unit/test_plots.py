@@ -1,6 +1,7 @@
 """Plots of convergence and of single sequences."""
 
 import pytest
+from optional import optional
 
 from crfkit import L2, ChainCRF
 from crfkit.errors import ParameterError
@@ -10,7 +11,7 @@ y = [["A", "B", "B"], ["B", "A"]]
 
 
 def test_one_line_per_result_each_falling():
-    pytest.importorskip("matplotlib").use("Agg")
+    optional("matplotlib").use("Agg")
     from crfkit.plots import plot_trace
 
     results = {name: ChainCRF(penalty=L2(s)).fit(X, y).result_ for name, s in (("weak", 0.1), ("strong", 1.0))}
@@ -24,7 +25,7 @@ def test_one_line_per_result_each_falling():
 
 
 def test_errors_a_panel_each_with_what_callbacks_returned():
-    pytest.importorskip("matplotlib").use("Agg")
+    optional("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
     from crfkit.plots import plot_errors
@@ -55,7 +56,7 @@ def test_errors_a_panel_each_with_what_callbacks_returned():
 
 
 def test_label_probabilities_are_those_of_the_model():
-    pytest.importorskip("matplotlib").use("Agg")
+    optional("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
     from crfkit.plots import plot_label_probabilities
@@ -73,7 +74,7 @@ def test_label_probabilities_are_those_of_the_model():
 
 @pytest.mark.parametrize("top", [1, 100])
 def test_bars_of_an_explanation_add_up(top):
-    pytest.importorskip("matplotlib").use("Agg")
+    optional("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
     from crfkit.plots import plot_explanation

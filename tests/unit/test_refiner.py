@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from optional import optional
 from sklearn.base import clone
 
 from crfkit import L2, GraphData, GridCRF, Refiner
@@ -120,7 +121,7 @@ def test_sharpened_probabilities_have_a_higher_temperature_and_the_same_result()
 @pytest.mark.parametrize("K", [2, 3])
 def test_held_out_maps_become_better(options, K):
     if "superpixels" in options:
-        pytest.importorskip("skimage")
+        optional("skimage")
     refiner = Refiner(**options, tolerance=1e-3).fit(*scenes(range(4), classes=K, shape=(12, 14)))
     p, images, masks = scenes(range(10, 14), classes=K, shape=(12, 14))
     before = np.mean([np.mean(q.argmax(axis=-1) == m) for q, m in zip(p, masks, strict=True)])
@@ -161,7 +162,7 @@ def test_forms_of_probabilities_are_one(fitted):
 
 
 def test_files_are_read(fitted, tmp_path):
-    pillow = pytest.importorskip("PIL.Image")
+    pillow = optional("PIL.Image")
     p, image, mask = scene(7)
     grey = np.rint(255 * p[..., 1]).astype(np.uint8)
     np.save(tmp_path / "a.npy", p)
@@ -220,7 +221,7 @@ def test_regions_cover_and_average():
 
 
 def test_superpixels_follow_the_image():
-    pytest.importorskip("skimage")
+    optional("skimage")
     _, image, mask = scene(1, shape=(40, 40))
     regions = Regions.superpixels(image, 80)
     sizes = np.bincount(regions.ids.ravel())

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from optional import optional
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -21,7 +22,7 @@ from crfkit.models.segmenter import SegmenterModel, learn_scales
 from crfkit.pool import in_threads
 from crfkit.readers.images import MaskRules
 
-pillow = pytest.importorskip("PIL.Image")
+pillow = optional("PIL.Image")
 
 QUICK = {"loss": "pseudo-likelihood", "n_threads": 1}
 
@@ -358,7 +359,7 @@ def test_progress_and_cache(scenes, tmp_path):
 
 
 def test_plots(scenes, segmenter):
-    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib = optional("matplotlib")
     matplotlib.use("Agg")
     from crfkit.plots.segmentation import plot_features, plot_segmentation
 

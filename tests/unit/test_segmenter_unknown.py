@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from optional import optional
 
 from crfkit import L2, GraphCRF, GridCRF, ImageSegmenter
 from crfkit.encoders.block_grids import average_difference
@@ -17,7 +18,7 @@ from crfkit.models.segmenter import learn_scales
 from crfkit.readers.images import VOID, MaskRules, read_mask
 from crfkit.synthetic import disc_images
 
-pillow = pytest.importorskip("PIL.Image")
+pillow = optional("PIL.Image")
 
 OPTIONS = {"block_size": 4, "features": (), "colour": True, "n_threads": 1, "penalty": L2(1.0)}
 

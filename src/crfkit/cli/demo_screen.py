@@ -81,7 +81,8 @@ class Screen:
 
     def _echo(self, text: str) -> None:
         if not self.silent:
-            typer.echo(text, color=False if os.environ.get("NO_COLOR") else None)
+            plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+            typer.echo(text, color=False if plain else None)
             if sys.stdout is not None:
                 sys.stdout.flush()
 
