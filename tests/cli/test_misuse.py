@@ -14,6 +14,8 @@ from crfkit.encoders.sequences import learn
 from crfkit.errors import DataError, DataWarning, StopTraining, TemplateWarning
 from crfkit.fields import ChainField
 from crfkit.readers.suspicion import describe_attribute_file
+from crfkit.synthetic import entity_corpus
+from crfkit.synthetic_news import news_corpus
 from crfkit.training.early_stopping import Development
 
 TRAIN = ["train", "train.txt", "-t", "template", "-m", "m.crf", "-q"]
@@ -107,6 +109,13 @@ def test_a_file_of_attributes_is_refused(fails, name):
 )
 def test_column_files_are_not_taken_for_files_of_attributes(text):
     assert describe_attribute_file(text.encode()) is None
+
+
+@pytest.mark.parametrize("corpus", [entity_corpus, news_corpus])
+@pytest.mark.parametrize("gap", [" ", "\t"])
+def test_generated_column_files_are_not_taken_for_files_of_attributes(corpus, gap):
+    text = "\n\n".join("\n".join(gap.join(row) for row in sentence) for sentence in corpus(500, 5))
+    assert describe_attribute_file(text.encode()[: 1 << 16]) is None
 
 
 def test_real_column_files_are_not_taken_for_files_of_attributes(shared_data):
