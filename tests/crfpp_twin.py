@@ -93,9 +93,13 @@ class Twin:
         return value, gradient
 
     def errors(self, w):
-        """(share of tokens, share of sentences) that the best labellings have wrong."""
-        wrong = np.array([wrong[best(counts @ w)] for counts, _, wrong in self.training])
-        return wrong.sum() / sum(map(len, self.sentences)), np.mean(wrong > 0)
+        """(least, most) of [share of tokens, share of sentences] that best labellings have wrong.
+
+        They differ where labellings have equal scores, which rounding then decides."""
+        tied = [wrong[scores >= scores.max() - 1e-9] for scores, wrong in ((c @ w, m) for c, _, m in self.training)]
+        tokens = sum(map(len, self.sentences))
+        for wrong in (np.array([least(some) for some in tied]) for least in (np.min, np.max)):
+            yield wrong.sum() / tokens, np.mean(wrong > 0)
 
     def text_model(self, w):
         """What `crf_learn -t` writes."""

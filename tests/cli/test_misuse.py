@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from optional import need_shared
 
 from crfkit import ChainCRF, Template
 from crfkit.encoders.sequences import learn
@@ -119,6 +120,7 @@ def test_generated_column_files_are_not_taken_for_files_of_attributes(corpus, ga
 
 
 def test_real_column_files_are_not_taken_for_files_of_attributes(shared_data):
+    need_shared("the test above")
     for name in ("conll2000/train.txt", "conll2000/test.txt", "conll2002_spanish/esp.testa"):
         assert describe_attribute_file((shared_data / name).read_bytes()[: 1 << 16]) is None
         assert describe_attribute_file((shared_data / name).read_bytes()[: 1 << 16].replace(b" ", b"\t")) is None
