@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import secrets
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -37,7 +36,7 @@ def main() -> int:
             try:
                 code = tests.wait(left)
             except subprocess.TimeoutExpired:
-                tests.send_signal(signal.SIGINT)
+                tests.terminate()
                 tests.wait()
                 print(f"the time is over; {rounds} complete rounds passed, and part of another")
                 return 0
