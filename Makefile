@@ -90,4 +90,4 @@ package-check:
 	PYTHON=$(PYTHON) .ci/package
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist wheelhouse

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,8 @@ def main(readme: Path | None) -> None:
             assert done.returncode == code, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
             return done.stdout + done.stderr
 
-        program = str(Path(sys.executable).parent / "crfkit")
+        program = shutil.which("crfkit", path=Path(sys.executable).parent)  # crfkit.exe on Windows
+        assert program, "the command crfkit is not installed"
         print(run(program, "--version").strip())
         step("crfkit demo --data-only", lambda: run(program, "demo", "--data-only", "--output", "."))
         train = (program, "train", "train.txt", "--template", "template", "--model", "model.crf", "--quiet")

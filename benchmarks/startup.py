@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from crfkit import ChainCRF
-from crfkit.cli.demo import TEMPLATE
+from crfkit.cli.demo_data import TEMPLATE
 from crfkit.synthetic import entity_corpus, write_columns
 
 COMMANDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
-import numpy as np
+import pandas as pd
 from front_parts import save
 
 from crfkit import StructureLearner
@@ -13,10 +13,9 @@ from crfkit.synthetic import survey_table
 
 def main() -> None:
     names, rows = survey_table(1000, seed=0)
-    learner = StructureLearner().fit(np.array(rows))
-    edges = [(names[i], names[j], weight) for i, j, weight in learner.edges_]
+    learner = StructureLearner().fit(pd.DataFrame(rows, columns=names))
     figure, ax = plt.subplots(figsize=(5.2, 4.0), layout="constrained")
-    plot_graph(edges, nodes=names, ax=ax)
+    plot_graph(learner.edge_records_, nodes=names, ax=ax)
     ax.set_title("")
     save(figure, "network", 110)
 

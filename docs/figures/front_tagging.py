@@ -33,7 +33,8 @@ def draw(ax: Any, words: list[str], spans: Any, y: float) -> None:
             text.set_bbox({"facecolor": COLOURS[span.type], "edgecolor": "none", "boxstyle": "round,pad=0.28"})
         box = text.get_window_extent(renderer).transformed(ax.transData.inverted())
         if span:
-            note = f"{span.type} {span.probability:.0%}"
+            share = f"{span.probability:.0%}" if span.probability < 0.995 else ">99%"
+            note = f"{span.type} {share}"
             ax.text((box.x0 + box.x1) / 2, y - 0.36, note, fontsize=8.5, ha="center", va="center", color="#57606a")
         x, k = box.x1 + (0.022 if span or end in starts else 0.012), end
 

@@ -3,8 +3,8 @@ Probabilities that can be trusted
 =================================
 
 Of the names to which a model gives a probability of 0.8, four in five should be
-right. Models are often too cautious or too bold. ``calibrate`` mends this with one
-number, a temperature, without changing any label.
+right. Models are often too cautious or overconfident. ``calibrate`` corrects this
+with one number, a temperature, and changes no label.
 
 Read on: :doc:`/guides/decoding`.
 """
@@ -33,8 +33,8 @@ before = crf.reliability(*test)
 
 # %%
 # The temperature is fitted on other sentences than those of the test. The lower panel
-# shows how many names there are of each probability; where there are few, the upper
-# one is left to chance.
+# shows how many names there are of each probability. Where there are few, the upper
+# curves are noisy.
 crf.calibrate(*corpus(300, seed=2))
 after = crf.reliability(*test)
 print(crf.calibration_)

@@ -2,9 +2,9 @@
 Reading handwritten digits in sequence
 ======================================
 
-A digit that is hard to read is easier among others. Here numbers count upwards, with
-occasional jumps. A classifier reads one picture at a time; a chain with the same
-pixels also learns which digit follows which.
+A digit that is hard to read alone is easier to read among others. Here the digits
+count upwards, with occasional jumps. A classifier reads one picture at a time; a
+chain with the same pixels also learns which digit follows which.
 
 Read on: :doc:`/guides/scikit_learn`.
 """

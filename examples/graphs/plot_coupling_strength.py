@@ -2,10 +2,10 @@
 When approximations break down
 ==============================
 
-The stronger the couplings between neighbours, the harder is approximate inference.
-Belief propagation is almost exact for weak couplings and loses its lead for strong
-ones. Tree-reweighted message passing and mean field bound log Z from above and from
-below; the bounds get loose, but hold.
+The stronger the couplings between neighbours, the harder inference becomes. Belief
+propagation is almost exact for weak couplings and loses its lead for strong ones.
+Tree-reweighted message passing and mean field bound log Z from above and from below;
+the bounds get loose, but hold.
 
 Read on: :doc:`/guides/graphs`.
 """

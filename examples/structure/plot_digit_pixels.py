@@ -2,9 +2,9 @@
 Which pixels belong together?
 =============================
 
-Handwritten digits as a table: a row for each digit, a column for each pixel, dark or
-light. The learner is not told where the pixels are. Drawn in their places, the
-strongest edges that it finds join neighbours.
+The data are handwritten digits as a table: a row for each digit, a column for each
+pixel, dark or light. The learner is not told where the pixels are. Drawn in their
+places, the strongest edges that it finds join neighbours.
 
 Read on: :doc:`/guides/structure`.
 """

@@ -2,8 +2,8 @@
 Correlated is not connected
 ===========================
 
-Answers to a survey. Many pairs of questions are correlated, most of them only because
-both depend on a third one. The learner keeps an edge where two answers depend on each
+In a survey many pairs of questions are correlated, most of them only because both
+depend on a third one. The learner keeps an edge where two answers depend on each
 other *given all others*.
 
 Read on: :doc:`/tutorials/dependence`.
@@ -18,8 +18,8 @@ from crfkit.plots import plot_graph
 from crfkit.synthetic import SURVEY_COLUMNS, SURVEY_EDGES, survey_table
 
 # %%
-# The generated survey has nine true couplings: villages have gardens, gardens have
-# dogs, dogs have to be walked …
+# The generated survey has nine true couplings: villagers have gardens, people with
+# gardens have dogs, dogs have to be walked …
 names, rows = survey_table(1000, seed=0)
 survey = pd.DataFrame(rows, columns=names)
 learner = StructureLearner().fit(survey)

@@ -38,7 +38,7 @@ def load(module: str, who: str, instead: str = "") -> Any:
     try:
         import_module(module.partition(".")[0])
         return import_module(module)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
             raise  # the package is there, but something that it imports is not
         raise _missing(module, who, instead) from None

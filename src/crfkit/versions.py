@@ -45,7 +45,7 @@ def version_lines() -> list[str]:
     Raise ParameterError if the environment variable CRFKIT_KERNELS names kernels that this machine does not run.
     """
     build_type, compiler, stable_abi = _core.build()
-    python = "≥ 3.12" if stable_abi else ".".join(platform.python_version_tuple()[:2])
+    python = "3.12 and later" if stable_abi else ".".join(platform.python_version_tuple()[:2])
     return [
         f"crfkit {__version__}",
         f"kernels: {_kernels()}",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crfkit.cli.demo import TEMPLATE
+from crfkit.cli.demo_data import TEMPLATE
 from crfkit.cli.main import main
 from crfkit.synthetic import entity_corpus, write_columns
 

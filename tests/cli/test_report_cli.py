@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, read_columns
-from crfkit.cli.demo import TEMPLATE
+from crfkit.cli.demo_data import TEMPLATE
 from crfkit.explain.report_data import make_report
 from crfkit.synthetic import entity_corpus, write_columns
 

@@ -11,7 +11,7 @@ import crfkit
 from crfkit.errors import CrfkitError, MissingPackageError, ParameterError
 from crfkit.explain import learning_curve
 from crfkit.extras import PACKAGES, how_to_install, is_installed, load
-from crfkit.plots import plot_graph, plot_reliability, plot_trace
+from crfkit.plots import plot_explanation, plot_graph, plot_label_probabilities, plot_reliability, plot_trace
 from crfkit.plots.tuning import plot_tuning
 
 X, Y = 4 * [[["w=the"], ["w=cat"]], [["w=a"], ["w=dog"]]], 8 * [["DET", "NOUN"]]
@@ -60,6 +60,8 @@ USES = {
         lambda folder: plot_reliability({}),
         lambda folder: plot_graph([("a", "b", 1.0)]),
         lambda folder: plot_tuning(None),
+        lambda folder: plot_label_probabilities(chain(), X[0]),
+        lambda folder: plot_explanation(chain().explain(X[0])[0]),
         lambda folder: curve().plot(),
     ],
     "frames": [lambda folder: curve().to_frame(), lambda folder: structure().edges_frame()],
@@ -94,12 +96,13 @@ def test_whether_a_package_is_installed(module, monkeypatch):
     assert how_to_install(module) in str(caught.value)
 
 
-def test_a_package_that_is_there_but_broken_is_not_called_missing(monkeypatch, tmp_path):
-    (tmp_path / "networkx.py").write_text("import a_package_that_nobody_has", encoding="utf-8")
+@pytest.mark.parametrize("line", ["import a_package_that_nobody_has", "raise ImportError('a_package_that_nobody_has')"])
+def test_a_package_that_is_there_but_broken_is_not_called_missing(line, monkeypatch, tmp_path):
+    (tmp_path / "networkx.py").write_text(line, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.partition(".")[0] == "networkx"]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ModuleNotFoundError, match="a_package_that_nobody_has") as caught:
+    with pytest.raises(ImportError, match="a_package_that_nobody_has") as caught:
         load("networkx", "graphs need")
     assert not isinstance(caught.value, MissingPackageError)
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from crfkit.cli import demo_data
-from crfkit.cli.demo_data import TEMPLATE as TEMPLATE
 from crfkit.cli.help import INPUT, OUTPUT, flag, option
 
 FOLDER = Path("crfkit-demo")

@@ -87,18 +87,18 @@ def write(folder: Path, sentences: int, seed: int) -> bool:
 
 
 def _write_images(folder: Path, seed: int) -> bool:
+    from crfkit.extras import is_installed
+    from crfkit.readers.pictures import pillow
     from crfkit.synthetic import disc_images
 
-    try:
-        from PIL import Image as pillow  # noqa: N813
-    except ImportError:
+    if not is_installed("PIL"):
         return False
     images, masks = disc_images(N_IMAGES, seed)
     new, _ = disc_images(N_NEW_IMAGES, seed + 1)
     for name, arrays in (("images", images), ("masks", masks), ("new_images", new)):
         (folder / name).mkdir(exist_ok=True)
         for k, array in enumerate(arrays, 1):
-            picture = pillow.fromarray(array)
+            picture = pillow().fromarray(array)
             if name == "masks":  # 0 and 1, shown as black and white
                 picture.putpalette([0, 0, 0, 255, 255, 255])
             picture.save(folder / name / f"{'new' if name == 'new_images' else 'disc'}{k}.png")

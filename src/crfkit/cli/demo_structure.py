@@ -27,7 +27,7 @@ def run(folder: Path, screen: Screen) -> dict[str, Any]:
     screen.step(5, "Which things depend on each other?")
     screen.say(
         f"{len(Y):,} handwritten digits, as a table: a row for each digit, a column for each of {len(used)} pixels, "
-        "dark or light. Nobody says where the pixels are. Which pixels depend on each other?"
+        "dark or light. The table does not say where a pixel is. Which pixels depend on each other?"
     )
     begin = time.perf_counter()
     with screen.working("learning which pixels depend on each other"):
@@ -44,7 +44,7 @@ def run(folder: Path, screen: Screen) -> dict[str, Any]:
     screen.say(
         f"Of the {SHOWN} strongest of {len(pixels)} edges, {near} join pixels that touch each other; by chance it "
         f"would be {chance:.0f}. The picture puts the pixels in their places, and the lines are edges between "
-        "neighbours: the table alone says who they are."
+        "neighbours. The learner found them from the table alone."
     )
     return {
         "pairs": n_pairs,

@@ -81,7 +81,7 @@ def _least_certain(sentences: list[list[str]], found: Any) -> str:
         return "Here, it found none."
     p, n, span = least
     text = f"It is least certain of {' '.join(sentences[n][span.start : span.end])} ({_percent(p)})"
-    return text + (", about which the last sentence says nothing." if n == SHOWN[-1] else ".")
+    return text + (": the last sentence does not say what it is." if n == SHOWN[-1] else ".")
 
 
 def _marked(tokens: list[str], spans: Any) -> list[Piece]:
@@ -117,7 +117,7 @@ def score(tagger: Tagger, folder: Path, screen: Screen) -> dict[str, Any]:
         for a, b in zip(gold, predicted, strict=True):
             result.add(a, b)
     screen.step(2, "How good is it?")
-    screen.say(f"{result.sequences} other sentences have a key, so that the answers can be counted:")
+    screen.say(f"{result.sequences} other sentences come with the right answers, so that mistakes can be counted:")
     rows = [("all names", result.overall), *sorted(result.by_type.items())]
     table = [f"{'':9}  precision  recall      F1"]
     table += [f"{name:9}  {c.precision:9.1%}  {c.recall:6.1%}  {c.f1:6.1%}" for name, c in rows]

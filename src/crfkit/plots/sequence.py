@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit.errors import ParameterError
+from crfkit.extras import load
 from crfkit.models.explanation_text import name_of
 from crfkit.models.token_text import token_text
 from crfkit.wording import counted
@@ -33,7 +34,7 @@ def plot_label_probabilities(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['DET', 'NOUN']
     """
-    plt = _pyplot()
+    plt = load("matplotlib.pyplot", "plots need")
     p = model.predict_marginals([x])[0]  # [positions, labels]
     names = [str(label) for label in getattr(model, "class_list", None) or model.classes_]
     texts = [token_text(x, t) or str(t) for t in range(len(p))] if tokens is None else [str(text) for text in tokens]
@@ -64,7 +65,7 @@ def plot_explanation(one: PositionExplanation, top: int = 8, ax: Any = None) -> 
     >>> plot_explanation(crf.explain([["w=a"], ["w=cat"]])[1]).get_title()
     "'cat': NOUN rather than DET, by 1.4"
     """
-    plt = _pyplot()
+    plt = load("matplotlib.pyplot", "plots need")
     if isinstance(top, bool) or top < 1:
         raise ParameterError(f"top must be an integer >= 1, not {top!r}")
     if one.alternative is None:
@@ -86,11 +87,3 @@ def plot_explanation(one: PositionExplanation, top: int = 8, ax: Any = None) -> 
     ax.set_xlabel("contribution to the difference of the scores")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ParameterError("plots need matplotlib; install it with pip install 'crfkit[plots]'") from None
-    return plt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from crfkit.synthetic.sentences import Token, word_shape
+from crfkit.synthetic.sentences import Token, fill_pattern
 
 
 def _words(text: str) -> list[str]:
@@ -70,7 +70,6 @@ _VAGUE = [
     "Everybody is waiting for <ANY> .",
     "What happened to <ANY> is a mystery|secret .",
 ]
-_KINDS = ["PER", "LOC", "ORG"]
 
 NEWS = """Elena Costa joined Meridian Bank in March.
 Orion Airlines opened an office in Lisbon on Tuesday.
@@ -101,16 +100,7 @@ def news_corpus(n_sentences: int, seed: int = 0) -> list[list[Token]]:
 
 
 def _sentence(rng: random.Random) -> list[Token]:
-    tokens: list[Token] = []
-    for word in rng.choice(_VAGUE if rng.random() < 0.3 else _PATTERNS).split():
-        if word.startswith("<"):
-            kind = rng.choice(_KINDS) if word == "<ANY>" else word[1:-1]
-            for k, part in enumerate(_entity(kind, rng)):
-                tokens.append((part, word_shape(part), ("B-" if k == 0 else "I-") + kind))
-        else:
-            chosen = rng.choice(word.split("|"))
-            tokens.append((chosen, word_shape(chosen), "O"))
-    return tokens
+    return fill_pattern(rng.choice(_VAGUE if rng.random() < 0.3 else _PATTERNS), _entity, rng)
 
 
 def _entity(kind: str, rng: random.Random) -> list[str]:

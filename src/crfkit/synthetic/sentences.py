@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 Token = tuple[str, str, str]  # word, shape, label
 
@@ -45,7 +45,7 @@ def entity_corpus(n_sentences: int, seed: int = 0) -> list[list[Token]]:
     ('Chelsea', 'Xx', 'B-PER')
     """
     rng = random.Random(seed)
-    return [_sentence(rng) for _ in range(n_sentences)]
+    return [fill_pattern(rng.choice(_PATTERNS), _entity, rng) for _ in range(n_sentences)]
 
 
 def entity_words(n_sentences: int, seed: int = 0) -> tuple[list[list[str]], list[list[str]]]:
@@ -60,12 +60,15 @@ def entity_words(n_sentences: int, seed: int = 0) -> tuple[list[list[str]], list
     return words, [[label for _, _, label in sentence] for sentence in sentences]
 
 
-def _sentence(rng: random.Random) -> list[Token]:
+def fill_pattern(
+    pattern: str, make_entity: Callable[[str, random.Random], list[str]], rng: random.Random
+) -> list[Token]:
+    """Return a sentence: slots are filled with entities of their kind, and one word of a|b is chosen."""
     tokens: list[Token] = []
-    for word in rng.choice(_PATTERNS).split():
+    for word in pattern.split():
         if word.startswith("<"):
             kind = rng.choice(_KINDS) if word == "<ANY>" else word[1:-1]
-            for k, part in enumerate(_entity(kind, rng)):
+            for k, part in enumerate(make_entity(kind, rng)):
                 tokens.append((part, word_shape(part), ("B-" if k == 0 else "I-") + kind))
         else:
             chosen = rng.choice(word.split("|"))

@@ -17,7 +17,8 @@ def diary_table(n: int, seed: int = 0) -> Table:
     """Return a diary of days: five measurements and four labels that depend on each other.
 
     Rain depends on humidity and pressure. People take an umbrella because of the rain, not because of the barometer.
-    How they travel depends on rain and wind, and picnics take place on warm, dry weekends without a car in traffic.
+    How they travel depends on rain, umbrella, wind and weekend. Picnics are likely on warm, dry
+    weekends, and more likely if people cycle.
 
     >>> names, rows = diary_table(2)
     >>> names[-4:], len(rows), len(rows[0])
