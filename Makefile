@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test explore lint format stubs bench docs figures site clean
+.PHONY: demo test explore lint format stubs bench docs figures site dist wheels package-check clean
 
 # Two installs: what a user gets, and that plus the tools. Either compiles the core, so neither needs the other. The
 # stamp is renewed when the core changes; Python files are read from src in place.
@@ -25,7 +25,7 @@ demo: $(VENV)/.user
 	$(BIN)/crfkit demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --ignore=tests/docs # make docs runs those
 
 # Property-based tests with fresh seeds, for ten minutes or MINUTES=…; exits with 1 when one fails.
 MINUTES ?= 10
@@ -66,10 +66,28 @@ docs: $(VENV)/.dev
 figures: $(VENV)/.dev
 	for script in docs/figures/*.py; do $(BIN)/python $$script || exit 1; done
 
-# The documentation site in build/site. Warnings and dead links are errors.
+# The documentation site in build/site. Warnings and dead links are errors. GALLERY=0 leaves out the pictures of the
+# gallery, whose scripts take a minute.
+GALLERY ?= 1
 site: $(VENV)/.dev
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs 2 --quiet docs build/site
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs 2 --quiet -D plot_gallery=$(GALLERY) docs build/site
 	$(BIN)/python docs/_ext/check_links.py build/site
+
+# The sdist, and a wheel for this machine that is made from it, in dist/.
+dist: $(VENV)/.user
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python .ci/check_contents.py dist/*
+	$(BIN)/python -m twine check --strict dist/*
+
+# Wheels for all versions of Python on this operating system, in wheelhouse/. Linux needs Docker or Podman.
+wheels: $(VENV)/.user
+	$(BIN)/python -m pip install --quiet cibuildwheel
+	$(BIN)/python -m cibuildwheel
+
+# Install the sdist in a new environment outside the repository and try it.
+package-check:
+	PYTHON=$(PYTHON) .ci/package
 
 clean:
 	rm -rf $(VENV) build

@@ -72,14 +72,13 @@ html_sidebars = {"index": [], "changelog": []}
 html_theme_options = {
     "github_url": "https://github.com/crfkit/crfkit",
     "header_links_before_dropdown": 6,
-    "navbar_persistent": [],
-    "navbar_end": ["search-button", "theme-switcher", "navbar-icon-links"],
+    "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
+    "pygments_light_style": "friendly",
     "pygments_dark_style": "monokai",
     "show_prev_next": True,
 }

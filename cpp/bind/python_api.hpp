@@ -12,10 +12,13 @@ namespace nb = nanobind;
 
 #ifdef Py_LIMITED_API
 
+// Comparing types is quick; PyList_Check and PyUnicode_Check call a function here.
+inline bool is_list(PyObject* value) { return Py_IS_TYPE(value, &PyList_Type) || PyList_Check(value); }
+inline bool is_string(PyObject* value) { return Py_IS_TYPE(value, &PyUnicode_Type) || PyUnicode_Check(value); }
 // Of what PySequence_Fast returned, which is a list or a tuple.
-inline Py_ssize_t fast_size(PyObject* fast) { return PySequence_Size(fast); }
+inline Py_ssize_t fast_size(PyObject* fast) { return is_list(fast) ? PyList_Size(fast) : PyTuple_Size(fast); }
 inline PyObject* fast_item(PyObject* fast, Py_ssize_t i) {
-    return PyList_Check(fast) ? PyList_GetItem(fast, i) : PyTuple_GetItem(fast, i);
+    return is_list(fast) ? PyList_GetItem(fast, i) : PyTuple_GetItem(fast, i);
 }
 inline PyObject* tuple_item(PyObject* tuple, Py_ssize_t i) { return PyTuple_GetItem(tuple, i); }
 inline void set_list_item(PyObject* list, Py_ssize_t i, PyObject* stolen) { PyList_SetItem(list, i, stolen); }
@@ -28,6 +31,7 @@ inline std::string_view ascii_view(PyObject*) { return {}; }
 
 #else
 
+inline bool is_string(PyObject* value) { return PyUnicode_Check(value); }
 inline Py_ssize_t fast_size(PyObject* fast) { return PySequence_Fast_GET_SIZE(fast); }
 inline PyObject* fast_item(PyObject* fast, Py_ssize_t i) { return PySequence_Fast_GET_ITEM(fast, i); }
 inline PyObject* tuple_item(PyObject* tuple, Py_ssize_t i) { return PyTuple_GET_ITEM(tuple, i); }

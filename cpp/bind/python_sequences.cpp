@@ -37,7 +37,7 @@ bool is_iterable(nb::handle value) { return has_iter(value.ptr()) || PySequence_
 // message and is asked for only if there is one. What an iterator raises is passed on.
 template <class Where>
 nb::object as_sequence(nb::handle iterable, const char* what, const Where& where) {
-    if (PyUnicode_Check(iterable.ptr()) || PyBytes_Check(iterable.ptr()))
+    if (is_string(iterable.ptr()) || PyBytes_Check(iterable.ptr()))
         throw BadInput(where() + what + ", not the " + kind_of(iterable) + " " + repr_of(iterable));
     if (!is_iterable(iterable)) throw BadInput(where() + what + ", not " + kind_of(iterable));
     nb::object fast = nb::steal(PySequence_Fast(iterable.ptr(), ""));
@@ -49,7 +49,7 @@ nb::object as_sequence(nb::handle iterable, const char* what) {
 }
 
 // Strings, and bytes that are UTF-8, name attributes.
-bool is_text(nb::handle value) { return PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()); }
+bool is_text(nb::handle value) { return is_string(value.ptr()) || PyBytes_Check(value.ptr()); }
 
 size_t size_of(const nb::object& fast) { return static_cast<size_t>(fast_size(fast.ptr())); }
 nb::handle item_of(const nb::object& fast, size_t i) { return fast_item(fast.ptr(), static_cast<Py_ssize_t>(i)); }
@@ -148,7 +148,7 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
             add_dict(encoder, value, encoder.nested(outer, name));
         } else if (is_plain_list(value)) {
             const nb::object members = as_sequence(value, "");
-            for (size_t k = 0; k < size_of(members); ++k) {
+            for (size_t k = 0, n = size_of(members); k < n; ++k) {
                 const nb::handle member = item_of(members, k);
                 if (!is_text(member))
                     throw BadInput(encoder.where() + quoted(name) + " holds a " + kind_of(member) +
@@ -183,7 +183,7 @@ void check_form(bool same, const Encoder& encoder, const char* noun, const char*
 }  // namespace
 
 std::string_view utf8(nb::handle text, const Encoder& encoder) {
-    if (PyUnicode_Check(text.ptr()))
+    if (is_string(text.ptr()))
         if (const std::string_view ascii = ascii_view(text.ptr()); ascii.data()) return ascii;
     Py_ssize_t size = 0;
     if (PyBytes_Check(text.ptr())) {
@@ -207,21 +207,21 @@ void add_rows(Encoder& encoder, nb::handle sequence, bool alone) {
     std::vector<nb::object> alive;  // until end_rows
     const auto where = [&] { return encoder.where(); };
     encoder.begin_rows();
-    const bool words = size_of(rows) > 0 && PyUnicode_Check(item_of(rows, 0).ptr());
+    const bool words = size_of(rows) > 0 && is_string(item_of(rows, 0).ptr());
     for (size_t t = 0; t < size_of(rows); ++t) {
         const nb::handle row = item_of(rows, t);
-        if (PyUnicode_Check(row.ptr()) || is_plain_list(row)) {
-            const bool word = PyUnicode_Check(row.ptr());
+        if (is_string(row.ptr()) || is_plain_list(row)) {
+            const bool word = is_string(row.ptr());
             check_form(word == words, encoder, "token", word ? "a string" : "a list of columns",
                        words ? "strings" : "lists of columns");
         }
-        if (PyUnicode_Check(row.ptr())) {
+        if (is_string(row.ptr())) {
             encoder.add_cell(utf8(row, encoder));
         } else {
             alive.push_back(as_sequence(row, "a token must be a list of column strings, or a string", where));
-            for (size_t c = 0; c < size_of(alive.back()); ++c) {
+            for (size_t c = 0, n = size_of(alive.back()); c < n; ++c) {
                 const nb::handle cell = item_of(alive.back(), c);
-                if (!PyUnicode_Check(cell.ptr()))
+                if (!is_string(cell.ptr()))
                     throw BadInput(where() + "column " + std::to_string(c) + " is " + kind_of(cell) + ", not str");
                 encoder.add_cell(utf8(cell, encoder));
             }
@@ -247,7 +247,7 @@ void each_item(Encoder& encoder, nb::handle sequence, bool alone, const End& end
             add_dict(encoder, item, {});
         } else {
             names = as_sequence(item, "an item must be a list of attribute strings or a dict", where);
-            for (size_t k = 0; k < size_of(names); ++k) {
+            for (size_t k = 0, n = size_of(names); k < n; ++k) {
                 const nb::handle name = item_of(names, k);
                 if (!is_text(name))
                     throw BadInput(where() + "an attribute in a list must be a string, not " + kind_of(name) +

@@ -56,8 +56,6 @@ MODULES: dict[str, str] = {
     "crfkit.compat": "interfaces of other tools",
     "crfkit.errors": "exceptions and warnings",
     "crfkit.synthetic": "generated data",
-    "crfkit.synthetic_news": "generated news sentences",
-    "crfkit.synthetic_tables": "generated tables",
 }
 HEAD = """# Python interface
 

@@ -11,6 +11,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 HOST = "https://github.com/crfkit/crfkit"
 LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s#]+)((?:#[^)]*)?\))")
 
+DOCTEST_END = re.compile(r"(^```python\n[^`]*?)\n\n```$", re.MULTILINE)  # doctest needs the empty line, readers do not
+
 
 def rewrite(text: str, folder: Path, pages: dict[str, str] | None = None) -> str:
     """Return Markdown whose relative links out of `docs` are addresses; `pages` maps paths to pages of the site."""
@@ -51,7 +53,8 @@ def process(app: Any, docname: str, source: list[str]) -> None:
     """Rewrite the source of a page in place; Sphinx calls this for each."""
     path = Path(app.env.doc2path(docname))
     if path.suffix == ".md":
-        source[0] = rewrite(source[0], path.parent, experiment_pages(docname))
+        text = DOCTEST_END.sub(r"\1\n```", source[0])
+        source[0] = rewrite(text, path.parent, experiment_pages(docname))
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from front_parts import save
 
 from crfkit import StructureLearner
 from crfkit.plots import plot_graph
-from crfkit.synthetic_tables import survey_table
+from crfkit.synthetic import survey_table
 
 
 def main() -> None:

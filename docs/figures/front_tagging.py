@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 from front_parts import INK, save
 
 from crfkit import ChainCRF
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 COLOURS = {"PER": "#cfe8d5", "LOC": "#cfe0f5", "ORG": "#f6dcc0", "DATE": "#e5d8f0"}
 SENTENCES = (

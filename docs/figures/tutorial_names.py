@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 from tutorial_parts import save, variables
 
-from crfkit.synthetic_news import NEWS
+from crfkit.synthetic.news import NEWS
 
 COLOURS = {"PER": "#f4c7ab", "LOC": "#b8d8be", "ORG": "#b5cdea", "DATE": "#e3d5f0"}
 SHOWN = (2, 4, 6, 11)  # lines of news.txt

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 from crfkit import ChainCRF, evaluate
 from crfkit.explain import suggest
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 
@@ -63,13 +63,7 @@ fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for k, curve in enumerate(random_runs):
     label = "picked at random (three times)" if k == 0 else None
     ax.plot(*zip(*curve, strict=True), color="C2", marker=".", label=label)
-ax.plot(
-    *zip(*suggested, strict=True),
-    color="C0",
-    marker="o",
-    linewidth=2,
-    label="suggested by entropy",
-)
+ax.plot(*zip(*suggested, strict=True), "C0o-", label="suggested by entropy")
 ax.set_xlabel("labelled words")
 ax.set_ylabel("F1 of names in other sentences")
 ax.grid(alpha=0.3)

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 
 from crfkit import L2, ChainCRF
 from crfkit.plots import plot_reliability
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 

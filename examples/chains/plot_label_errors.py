@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit import ChainCRF
 from crfkit.explain import find_label_errors
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)
@@ -59,22 +59,14 @@ hits = np.cumsum([(suspect.sequence, suspect.position) in wrong for suspect in r
 for suspect in ranking[:3]:
     print(f"{suspect.token!r}: {suspect.given} should probably be {suspect.suggested}")
 
-n_labels = sum(map(len, given))
+n, n_labels = len(wrong), sum(map(len, given))
 checked = np.arange(1, len(ranking) + 1)
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 ax.plot(checked, hits, label="the most suspect labels first", linewidth=2)
-ax.plot(
-    checked,
-    np.minimum(checked, len(wrong)),
-    "--",
-    color="C3",
-    label="all of them wrong (the best possible)",
-)
-ax.plot(checked, checked * len(wrong) / n_labels, color="C2", label="in any order")
-ax.axhline(len(wrong), color="C2", linewidth=0.8, linestyle=":")
+ax.plot(checked, np.minimum(checked, n), "C3--", label="the best possible order")
+ax.plot(checked, checked * n / n_labels, "C2", label="any order")
 ax.set_xlabel(f"labels checked, of {n_labels:,}")
 ax.set_ylabel("wrong labels found")
-n = len(wrong)
 ax.set_title(f"{hits[n - 1]} of {n} wrong labels are among the first {n} suspects")
 ax.legend(loc="center right")
 plt.show()

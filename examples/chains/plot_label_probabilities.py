@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 from crfkit import ChainCRF
 from crfkit.plots import plot_label_probabilities
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 # %%
 # The corpus has generated news sentences with people, places, firms and dates. The

@@ -12,7 +12,7 @@ Read on: :doc:`/howto/nbest`.
 import matplotlib.pyplot as plt
 
 from crfkit import ChainCRF
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)
@@ -43,23 +43,13 @@ fig, (left, right) = plt.subplots(
 for row, (labels, p) in enumerate(readings):
     for t, label in enumerate(labels):
         kind = label[2:]
-        left.barh(
-            row,
-            1,
-            left=t,
-            height=0.8,
-            color=colours.get(kind, "white"),
-            edgecolor="none",
-        )
-        left.text(
-            t + 0.5, row, label if kind else "·", ha="center", va="center", fontsize=9
-        )
+        left.barh(row, 1, left=t - 0.5, color=colours.get(kind, "white"))
+        left.text(t, row, label if kind else "·", ha="center", va="center")
     right.barh(row, p, color="0.4")
     right.text(p + 0.01, row, f"{p:.2f}", va="center")
-left.set_xticks([t + 0.5 for t in range(len(words))], words)
-left.set_yticks(range(len(readings)), [f"{k + 1}." for k in range(len(readings))])
+left.set_xticks(range(len(words)), words)
+left.set_yticks(range(5), ["1.", "2.", "3.", "4.", "5."])
 left.invert_yaxis()
-left.set_xlim(0, len(words))
 left.set_title("the five best labellings")
 right.set_title("probability")
 right.set_xlim(0, readings[0][1] * 1.4)

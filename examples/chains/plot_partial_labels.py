@@ -13,7 +13,7 @@ import random
 import matplotlib.pyplot as plt
 
 from crfkit import ChainCRF, evaluate
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 

@@ -50,11 +50,9 @@ for noise in levels:
     X, y = dances(60, noise)
     X_test, y_test = dances(60, noise)
     by_sign = [["right" if value > 0 else "left" for value in x[:, 0]] for x in X_test]
-    found = [
-        by_sign,
-        *(ChainCRF(order=order).fit(X, y).predict(X_test) for order in (1, 2)),
-    ]
-    for name, labels in zip(accuracy, found, strict=True):
+    first = ChainCRF(order=1).fit(X, y).predict(X_test)
+    second = ChainCRF(order=2).fit(X, y).predict(X_test)
+    for name, labels in zip(accuracy, (by_sign, first, second), strict=True):
         accuracy[name].append(np.mean(np.concatenate(labels) == np.concatenate(y_test)))
 
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")

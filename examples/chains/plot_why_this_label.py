@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 
 from crfkit import ChainCRF
 from crfkit.plots import plot_explanation
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(400, seed=0)

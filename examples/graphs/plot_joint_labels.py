@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from crfkit import GraphCRF
-from crfkit.synthetic_tables import diary_table
+from crfkit.synthetic import diary_table
 
 plt.style.use("tableau-colorblind10")
 

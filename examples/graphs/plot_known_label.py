@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from crfkit import GraphCRF
-from crfkit.synthetic_tables import diary_table
+from crfkit.synthetic import diary_table
 
 plt.style.use("tableau-colorblind10")
 names, rows = diary_table(600, seed=0)
@@ -46,13 +46,8 @@ for k, (name, marginals) in enumerate(beliefs.items()):
         marginals[column][0, list(crf.classes_[column]).index(label)]
         for column, label in events.values()
     ]
-    bars = ax.bar(
-        places + 0.27 * (k - 1),
-        values,
-        0.25,
-        color=("C2", "C1", "C0")[k],
-        label=f"{name} seen",
-    )
+    colour, x = ("C2", "C1", "C0")[k], places + 0.27 * (k - 1)
+    bars = ax.bar(x, values, 0.25, color=colour, label=f"{name} seen")
     ax.bar_label(bars, [f"{100 * value:.0f}" for value in values], fontsize=9)
 ax.set_xticks(places, list(events))
 ax.set_ylabel("probability")

@@ -26,16 +26,14 @@ unary = rng.normal(0, 0.7, size=(100, 2))
 field = Potentials.from_tables(Graph.grid((10, 10)), unary, 0.55 * np.eye(2))
 exact = make_engine("junction").run(field)
 
-fig, axes = plt.subplots(1, 3, figsize=(9, 3.3), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, name in zip(axes, ("bp", "trw", "mean-field"), strict=True):
     found = make_engine(name).run(field)
     p, q = exact.nodes[:, 1], found.nodes[:, 1]
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
     ax.scatter(p, q, s=14)
-    ax.set_title(
-        f"{name}: mean error {np.abs(p - q).mean():.3f}\nlog Z {found.log_z[0]:.2f}",
-        fontsize=10,
-    )
+    told = f"{name}: mean error {np.abs(p - q).mean():.3f}\nlog Z {found.log_z[0]:.2f}"
+    ax.set_title(told, fontsize=10)
     ax.set_xlabel("exact probability")
     ax.set_aspect("equal")
 axes[0].set_ylabel("approximate probability")

@@ -12,7 +12,7 @@ Read on: :doc:`/howto/sparse_models`.
 import matplotlib.pyplot as plt
 
 from crfkit import L1, L2, ChainCRF, evaluate
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 
@@ -43,21 +43,13 @@ fig, (top, bottom) = plt.subplots(
     2, 1, figsize=(6.5, 5), sharex=True, layout="constrained"
 )
 top.plot(strengths, [point.score for point in path], "o-")
-top.plot(
-    best.strength,
-    best.score,
-    "o",
-    color="C1",
-    markersize=10,
-    label=f"best: {best.nonzeros:,} weights",
-)
-top.axhline(
-    f1, color="C3", linestyle="--", linewidth=1, label=f"L2: {len(l2.coef_):,} weights"
-)
+label = f"best: {best.nonzeros:,} weights"
+top.plot(best.strength, best.score, "C1o", markersize=10, label=label)
+top.axhline(f1, color="C3", linestyle="--", label=f"L2: {len(l2.coef_):,} weights")
 top.set_ylabel("F1 of names in other sentences")
 top.legend(loc="center right")
-bottom.plot(strengths, [max(point.nonzeros, 0.5) for point in path], "s-", color="C3")
-bottom.set_yscale("log")
+bottom.plot(strengths, [point.nonzeros for point in path], "C3s-")
+bottom.set_yscale("symlog")
 bottom.set_ylabel("weights that are not zero")
 bottom.set_xlabel("strength λ of the L1 penalty")
 bottom.set_xscale("log")

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L2, ChainCRF
 from crfkit.plots import plot_trace
-from crfkit.synthetic_news import news_corpus
+from crfkit.synthetic import news_corpus
 
 plt.style.use("tableau-colorblind10")
 corpus = news_corpus(150, seed=0)
@@ -28,20 +28,11 @@ y = [[label for _, _, label in sentence] for sentence in corpus]
 # strict tolerance. Slow solvers are stopped after 150 iterations, about which they
 # would warn.
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
-optimum = (
-    ChainCRF(features="ner", penalty=L2(1.0), solver="tron", tolerance=1e-10)
-    .fit(X, y)
-    .result_.value
-)
+crf = ChainCRF(features="ner", penalty=L2(1.0), solver="tron", tolerance=1e-10)
+optimum = crf.fit(X, y).result_.value
 results = {}
 for solver in ("gradient-descent", "cg", "fista", "lbfgs", "tron"):
-    crf = ChainCRF(
-        features="ner",
-        penalty=L2(1.0),
-        solver=solver,
-        tolerance=1e-9,
-        max_iterations=150,
-    )
+    crf.set_params(solver=solver, tolerance=1e-9, max_iterations=150)
     results[solver] = crf.fit(X, y).result_
 
 # %%

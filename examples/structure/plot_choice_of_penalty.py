@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from crfkit import StructureLearner
-from crfkit.synthetic_tables import SURVEY_EDGES, survey_table
+from crfkit.synthetic import SURVEY_EDGES, survey_table
 
 plt.style.use("tableau-colorblind10")
 

@@ -32,12 +32,6 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
 left.imshow(dark.mean(axis=0).reshape(8, 8), cmap="gray_r")
 left.set_title("how often each pixel is dark")
 left.set_axis_off()
-plot_graph(
-    edges[:80],
-    nodes=[int(pixel) for pixel in used],
-    layout=places,
-    labels=False,
-    ax=right,
-)
+plot_graph(edges[:80], used.tolist(), layout=places, labels=False, ax=right)
 right.set_title("the 80 strongest edges")
 plt.show()

@@ -15,7 +15,7 @@ import pandas as pd
 
 from crfkit import StructureLearner
 from crfkit.plots import plot_graph
-from crfkit.synthetic_tables import SURVEY_COLUMNS, SURVEY_EDGES, survey_table
+from crfkit.synthetic import SURVEY_COLUMNS, SURVEY_EDGES, survey_table
 
 # %%
 # The generated survey has nine true couplings: villages have gardens, gardens have

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crfkit.synthetic_tables import SURVEY_EDGES
+from crfkit.synthetic import SURVEY_EDGES
 
 DATA = {"train.txt", "dev.txt", "test.txt", "template", "news.txt", "labels.csv", "new.csv", "survey.csv"}
 

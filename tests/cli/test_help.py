@@ -79,3 +79,24 @@ def test_a_new_member_is_listed(monkeypatch):
     monkeypatch.setitem(ENGINES, "exotic", "crfkit.inference.tree:Tree")
     assert fill_in("Engine: {engines}.").endswith("gibbs or exotic.")
     assert fill_in("{name} stays, {no such list} too") == "{name} stays, {no such list} too"
+
+
+@pytest.mark.parametrize(
+    ("shell", "given", "expected"),
+    [
+        ("bash", {"COMP_WORDS": "crfkit tra", "COMP_CWORD": "1"}, "train"),
+        ("bash", {"COMP_WORDS": "crfkit train --sol", "COMP_CWORD": "2"}, "--solver"),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "crfkit structure l"}, '"learn"'),
+    ],
+)
+def test_shells_complete_commands_and_options(call, monkeypatch, shell, given, expected):
+    for name, value in {**given, "_CRFKIT_COMPLETE": f"complete_{shell}"}.items():
+        monkeypatch.setenv(name, value)
+    assert expected in call().out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_written(call, monkeypatch, shell):
+    monkeypatch.setenv("_CRFKIT_COMPLETE", f"source_{shell}")
+    script = call().out
+    assert f"_CRFKIT_COMPLETE=complete_{shell}" in script

@@ -71,8 +71,8 @@ def _is_ours(folder: Path) -> bool:
 def write(folder: Path, sentences: int, seed: int) -> bool:
     """Write all data; return whether there are images, which need Pillow."""
     from crfkit.synthetic import write_columns
-    from crfkit.synthetic_news import NEWS, news_corpus
-    from crfkit.synthetic_tables import DIARY_FEATURES, diary_table, survey_table
+    from crfkit.synthetic.news import NEWS, news_corpus
+    from crfkit.synthetic.tables import DIARY_FEATURES, diary_table, survey_table
 
     (folder / "template").write_text(TEMPLATE, encoding="utf-8")
     for k, (name, n) in enumerate((("train", sentences), ("dev", N_DEV), ("test", N_TEST))):

@@ -36,7 +36,6 @@ app = typer.Typer(
     "refine).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 app.command("train", cls=Command, epilog=train.SOLVERS)(train.train)
 app.command("tune", cls=Command)(tune.tune)
@@ -85,4 +84,4 @@ _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ 
 
 def main() -> None:
     """Run the command line. Errors are one line on stderr and exit code 2; Ctrl-C is exit code 130."""
-    run(lambda: app(standalone_mode=False), _ClickException)
+    run(lambda: app(standalone_mode=False, prog_name="crfkit"), _ClickException)

@@ -72,12 +72,13 @@ def _appearances(graph: Graph, n_trees: int) -> Floats:
     first, second = graph.edges.min(axis=1).astype(np.int64), graph.edges.max(axis=1).astype(np.int64)
     order = np.argsort(first * n + second)
     codes = (first * n + second)[order]
+    ends = first.astype(np.int32), second.astype(np.int32)  # SciPy before 1.16 takes no others
     ties = np.random.default_rng(0)
     trees = 0
     while trees < n_trees or not used.all():
         # Integers first, so that what is least used comes first; random ties spread the trees.
         cost = 1 + used + ties.random(E)
-        tree = minimum_spanning_tree(coo_array((cost, (first, second)), shape=(n, n)).tocsr()).tocoo()
+        tree = minimum_spanning_tree(coo_array((cost, ends), shape=(n, n)).tocsr()).tocoo()
         low, high = np.minimum(tree.row, tree.col).astype(np.int64), np.maximum(tree.row, tree.col)
         used[order[np.searchsorted(codes, low * n + high)]] += 1
         trees += 1

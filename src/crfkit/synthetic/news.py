@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from crfkit.synthetic import Token, word_shape
+from crfkit.synthetic.sentences import Token, word_shape
 
 
 def _words(text: str) -> list[str]:
