@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from crfkit.cli.help import fill_in
+from crfkit.cli.help import PANELS, fill_in
 
 HEAD = """# Commands
 
@@ -48,8 +48,10 @@ def summary(command: Any) -> str:
 
 
 def default_of(parameter: Any) -> str:
-    """Return the default as it would be typed; empty for switches and for none."""
+    """Return the default as it would be typed; empty for switches and where there is none."""
     value = parameter.default
+    if parameter.required:
+        return "required"
     if callable(value) or value is None or value is False or value == () or getattr(parameter, "is_flag", False):
         return ""
     if getattr(value, "name", None) and hasattr(value, "value"):
@@ -70,7 +72,7 @@ def option_rows(command: Any) -> dict[str, list[str]]:
         panels.setdefault(panel, []).append(
             f"| {shown} | {cell(getattr(parameter, 'help', '') or '')} | {default_of(parameter)} |"
         )
-    return panels
+    return dict(sorted(panels.items(), key=lambda panel: PANELS.index(panel[0]) if panel[0] in PANELS else -1))
 
 
 def usage(name: str, command: Any) -> str:
