@@ -27,6 +27,11 @@ demo: $(VENV)/.user
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --ignore=tests/docs # make docs runs those
 
+# Property-based tests with fresh seeds, for ten minutes or MINUTES=…; exits with 1 when one fails.
+MINUTES ?= 10
+explore: $(VENV)/.dev
+	$(BIN)/python tests/explore.py $(MINUTES) -n 2
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

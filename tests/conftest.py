@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from optional import SHARED
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-# Corpora, and what other programs printed on them, are not part of the repository. Tests that need them have twins on
-# generated data, which run everywhere.
-SHARED = Path(os.environ.get("CRFKIT_SHARED") or REPOSITORY.parent / "shared")
-
-# Derandomised: a run fails or passes whatever the day; `--hypothesis-profile=explore` looks further.
+# Derandomised: a run fails or passes whatever the day. `make explore` looks further.
 settings.register_profile(
     "steady", derandomize=True, deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("explore", parent=settings.get_profile("steady"), derandomize=False, max_examples=1000)
+settings.register_profile(
+    "explore", parent=settings.get_profile("steady"), derandomize=False, max_examples=200, print_blob=True
+)
 settings.load_profile("steady")
-
-
-def _directory(path: Path, what: str) -> Path:
-    if not path.is_dir():
-        pytest.skip(f"{path} is not there: set CRFKIT_SHARED to a folder with {what}; twins on generated data run")
-    return path
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of corpora, such as conll2000/train.txt."""
-    return _directory(SHARED / "data", "data/conll2000")
+    return SHARED / "data"
 
 
 @pytest.fixture(scope="session")
 def shared_reference() -> Path:
     """Return the folder of what CRF++ and Wapiti printed."""
-    return _directory(SHARED / "reference", "data/conll2000 and reference")
+    return SHARED / "reference"
 
 
 def pytest_configure() -> None:
@@ -45,3 +38,9 @@ def pytest_configure() -> None:
         from recipes.registered import register
 
         register()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Explore in an order that the seed makes, so that a limit of time does not leave out the same tests each day."""
+    if config.getoption("--hypothesis-profile") == "explore":
+        random.Random(str(config.getoption("--hypothesis-seed"))).shuffle(items)

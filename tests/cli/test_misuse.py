@@ -8,12 +8,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from crfkit.synthetic_news import news_corpus
+from optional import need_shared
 
 from crfkit import ChainCRF, Template
 from crfkit.encoders.sequences import learn
 from crfkit.errors import DataError, DataWarning, StopTraining, TemplateWarning
 from crfkit.fields import ChainField
 from crfkit.readers.suspicion import describe_attribute_file
+from crfkit.synthetic import entity_corpus
 from crfkit.training.early_stopping import Development
 
 TRAIN = ["train", "train.txt", "-t", "template", "-m", "m.crf", "-q"]
@@ -109,7 +112,15 @@ def test_column_files_are_not_taken_for_files_of_attributes(text):
     assert describe_attribute_file(text.encode()) is None
 
 
+@pytest.mark.parametrize("corpus", [entity_corpus, news_corpus])
+@pytest.mark.parametrize("gap", [" ", "\t"])
+def test_generated_column_files_are_not_taken_for_files_of_attributes(corpus, gap):
+    text = "\n\n".join("\n".join(gap.join(row) for row in sentence) for sentence in corpus(500, 5))
+    assert describe_attribute_file(text.encode()[: 1 << 16]) is None
+
+
 def test_real_column_files_are_not_taken_for_files_of_attributes(shared_data):
+    need_shared("the test above")
     for name in ("conll2000/train.txt", "conll2000/test.txt", "conll2002_spanish/esp.testa"):
         assert describe_attribute_file((shared_data / name).read_bytes()[: 1 << 16]) is None
         assert describe_attribute_file((shared_data / name).read_bytes()[: 1 << 16].replace(b" ", b"\t")) is None

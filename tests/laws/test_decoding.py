@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle import KERNELS, Problem, enumerate_labellings, make_problem, small_problems
 
-from crfkit import ChainCRF
+from crfkit import L2, ChainCRF
 from crfkit.errors import DataError, ParameterError
 from crfkit.inference import ChainInference
 from crfkit.models import chain_decoding
@@ -113,6 +113,16 @@ def test_decoding_under_restrictions_equals_enumeration(problem, seed):
         best = [node[t, names.index(y)] for t, y in enumerate(posterior[n].labels)]
         assert_allclose(best, [row.max() for row in node], atol=1e-10)
         assert all(keeps([names.index(y) for y in x], names, known[n], allowed[n], set(forbidden)) for x in samples[n])
+
+
+def test_posterior_labels_that_a_constraint_forbids_to_follow_each_other():
+    """The most probable labels of each position need not be a labelling that is possible: its probability is 0."""
+    crf = ChainCRF(penalty=L2(1e-3), n_threads=1)
+    paths = ["aa", "ac", "bb", "cb"]
+    model = crf.fit([[["x"], ["x", "last"]]] * 10, [list(paths[k]) for k in (0, 0, 0, 1, 1, 1, 2, 2, 3, 3)]).model_
+    (found,) = model.decode([[["x"], ["x", "last"]]], method="posterior", constraints=[("a", "b")])
+    assert found.labels == ["a", "b"]
+    assert (found.score, found.log_probability, found.probability) == (-np.inf, -np.inf, 0.0)
 
 
 @pytest.mark.parametrize("kernels", KERNELS)

@@ -212,13 +212,7 @@ def test_every_status_is_reached_and_says_so(name, case):
     assert result.status.converged == (status is Status.CONVERGED)
     assert str(status) in str(result)
     assert len(str(status)) > 15
-
-
-@every_solver
-@every_end
-def test_reported_evaluations_are_the_calls_made(name, case):
-    _, loss, options = list(ends())[case]
-    result = solve(loss, name=name, **options)
+    # Reported evaluations are the calls made.
     assert result.evaluations == loss.calls
     assert result.products == loss.products
     assert result.trace == () or result.trace[-1].products <= result.products
@@ -389,22 +383,22 @@ def test_second_derivatives_are_asked_of_losses_that_have_them(name):
 
 
 @every_solver
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_start_that_is_not_finite_is_refused(name, bad):
+def test_a_start_that_is_not_finite_is_refused(name):
     loss, _ = quadratic(n=8)
-    w0 = np.zeros(8)
-    w0[5] = bad
-    with pytest.raises(ParameterError, match="start vector holds numbers that are not finite"):
-        solve(loss, name=name, w0=w0)
+    for bad in (math.nan, math.inf, -math.inf):
+        w0 = np.zeros(8)
+        w0[5] = bad
+        with pytest.raises(ParameterError, match="start vector holds numbers that are not finite"):
+            solve(loss, name=name, w0=w0)
     assert loss.calls == 0
 
 
 @every_solver
-@pytest.mark.parametrize("shape", [(7,), (9,), (0,), (8, 1)])
-def test_a_start_of_the_wrong_shape_is_refused(name, shape):
+def test_a_start_of_the_wrong_shape_is_refused(name):
     loss, _ = quadratic(n=8)
-    with pytest.raises(ParameterError, match="8 weights"):
-        solve(loss, name=name, w0=np.zeros(shape))
+    for shape in ((7,), (9,), (0,), (8, 1)):
+        with pytest.raises(ParameterError, match="8 weights"):
+            solve(loss, name=name, w0=np.zeros(shape))
     assert loss.calls == 0
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from optional import shared_is_there
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "wapiti"
 
@@ -55,7 +56,7 @@ def generated(tmp_path_factory) -> WapitiFiles:
     return generated_files(tmp_path_factory.mktemp("wapiti"))
 
 
-@pytest.fixture(scope="session", params=["generated", "conll2000"])
+@pytest.fixture(scope="session", params=["generated", "conll2000"] if shared_is_there() else ["generated"])
 def files(request, tmp_path_factory) -> WapitiFiles:
     if request.param == "generated":
         return request.getfixturevalue("generated")

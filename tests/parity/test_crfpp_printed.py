@@ -7,10 +7,13 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from optional import need_shared
 
 from crfkit import ChainCRF, Template, read_columns
 from crfkit.compat.crfpp import learn, tag
 from crfkit.convert import crfpp
+
+need_shared("test_crfpp_enumerated.py")
 
 
 def first_sentences(source, n, target):

@@ -8,12 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from optional import need_shared
 
 from crfkit import L2, ChainCRF, Template
 from crfkit.encoders.sequences import learn_file
 from crfkit.fields import ChainField
 from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood
+
+need_shared("test_crfpp_enumerated.py")
 
 
 def first_sentences(source, n: int, target):

@@ -4,6 +4,7 @@ import pickle
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def train(module, path, algorithm: str, params: dict, holdout: int):
 # CRFsuite shuffles by the C library's random numbers, which begin with the process
 IN_A_NEW_PROCESS = """
 import pickle, sys
-sys.path.insert(0, {here!r})
+sys.path[:0] = {here!r}
 import test_crfsuite_training as tests
 with open({target!r}, "wb") as stream:
     pickle.dump(tests.train(tests.theirs, {model!r}, *{arguments!r})[0], stream)
@@ -53,7 +54,8 @@ with open({target!r}, "wb") as stream:
 
 def train_theirs(tmp_path, *arguments):
     target, model = str(tmp_path / "log"), str(tmp_path / "theirs")
-    script = IN_A_NEW_PROCESS.format(here=__file__.rpartition("/")[0], target=target, model=model, arguments=arguments)
+    here = [str(folder) for folder in Path(__file__).parents[:2]]
+    script = IN_A_NEW_PROCESS.format(here=here, target=target, model=model, arguments=arguments)
     subprocess.run([sys.executable, "-c", script], check=True)
     with open(target, "rb") as stream:
         return pickle.load(stream), model

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from optional import need_shared
 
 from crfkit import L1, Template
 from crfkit.encoders.sequences import learn_file
@@ -14,6 +15,8 @@ from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
 from crfkit.solvers import PeriodDecrease, make_solver
+
+need_shared("test_crfpp_enumerated.py")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Every flag of `label` and `update` against what Wapiti 1.5 printed; see tests/fixtures/wapiti."""
+"""Every flag of `label` and `update` against what Wapiti 1.5 printed: tests/fixtures/wapiti has the files."""
 
 import pytest
 

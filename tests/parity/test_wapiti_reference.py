@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from optional import need_shared
 
 from crfkit import convert
 from crfkit.compat.wapiti.command import main
@@ -15,6 +16,11 @@ from crfkit.readers.wapiti_model import format_wapiti, parse_wapiti
 def run(capfdbinary, *arguments) -> tuple[bytes, bytes]:
     assert main([str(argument) for argument in arguments]) == 0
     return capfdbinary.readouterr()
+
+
+def test_conll2000_is_one_of_the_corpora():
+    """Where it is there, all tests of this file run on it as well."""
+    need_shared("this file")
 
 
 NUMBER = re.compile(rb"-?\d+\.\d{6}")

@@ -32,7 +32,7 @@ def test_pairs_are_missing_for_two_reasons_only():
     assert len(PAIRS) > 0.9 * len(SMOOTH) * len(PENALTIES)
 
 
-@pytest.mark.parametrize(("loss", "penalty"), PAIRS, ids="-".join)
+@pytest.mark.parametrize(("loss", "penalty"), PAIRS, ids=lambda name: name)
 def test_two_solvers_agree(loss, penalty):
     function = SMOOTH[loss]
     chosen = penalty_for(penalty, function)

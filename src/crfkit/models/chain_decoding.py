@@ -247,11 +247,14 @@ def _labellings(model: ChainModel, found: Listed, log_z: Floats) -> list[list[La
     for row, total in zip(found, log_z.tolist(), strict=True):
         scores = np.array([score for _, score in row])
         logs = np.minimum(scores - total, 0.0)
+        # Posterior decoding may join labels that a constraint forbids: the score is then −inf, the difference still 0.
+        differences = np.zeros_like(scores)
+        differences[1:] = scores[1:] - scores[:1]
         listed.append(
             [
                 Labelling(next(named), p, score, log, difference)
                 for p, score, log, difference in zip(
-                    np.exp(logs).tolist(), scores.tolist(), logs.tolist(), (scores - scores[:1]).tolist(), strict=True
+                    np.exp(logs).tolist(), scores.tolist(), logs.tolist(), differences.tolist(), strict=True
                 )
             ]
         )
