@@ -13,6 +13,7 @@ import members
 import performance
 
 DOCS = Path(__file__).resolve().parents[1]
+FOLDERS = ("reference/api", "reference/commands", "performance", "experiments")  # hold nothing else
 
 
 def pages() -> Iterable[tuple[str, str]]:
@@ -25,8 +26,12 @@ def pages() -> Iterable[tuple[str, str]]:
 
 
 def write(app: Any, config: Any) -> None:
-    """Write what has changed; a page that stays as it was is not read again."""
-    for name, text in pages():
+    """Write what has changed and remove what is gone; a page that stays as it was is not read again."""
+    made = dict(pages())
+    for old in (page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")):
+        if old.relative_to(DOCS).as_posix() not in made:
+            old.unlink()
+    for name, text in made.items():
         path = DOCS / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
