@@ -18,8 +18,8 @@ struct Machine {
 
 #ifdef CRFKIT_X86
 
-// The registers that the operating system saves (XCR0). Written out, as the compiler's intrinsic needs -mxsave; volatile,
-// so that it never runs before the test for xsave.
+// The registers that the operating system saves (XCR0). Written out, as the compiler's intrinsic needs -mxsave.
+// Volatile, so that it never runs before the test for xsave.
 uint64_t saved_registers() {
     uint32_t low = 0, high = 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
