@@ -44,7 +44,7 @@ def train(module, path, algorithm: str, params: dict, holdout: int):
 # CRFsuite shuffles by the C library's random numbers, which begin with the process
 IN_A_NEW_PROCESS = """
 import pickle, sys
-sys.path.insert(0, {here!r})
+sys.path[:0] = [{here!r}, {here!r} + "/.."]
 import test_crfsuite_training as tests
 with open({target!r}, "wb") as stream:
     pickle.dump(tests.train(tests.theirs, {model!r}, *{arguments!r})[0], stream)
