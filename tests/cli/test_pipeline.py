@@ -305,4 +305,6 @@ def test_help(call, monkeypatch, command, words):
 
 
 def test_version(call):
-    assert re.fullmatch(r"crfkit \d+\.\d+\.\d+\S*\n", call("--version").out)
+    first, *rest = call("--version").out.splitlines()
+    assert re.fullmatch(r"crfkit \d+\.\d+\.\d+\S*", first)
+    assert [line.split(":")[0] for line in rest] == ["kernels", "threads", "build", "Python"]
