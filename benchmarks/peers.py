@@ -1,4 +1,4 @@
-"""Training time of crfkit next to CRFsuite, Wapiti and CRF++, each on its own objective, until both have minimised it.
+"""Training time of crfkit next to CRFsuite, Wapiti and CRF++, each pair on one objective, until its own rule stops it.
 
     python benchmarks/peers.py [--wapiti PROGRAM] [--parts crfsuite,wapiti,crfpp] [--output results/peers.json]
 
