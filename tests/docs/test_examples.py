@@ -22,6 +22,7 @@ def pyplot(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     plt.switch_backend("Agg")
+    plt.close("all")  # of tests that ran before
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams["backend"] = "Agg"
