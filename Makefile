@@ -70,7 +70,7 @@ figures: $(VENV)/.dev
 # gallery, whose scripts take a minute.
 GALLERY ?= 1
 site: $(VENV)/.dev
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs 2 --quiet -D plot_gallery=$(GALLERY) docs build/site
+	GALLERY=$(GALLERY) $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs 2 --quiet docs build/site
 	$(BIN)/python docs/_ext/check_links.py build/site
 
 # The sdist, and a wheel for this machine that is made from it, in dist/.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -58,7 +59,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "subsection_order": [f"../examples/{name}" for name in ("chains", "images", "graphs", "structure", "solvers")],
     "within_subsection_order": "NumberOfCodeLinesSortKey",  # the shortest first
-    "plot_gallery": True,
+    "plot_gallery": os.environ.get("GALLERY") != "0",
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from crfkit.synthetic_news import news_corpus
 from optional import need_shared
 
 from crfkit import ChainCRF, Template
@@ -16,7 +15,7 @@ from crfkit.encoders.sequences import learn
 from crfkit.errors import DataError, DataWarning, StopTraining, TemplateWarning
 from crfkit.fields import ChainField
 from crfkit.readers.suspicion import describe_attribute_file
-from crfkit.synthetic import entity_corpus
+from crfkit.synthetic import entity_corpus, news_corpus
 from crfkit.training.early_stopping import Development
 
 TRAIN = ["train", "train.txt", "-t", "template", "-m", "m.crf", "-q"]
