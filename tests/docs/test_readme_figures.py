@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROSE = re.sub(r"```.*?```|<img[^>]*>|\]\([^)]*\)|`[^`]*`", "", README, flags=re.DOTALL)
 PEERS = json.loads((ROOT / "benchmarks" / "results" / "peers.json").read_text(encoding="utf-8"))["rows"]
-WORDS = {"seven": 7, "ten": 10, "Thirty": 30}
+WORDS = {"seven": 7, "Thirty": 30}
 
 
 def shown(seconds: float) -> str:
