@@ -39,6 +39,10 @@ class ParameterError(CrfkitError, ValueError):
     """An option outside its range, or a name that does not exist."""
 
 
+class LimitError(CrfkitError, ValueError):
+    """A file that asks for more memory or time than :mod:`crfkit.limits` allows. The message says how to allow it."""
+
+
 class MissingPackageError(ParameterError, ImportError):
     """A package that only some functions need is not installed. The message names the extra that brings it."""
 

@@ -1,0 +1,38 @@
+"""Limits: their defaults, how the environment and Python raise them, and what the errors say."""
+
+import pytest
+
+from crfkit import limits
+from crfkit.errors import LimitError, ParameterError
+
+
+def test_an_error_says_how_to_raise_the_limit(monkeypatch):
+    with pytest.raises(LimitError, match=r"needs 7.* CRFKIT_LIMITS=pixels=180000000$"):
+        limits.check("pixels", 176_890_000, "the image needs 7")
+    monkeypatch.setenv("CRFKIT_LIMITS", "pixels=180000000")
+    limits.check("pixels", 176_890_000, "the image needs 7")
+
+
+def test_memory_grows_with_the_file():
+    limits.check_memory(1_000_000_000, "a table")
+    with pytest.raises(LimitError, match="1 GB of memory"):
+        limits.check_memory(1_000_000_001, "a table")
+    limits.check_memory(1_000_000_064, "a table", file_size=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("memory=2GB", 2 * 10**9), ("memory=2e9, line=5", 2 * 10**9), (" memory=1.5k ", 1500)]
+)
+def test_the_environment(monkeypatch, text, expected):
+    monkeypatch.setenv("CRFKIT_LIMITS", text)
+    assert limits.current().memory == expected
+    with limits.raised(memory="7 TB"):
+        assert limits.current().memory == 7 * 10**12
+    assert limits.current().memory == expected
+
+
+@pytest.mark.parametrize("text", ["memory", "memory=", "memory=-1", "memory=big", "mem=1", "memory=1e999", "memory=."])
+def test_wrong_limits_are_named(monkeypatch, text):
+    monkeypatch.setenv("CRFKIT_LIMITS", text)
+    with pytest.raises(ParameterError, match="CRFKIT_LIMITS"):
+        limits.current()
