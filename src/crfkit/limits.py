@@ -94,7 +94,7 @@ def _advice(name: str, needed: int) -> str:
 
 def _rounded_up(n: int) -> int:
     """Return n or a little more, with two digits that are not zero."""
-    unit = 10 ** max(0, len(str(n)) - 2)
+    unit = int("1".ljust(len(str(n)) - 1, "0"))
     return -(-n // unit) * unit
 
 
