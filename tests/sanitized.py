@@ -33,15 +33,27 @@ OPTIONS = {
     "TSAN_OPTIONS": f"halt_on_error=1:suppressions={REPOSITORY / 'tests' / 'thread.supp'}",
 }
 # What reaches the core: laws of the native losses, engines and decoders, encoders, readers, and all that is hostile.
-QUICK = (
-    "laws/test_chain_classes.py laws/test_chain_inference.py laws/test_chain_masks.py laws/test_chain_order2.py "
-    "laws/test_graph_exact.py laws/test_graph_gibbs.py laws/test_messages.py laws/test_nbest.py laws/test_spans.py "
-    "laws/test_pseudo_tables.py unit/test_columns.py unit/test_hostile_objects.py unit/test_native_sizes.py "
-    "unit/test_modelfile.py unit/test_crfsuite_models.py unit/test_wapiti_models.py"
-).split()
+QUICK = [
+    "laws/test_chain_classes.py",
+    "laws/test_chain_inference.py",
+    "laws/test_chain_masks.py",
+    "laws/test_chain_order2.py",
+    "laws/test_graph_exact.py",
+    "laws/test_graph_gibbs.py",
+    "laws/test_messages.py",
+    "laws/test_nbest.py",
+    "laws/test_spans.py",
+    "laws/test_pseudo_tables.py",
+    "unit/test_columns.py",
+    "unit/test_hostile_objects.py",
+    "unit/test_native_sizes.py",
+    "unit/test_modelfile.py",
+    "unit/test_crfsuite_models.py",
+    "unit/test_wapiti_models.py",
+]
 WHOLE = ["laws", "unit", "parity"]
 KERNEL_LAWS = [name for name in QUICK if name.startswith("laws/")]
-THREADS = ["native/concurrent.py"]
+THREADS = ["at_once.py"]
 
 
 def build(kind: str) -> None:
