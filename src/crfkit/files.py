@@ -18,14 +18,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from crfkit.temporary import Temporary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PARALLEL = 1 << 24  # bytes of files that two threads read
+_AT_ONCE = 1 << 30  # bytes; systems read at most 2 GB at once
 
 # --- reading
 
 
-def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = None) -> bytes:
+def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = None) -> NDArray[np.uint8]:
     """Return the contents of a regular file as one private copy; raise ModelFileError if it cannot be read.
 
     `check_head` is called with the first 64 bytes and the size, before the rest is read. A file that changes while it
@@ -43,17 +50,45 @@ def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = Non
                     )
                 if check_head is not None:
                     check_head(stream.read(64), before.st_size)
-                    stream.seek(0)
-                contents = stream.read(before.st_size)
+                contents = _contents(stream, before.st_size)
                 after = os.fstat(stream.fileno())
             unchanged = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
             if (unchanged and len(contents) == before.st_size) or attempt == 2:
                 break
+        contents.flags.writeable = False
         return contents
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
     except MemoryError:
         raise ModelFileError(f"cannot read {path}: there is not enough memory for it") from None
+
+
+def _contents(stream: io.FileIO, size: int) -> NDArray[np.uint8]:
+    """Return so many bytes from the beginning of a file, or what there is."""
+    import numpy as np
+
+    buffer = np.empty(size, dtype=np.uint8)
+    if size < PARALLEL or not hasattr(os, "preadv"):
+        stream.seek(0)
+        return buffer[: _fill(lambda view, _: stream.readinto(view) or 0, buffer.data, 0)]
+    from concurrent.futures import ThreadPoolExecutor
+
+    def part(begin: int, end: int) -> int:
+        return _fill(lambda view, at: os.preadv(stream.fileno(), [view], at), buffer.data[begin:end], begin)
+
+    half = size // 2
+    with ThreadPoolExecutor(1) as other:
+        second = other.submit(part, half, size)
+        n = part(0, half)
+        return buffer[: n + second.result() if n == half else n]
+
+
+def _fill(read_into: Callable[[memoryview, int], int], view: memoryview, begin: int) -> int:
+    """Read into a view as long as there is something; return the number of bytes."""
+    n = 0
+    while n < len(view) and (got := read_into(view[n : n + _AT_ONCE], begin + n)):
+        n += got
+    return n
 
 
 def read_head(path: str | Path, size: int = 64) -> bytes:
@@ -62,7 +97,8 @@ def read_head(path: str | Path, size: int = 64) -> bytes:
 
     try:
         with _regular(path) as stream:
-            return stream.read(size)
+            head = bytearray(size)
+            return bytes(head[: stream.readinto(head) or 0])
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -77,7 +113,7 @@ def is_fresh(path: str | Path, seconds: float = 1.0) -> bool:
         return False
 
 
-def _regular(path: str | Path) -> BinaryIO:
+def _regular(path: str | Path) -> io.FileIO:
     """Open a regular file for reading; a pipe or a device raises OSError instead of blocking."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     handle = os.open(path, flags)
@@ -87,7 +123,7 @@ def _regular(path: str | Path) -> BinaryIO:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        return os.fdopen(handle, "rb")
+        return io.FileIO(handle)
     except BaseException:
         os.close(handle)
         raise

@@ -16,7 +16,7 @@ def read_bytes(source: Source) -> NDArray[np.uint8]:
     """Return the bytes of a file, as a private copy, or those that were given."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return np.frombuffer(bytes(source), dtype=np.uint8)  # of those that may change, a copy
-    return np.frombuffer(files.read(source), dtype=np.uint8)
+    return files.read(source)
 
 
 def write_bytes(path: str | Path, contents: bytes) -> None:

@@ -47,7 +47,7 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
     """Return the contents of a model file, or of its bytes; raise ModelFileError if it is not a valid one."""
     if isinstance(source, bytes):
         return _parse(source)
-    data = read(source)
+    data = read(source).tobytes()
     try:
         return _parse(data)
     except ModelFileError as error:

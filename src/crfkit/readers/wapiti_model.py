@@ -48,7 +48,7 @@ def read_wapiti(source: str | Path | bytes | bytearray | memoryview) -> WapitiMo
     """Return the contents of a model file, or of its bytes; raise ModelFileError if they are damaged."""
     if not isinstance(source, (str, Path)):
         return parse_wapiti(bytes(source))
-    data = read(source)
+    data = read(source).tobytes()
     try:
         return parse_wapiti(data)
     except ModelFileError as error:
