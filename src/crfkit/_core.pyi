@@ -25,7 +25,7 @@ class StringTable:
         """Checks that the arrays make a table."""
 
     @staticmethod
-    def from_strings(strings: Sequence[str]) -> StringTable: ...
+    def from_strings(strings: list[str]) -> StringTable: ...
 
     @staticmethod
     def from_bytes(offsets: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> StringTable:
@@ -136,7 +136,7 @@ class Items:
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
-    def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = None, hash_bits: int = 0) -> None: ...
+    def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = None, hash_bits: int = 0, most: int = 2147483647) -> None: ...
 
     def feed(self, bytes: bytes, end: bool = False) -> None: ...
 
