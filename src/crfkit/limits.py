@@ -28,8 +28,8 @@ class Limits:
     """The largest numbers that crfkit accepts from files."""
 
     memory: int = 1_000_000_000  # bytes that a file of a model may ask for, beyond 64 times its own size
-    pixels: int = 100_000_000  # of one image
-    line: int = 256_000_000  # bytes of one line of a text file
+    pixels: int = 80_000_000  # of one image
+    line: int = 16_000_000  # bytes of one line of a text file
     columns: int = 100_000  # of one table, or of one line of a column file
     steps: int = 1_000_000  # sweeps, samples, trees and iterations that a model may ask for when it predicts
 

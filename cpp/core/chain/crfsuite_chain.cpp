@@ -31,6 +31,7 @@ std::vector<std::pair<int32_t, double>> sorted_features(const crfsuite::File& fi
 
 CrfsuiteChain::CrfsuiteChain(std::string_view file, const ChainKernels& kernels) : file_(file) {
     const size_t n = file_.labels.size();
+    if (n > 46340) crfsuite::refuse("there are more than 46340 labels");  // codes of label pairs are 32-bit numbers
     file_.labels.each([&](std::string_view text) { labels_.emplace_back(text); });
     std::vector<std::string_view> names(labels_.begin(), labels_.end());
     std::sort(names.begin(), names.end());
@@ -45,7 +46,7 @@ CrfsuiteChain::CrfsuiteChain(std::string_view file, const ChainKernels& kernels)
 }
 
 int32_t CrfsuiteChain::find(std::string_view attribute) {
-    const uint64_t hash = hash_string(attribute);
+    const uint64_t hash = taken_.hash(attribute);
     if (const int32_t taken = taken_.view().find(attribute, hash); taken >= 0) return taken;
     const int32_t id = file_.attributes.find(attribute);
     if (id < 0) return -1;

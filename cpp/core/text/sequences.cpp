@@ -74,7 +74,7 @@ void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int
     const StringIndex index = growing_ ? interner_.view() : frozen_;
     hashes_.clear();
     for (const auto name : names) {
-        hashes_.push_back(hash_string(name));
+        hashes_.push_back(hash_string(name, index.key));
         if (index.capacity > 0) __builtin_prefetch(&index.slots[hashes_.back() & (index.capacity - 1)]);
     }
     const auto each_guess = [&](const auto& look) {  // the string that stands first where the hash points
@@ -86,8 +86,13 @@ void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int
         each_guess([&](uint32_t id) { __builtin_prefetch(&index.offsets[id]); });
         each_guess([&](uint32_t id) { __builtin_prefetch(index.bytes + index.offsets[id]); });
     }
-    for (size_t i = 0; i < names.size(); ++i)
-        out.push_back(growing_ ? interner_.intern(names[i], hashes_[i]) : frozen_.find(names[i], hashes_[i]));
+    if (!growing_) {
+        for (size_t i = 0; i < names.size(); ++i) out.push_back(frozen_.find(names[i], hashes_[i]));
+        return;
+    }
+    for (size_t i = 0; i < names.size(); ++i)  // strings that collide make the table change its key
+        out.push_back(interner_.key() == index.key ? interner_.intern(names[i], hashes_[i])
+                                                   : interner_.intern(names[i]));
 }
 
 namespace {
@@ -155,17 +160,19 @@ void distinct_codes(int64_t n_positions, const int64_t* offsets, const int32_t* 
         for (int64_t k = offsets[t]; k < offsets[t + 1]; ++k)
             sorted[static_cast<size_t>(next[static_cast<size_t>(ids[k])]++)] = c;
     }
-    std::vector<int64_t> seen_by(static_cast<size_t>(n_codes), -1);
+    const bool few = n_codes <= int64_t{1} << 22;  // else marks of all codes would take more memory than the data
+    std::vector<int64_t> seen_by(few ? static_cast<size_t>(n_codes) : 0, -1);
     std::vector<int32_t> codes;
     for (int64_t id = 0; id < n_ids; ++id) {
         codes.clear();
         for (int64_t k = first[static_cast<size_t>(id)]; k < first[static_cast<size_t>(id) + 1]; ++k) {
             const int32_t c = sorted[static_cast<size_t>(k)];
-            if (c < 0 || seen_by[static_cast<size_t>(c)] == id) continue;
-            seen_by[static_cast<size_t>(c)] = id;
+            if (c < 0 || (few && seen_by[static_cast<size_t>(c)] == id)) continue;
+            if (few) seen_by[static_cast<size_t>(c)] = id;
             codes.push_back(c);
         }
         std::sort(codes.begin(), codes.end());
+        if (!few) codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
         emit(id, codes);
     }
 }

@@ -83,13 +83,7 @@ def read_template(path: Path, encoding: str, syntax: str = "auto") -> Template:
     """Return a template that is UTF-8 or, if it is not, of the encoding of the input files."""
     from crfkit.features.template import Template
 
-    try:
-        path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return Template.read(path, syntax, encoding)
-    except OSError:  # reported below
-        pass
-    return Template.read(path, syntax)
+    return Template.read(path, syntax, encoding, prefer_utf8=True)
 
 
 def column_files(
