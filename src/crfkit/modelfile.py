@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files import check_writable, is_fresh, is_special, replacing
 from crfkit.files import read as read_file
 
@@ -33,6 +33,7 @@ Model = TypeVar("Model")
 
 FORMAT_VERSION = 2
 _MAX_HEADER = 100_000_000
+MOST_DIMENSIONS = 32
 _DTYPES = {
     "F64": np.float64,
     "F32": np.float32,
@@ -78,10 +79,16 @@ class Contents:
         return w
 
     def entry(self, name: str, *types: type) -> Any:
+        """Return an entry of one of these types: of numbers, those that are finite and fit into 64 bits."""
         value = self.metadata.get(name)
-        if not isinstance(value, types):
-            raise ModelFileError(f"the metadata entry '{name}' is {value!r}")
+        if type(value) not in types or (isinstance(value, (int, float)) and not abs(value) < 2**63):
+            raise ModelFileError(f"the metadata entry '{name}' is {value!r:.200}")
         return value
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all tensors, by which limits of memory are measured."""
+        return sum(array.nbytes for array in self.tensors.values())
 
 
 def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
@@ -152,7 +159,8 @@ def load(path: str | Path, from_parts: Callable[[Contents, int | None], Model], 
     try:
         return from_parts(contents, n_threads)
     except CrfkitError as error:
-        raise ModelFileError(f"{path}: {error}") from None
+        kind = LimitError if isinstance(error, LimitError) else ModelFileError
+        raise kind(f"{path}: {error}") from None
 
 
 def _parse(buffer: Any) -> Contents:
@@ -192,10 +200,11 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
     tensors, spans = {}, []
     for name, entry in header.items():
         try:
-            dtype = np.dtype(_DTYPES[entry["dtype"]])
-            shape = [int(n) for n in entry["shape"]]
-            begin, end = (int(n) for n in entry["data_offsets"])
-        except (KeyError, TypeError, ValueError, OverflowError):
+            dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), list(entry["shape"])
+            begin, end = entry["data_offsets"]
+            if len(shape) > MOST_DIMENSIONS or not all(type(n) is int for n in (*shape, begin, end)):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
             raise ModelFileError(f"the header entry of '{name}' is malformed") from None
         count = 1
         for n in shape:
@@ -205,7 +214,10 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
         if end > len(data):
             raise ModelFileError(f"truncated: '{name}' ends at byte {end}, but there are {len(data)}")
         spans.append((begin, end))
-        array = data[begin:end].view(dtype).reshape(shape)
+        try:
+            array = data[begin:end].view(dtype).reshape(shape)
+        except (ValueError, OverflowError):  # empty, but with dimensions that no array has
+            raise ModelFileError(f"the header entry of '{name}' has an impossible shape") from None
         tensors[name] = array if array.flags.aligned else array.copy()  # of a header that was not padded
     position = 0
     for begin, end in sorted(spans):

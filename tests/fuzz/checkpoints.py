@@ -41,7 +41,7 @@ def run(name: str, loss: str, penalty: Any, k: int, checkpoint: Checkpoint | Non
     if checkpoint is None:
         return solver.minimize(problem, penalty, np.zeros(problem.size))
     if loss == "chain-candidates":
-        problem, _ = select_start(problem, np.zeros(problem.size), checkpoint)
+        problem, _ = select_start(problem, np.zeros(problem.pool.field.size), checkpoint)
     return solver.minimize(problem, penalty, checkpoint.w, (), checkpoint.state)
 
 

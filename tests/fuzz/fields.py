@@ -75,7 +75,7 @@ def pairwise(X: Any, Y: Any) -> Answers:
 
 IMAGE_ANSWERS: Answers = (
     lambda crf: crf.predict(IMAGES[:1]),
-    lambda crf: crf.predict_proba(IMAGES[:1]),
+    lambda crf: crf.predict_marginals(IMAGES[:1]),
     lambda crf: (crf.model_.weights(), crf.model_.selected(), crf.model_.options()),
     lambda crf: crf.model_.parts(),
 )

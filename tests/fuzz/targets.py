@@ -7,7 +7,7 @@ from importlib import import_module
 
 from fuzz.target import Target
 
-MODULES = ("chains", "fields", "checkpoints")
+MODULES = ("chains", "fields", "checkpoints", "imported", "texts", "pictures", "inputs")
 
 
 def find_targets(patterns: str = "") -> list[Target]:

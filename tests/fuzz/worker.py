@@ -29,6 +29,7 @@ def run_case(target: Target, valid: bytes, seed: int, number: int, folder: Path)
     with suppress(FileNotFoundError):
         path.unlink()  # models of the last case may still be mapped
     path.write_bytes(target.case(valid, seed, number))
+    os.utime(path, (1e9, 1e9))  # not a file that somebody may just be writing
     with np_quiet():
         target.use(path, target.random(seed, number, "use"))
 

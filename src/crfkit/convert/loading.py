@@ -9,7 +9,7 @@ from pathlib import Path
 from crfkit._checks import check_encoding
 from crfkit.convert import kinds
 from crfkit.convert.sources import read_bytes
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files import read_head
 from crfkit.models.chain import ChainModel
 
@@ -45,7 +45,8 @@ def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8"
             return import_module(READERS[kinds.CRFSUITE]).read(inside, n_threads, encoding)  # type: ignore[no-any-return]
     except CrfkitError as error:
         text = str(error)
-        raise ModelFileError(text if str(path) in text else f"{path}: {text}") from None
+        kind_of_error = LimitError if isinstance(error, LimitError) else ModelFileError
+        raise kind_of_error(text if str(path) in text else f"{path}: {text}") from None
     raise ModelFileError(f"{path}: {_reason(bytes(data[:2]))}")
 
 

@@ -231,7 +231,7 @@ class TableEncoder:
         if not classes or len(variables) != len(classes):
             raise ModelFileError(f"{len(variables)} variables, but labels of {len(classes)}")
         own = contents.entry("own_features", int) if "own_features" in contents.metadata else 0
-        if own < 0 or (own and features is None):
+        if own < 0 or (own and features is None) or own > len(contents.tensor("weights", np.float64)):
             raise ModelFileError(f"the metadata entry 'own_features' is {own!r}")
         edges = contents.tensor("structure", np.int32)
         if len(edges) % 2:

@@ -21,6 +21,7 @@ from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
+from crfkit.limits import check_labels
 from crfkit.models import chain_calibration, chain_tagging
 from crfkit.models.chain_answers import ChainAnswers
 from crfkit.models.chain_calibration import Calibration, Objective
@@ -171,6 +172,7 @@ class ChainModel(ChainAnswers):
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
         labels = labels_from_json(contents.entry("labels", list))
+        check_labels(len(labels), 2 if contents.entry("order", int) == 2 else 1, contents.size)
         n_features = contents.entry("n_features", int, type(None))
         if n_features is not None and n_features < 0:
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")

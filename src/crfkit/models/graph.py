@@ -21,12 +21,12 @@ from crfkit.encoders.calibrated import CalibratedEncoder
 from crfkit.encoders.graphs import SampleEncoder
 from crfkit.encoders.grids import GridEncoder
 from crfkit.encoders.tables import TableEncoder
-from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, DataError, LimitError, ModelFileError, ParameterError
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import METHODS, Decoding, decode
 from crfkit.inference.defaults import default_engine
-from crfkit.inference.engines import ENGINES, make_engine
+from crfkit.inference.engines import ENGINES, make_engine, restored_engine
 from crfkit.inference.marginals import Engine, Marginals, Sampler
 
 Encoder = TableEncoder | SampleEncoder
@@ -181,6 +181,8 @@ class GraphModel:
             encoder = ENCODERS[kind].from_parts(contents)
             field = encoder.field(contents.entry("node_form", str), contents.entry("edge_form", str))
             inference = _read_engine(contents.entry("inference", dict))
+        except LimitError:
+            raise
         except CrfkitError as error:
             raise ModelFileError(f"inconsistent model: {error}") from None
         w = contents.weights(field.size)
@@ -282,4 +284,4 @@ def _read_engine(entry: Mapping[str, Any]) -> str | Engine:
     name, options = entry.get("name"), entry.get("options")
     if not isinstance(name, str) or not isinstance(options, dict) or name not in ("auto", *ENGINES):
         raise ModelFileError(f"unknown inference {name!r}")
-    return make_engine(name, **options) if options else name
+    return restored_engine(name, options) if options else name

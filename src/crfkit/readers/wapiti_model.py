@@ -17,7 +17,7 @@ from crfkit import _core
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
 from crfkit.files import read
-from crfkit.readers.limits import check_label_count
+from crfkit.limits import check_labels
 
 TYPES = ("maxent", "memm", "crf")
 _HEADER = re.compile(rb"#mdl#(?:(\d{1,9})#)?(\d{1,18})\r?\n#rdr#(\d{1,9})/(\d{1,9})(?:/(\d{1,9}))?\r?\n")
@@ -69,7 +69,7 @@ def parse_wapiti(data: bytes) -> WapitiModel:
     observations, end = _named_list(data, end, "observations")
     if not labels or not observations:
         raise ModelFileError("a Wapiti model without labels or without observations")
-    check_label_count(len(labels), len(data))
+    check_labels(len(labels), 1, len(data))
     for what, names in (("label", labels), ("observation", observations)):
         if len(set(names)) != len(names):
             raise ModelFileError(f"damaged: a {what} of the Wapiti model occurs twice")
