@@ -248,6 +248,7 @@ def train(
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
+    from crfkit.cli.signals import result_is_kept
     from crfkit.cli.text_options import text_features
     from crfkit.encoders.weak_labels import LabelColumn
     from crfkit.result import Status
@@ -303,7 +304,7 @@ def train(
             _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
         )
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        seen = [*logging, *showing]
+        seen = [*logging, *showing, result_is_kept]
         try:
             if out_of_core:
                 trained, result = fit_stored(training, sources, seen)
