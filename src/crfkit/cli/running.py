@@ -46,7 +46,7 @@ def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -
         _fail(OUT_OF_MEMORY)
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:  # the program that reads the output has ended, as in `crfkit tag … | head`
+    except (BrokenPipeError, streams.NoReaderError):
         discard_output()
         sys.exit(BROKEN_PIPE)
     except ImportError as error:

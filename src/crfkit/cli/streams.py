@@ -23,7 +23,7 @@ def dependable() -> Iterator[None]:
     finally:
         for ours, theirs in zip((sys.stdout, sys.stderr), before, strict=True):
             if ours is not theirs:
-                with suppress(OSError, ValueError, DataError):
+                with suppress(OSError, ValueError, DataError, NoReaderError):
                     ours.flush()
         sys.stdout, sys.stderr = before
 
@@ -61,12 +61,22 @@ def _wrapped(stream: Any, kind: type[_Patient], line_buffering: bool = False) ->
     )
 
 
+class NoReaderError(Exception):
+    """The program that reads standard output has ended, as in `crfkit tag … | head`.
+
+    It is no OSError, because typer would handle that.
+    """
+
+
 class _Patient(io.FileIO):
     """A file that waits where it cannot be written to at once, as a pipe that somebody has made non-blocking."""
 
     def write(self, data: Any, /) -> int:
-        while (n := super().write(data)) is None:
-            select.select([], [self], [])
+        try:
+            while (n := super().write(data)) is None:
+                select.select([], [self], [])
+        except BrokenPipeError:
+            raise NoReaderError from None
         return n
 
 
@@ -76,7 +86,7 @@ class _Forgiving(_Patient):
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
-        except OSError:
+        except (OSError, NoReaderError):
             return memoryview(data).nbytes
 
 

@@ -55,7 +55,7 @@ def _main(given: Sequence[str]) -> int:
     except CrfkitError as error:
         say(f"error: {error}\n")
         return 1
-    except BrokenPipeError:  # the program that reads the output has ended
+    except (BrokenPipeError, streams.NoReaderError):
         discard_output()
         return BROKEN_PIPE
     except OSError as error:

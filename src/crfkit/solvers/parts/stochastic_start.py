@@ -43,15 +43,17 @@ class StartState:
     epoch: int = 0  # whole epochs made
     step_size: float | None = None  # chosen before the first epoch
     online: Any = None  # opened before the first epoch
-    rows: int = 0  # of the trace of this run so far, but for the first
+    rows: int = 0  # of the trace so far, but for the first
 
     @classmethod
     def resumed(cls, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> StartState:
         step_size = float(saved["step_size"]) or None
-        return cls(objective.at(w0), int(saved["start_epochs"]), int(saved["epoch"]), step_size)
+        rows = int(saved.get("rows", 0))
+        return cls(objective.at(w0), int(saved["start_epochs"]), int(saved["epoch"]), step_size, rows=rows)
 
     def saved(self) -> Mapping[str, Any]:
-        return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": self.step_size or 0.0}
+        step_size = self.step_size or 0.0
+        return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": step_size, "rows": self.rows}
 
     def after_epoch(self, objective: Objective, seed: int) -> StartState | None:
         """Return the state after one more epoch; None if there is none left or it does not lower the objective."""
