@@ -128,8 +128,9 @@ def test_an_interrupted_fit_goes_on(tmp_path):
             broken.fit(ROWS, LABELS, callbacks=[callback])
         assert broken.result_.status is Status.INTERRUPTED
         broken.checkpoint().save(tmp_path / "c")
-        rest = fitted(name, 3, Checkpoint.load(tmp_path / "c"))
+        rest = fitted(name, 6, Checkpoint.load(tmp_path / "c"))  # the limit counts the whole run, which was cut off
         assert (rest.coef_ == fitted(name, 6).coef_).all()
+        assert [row.iteration for row in rest.result_.trace] == [3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "sgd", "averaged-perceptron"])
