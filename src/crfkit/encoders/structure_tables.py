@@ -10,7 +10,7 @@ import numpy as np
 from crfkit import limits
 from crfkit._types import Ids
 from crfkit.data.graph import Graph
-from crfkit.encoders.states import Labels
+from crfkit.encoders.states import Labels, check_unicode
 from crfkit.encoders.table_columns import column_names, read_columns
 from crfkit.encoders.table_inputs import check_own, split_inputs
 from crfkit.encoders.tables import TableEncoder
@@ -96,6 +96,7 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
                 f"column {name} has {len(classes)} different values in {n} rows, too many to learn from: is it a "
                 f"number or a name? {advice}"
             )
+        check_unicode(classes, f"column {name} has the label")
         found.append(classes)
     features, n_own = None, 0
     if X is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crfkit import limits
 from crfkit._types import Ids
 from crfkit.data.graph import Graph
-from crfkit.encoders.states import Labels, read_labels
+from crfkit.encoders.states import Labels, check_unicode, read_labels
 from crfkit.errors import DataError, ParameterError
 from crfkit.wording import counted
 
@@ -31,6 +31,7 @@ def column_names(table: Any, letter: str) -> list[str]:
     """Return the names of the columns: those of a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]
+        check_unicode(names, "the table has the column")
         if len(set(names)) != len(names):
             twice = next(name for name, n in Counter(names).items() if n > 1)
             raise DataError(f"two columns have the same name, {twice!r}; rename one of them")
