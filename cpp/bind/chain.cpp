@@ -6,48 +6,44 @@ namespace crfkit {
 
 namespace {
 
-void require(bool fits, const std::string& what) {
-    if (!fits) throw nb::value_error(what.c_str());
-}
-
-// Whether offsets ascend from 0 to the end.
-bool ascend(const Array<int64_t>& offsets, size_t end) {
-    if (offsets.size() == 0 || offsets(0) != 0 || offsets(offsets.size() - 1) != static_cast<int64_t>(end))
-        return false;
-    for (size_t k = 1; k < offsets.size(); ++k)
-        if (offsets(k) < offsets(k - 1)) return false;
-    return true;
+template <class T>
+void check_optional(const OptionalArray<T>& array, int64_t expected, const char* name) {
+    if (array) check_size(array->size(), expected, name);
 }
 
 template <class T>
-void require_size(const OptionalArray<T>& array, size_t expected, const char* name) {
-    require(!array || array->size() == expected, std::string(name) + " must have " + std::to_string(expected) +
-                                                     " entries, but has " + std::to_string(array ? array->size() : 0));
+FieldParts::Listed<T> copied(const OptionalArray<T>& array) {
+    if (!array) return std::nullopt;
+    return std::vector<T>(array->data(), array->data() + array->size());
 }
 
 }  // namespace
 
 void Sequences::check() const {
     require(offsets.size() > 0, "offsets must not be empty");
-    const size_t n_positions = offsets.size() - 1;
-    require(ascend(starts, n_positions), "starts must ascend from 0 to the number of positions");
-    require(ascend(offsets, attributes.size()), "offsets must ascend from 0 to the number of attributes");
+    const auto n_positions = static_cast<int64_t>(offsets.size()) - 1;
+    check_offsets(span_of(starts), n_positions, "starts");
+    check_offsets(span_of(offsets), static_cast<int64_t>(attributes.size()), "offsets");
     require(pair_offsets.has_value() == pair_attributes.has_value(), "pair_offsets and pair_attributes go together");
-    require_size(pair_offsets, n_positions + 1, "pair_offsets");
-    require(!pair_offsets || ascend(*pair_offsets, pair_attributes->size()),
-            "pair_offsets must ascend from 0 to the number of pair attributes");
-    require_size(values, attributes.size(), "values");
-    require_size(labels, n_positions, "labels");
-    require_size(weights, starts.size() - 1, "weights");
-    require_size(token_weights, n_positions, "token_weights");
+    check_optional(pair_offsets, n_positions + 1, "pair_offsets");
+    if (pair_offsets)
+        check_offsets(span_of(*pair_offsets), static_cast<int64_t>(pair_attributes->size()), "pair_offsets");
+    check_optional(values, static_cast<int64_t>(attributes.size()), "values");
+    check_optional(labels, n_positions, "labels");
+    check_optional(weights, static_cast<int64_t>(starts.size()) - 1, "weights");
+    check_optional(token_weights, n_positions, "token_weights");
+}
+
+SequenceView checked_view(const Sequences& data, const Field& field) {
+    const auto n_positions = static_cast<int64_t>(data.offsets.size()) - 1;
+    check_optional(data.targets, checked_product({n_positions, field.n_labels}, "targets"), "targets");
+    return data.view();
 }
 
 SequenceView checked_view(const Sequences& data, const Field& field, const OptionalArray<double>& cost, bool hinge) {
-    const auto n_labels = static_cast<size_t>(field.n_labels);
-    require_size(data.targets, (data.offsets.size() - 1) * n_labels, "targets");
-    require_size(cost, n_labels * n_labels, "cost");
+    check_optional(cost, field.n_labels * field.n_labels, "cost");
     require(!hinge || !data.weak(), "the hinge loss needs labels that are known, and has no weights of positions");
-    return data.view();
+    return checked_view(data, field);
 }
 
 namespace {
@@ -56,8 +52,9 @@ struct Objective {
     Sequences data;
     Field field;
     ChainObjective objective;
+    std::optional<Array<double>> at;  // the weights of the last evaluation, which Hessian products read again
 
-    Objective(Sequences d, Field f, int n_threads, const std::string& kernels, const OptionalArray<double>& cost,
+    Objective(Sequences d, Field f, Threads n_threads, const std::string& kernels, const OptionalArray<double>& cost,
               bool hinge)
         : data(std::move(d)),
           field(std::move(f)),
@@ -66,7 +63,8 @@ struct Objective {
 
     // Derivatives of second order need labels that are known.
     void require_labels() const {
-        require(!data.weak(), "there is no Hessian where labels are known in part or positions have weights");
+        require(!data.weak(),
+                "there is no Hessian where labels are known in part or positions have weights");
     }
 };
 
@@ -95,31 +93,33 @@ void bind_chain(nb::module_& m) {
         .def(
             "__init__",
             [](Field* self, int64_t n_labels, int64_t n_attributes, int64_t n_pair_attributes,
-               OptionalArray<int64_t> state_offsets, OptionalArray<int32_t> state_labels,
-               OptionalArray<int32_t> transition_codes, int64_t n_transition, OptionalArray<int64_t> pair_offsets,
-               OptionalArray<int32_t> pair_codes, int64_t order, OptionalArray<int32_t> triple_codes, int64_t n_triple,
-               OptionalArray<uint8_t> allowed, OptionalArray<uint8_t> allowed_start, OptionalArray<uint8_t> allowed_end,
-               OptionalArray<int32_t> label_classes, int64_t n_classes, OptionalArray<int64_t> class_offsets,
-               OptionalArray<int32_t> class_codes) {
-                new (self) Field{n_labels,
-                                 n_attributes,
-                                 n_pair_attributes,
-                                 std::move(state_offsets),
-                                 std::move(state_labels),
-                                 std::move(transition_codes),
-                                 n_transition,
-                                 std::move(pair_offsets),
-                                 std::move(pair_codes),
-                                 order,
-                                 std::move(triple_codes),
-                                 n_triple,
-                                 std::move(allowed),
-                                 std::move(allowed_start),
-                                 std::move(allowed_end),
-                                 std::move(label_classes),
-                                 n_classes,
-                                 std::move(class_offsets),
-                                 std::move(class_codes)};
+               const OptionalArray<int64_t>& state_offsets, const OptionalArray<int32_t>& state_labels,
+               const OptionalArray<int32_t>& transition_codes, int64_t n_transition, const OptionalArray<int64_t>& pair_offsets,
+               const OptionalArray<int32_t>& pair_codes, int64_t order, const OptionalArray<int32_t>& triple_codes, int64_t n_triple,
+               const OptionalArray<uint8_t>& allowed, const OptionalArray<uint8_t>& allowed_start, const OptionalArray<uint8_t>& allowed_end,
+               const OptionalArray<int32_t>& label_classes, int64_t n_classes, const OptionalArray<int64_t>& class_offsets,
+               const OptionalArray<int32_t>& class_codes) {
+                FieldParts parts;
+                parts.n_labels = n_labels;
+                parts.n_attributes = n_attributes;
+                parts.n_pair_attributes = n_pair_attributes;
+                parts.order = order;
+                parts.state_offsets = copied(state_offsets);
+                parts.state_labels = copied(state_labels);
+                parts.transition_codes = copied(transition_codes);
+                parts.n_transition = n_transition;
+                parts.pair_offsets = copied(pair_offsets);
+                parts.pair_codes = copied(pair_codes);
+                parts.triple_codes = copied(triple_codes);
+                parts.n_triple = n_triple;
+                parts.allowed = copied(allowed);
+                parts.allowed_start = copied(allowed_start);
+                parts.allowed_end = copied(allowed_end);
+                parts.label_classes = copied(label_classes);
+                parts.n_classes = n_classes;
+                parts.class_offsets = copied(class_offsets);
+                parts.class_codes = copied(class_codes);
+                new (self) Field(std::move(parts));
             },
             "n_labels"_a, "n_attributes"_a, "n_pair_attributes"_a, "state_offsets"_a.none(), "state_labels"_a.none(),
             "transition_codes"_a.none(), "n_transition"_a, "pair_offsets"_a.none(), "pair_codes"_a.none(), "order"_a,
@@ -128,13 +128,14 @@ void bind_chain(nb::module_& m) {
         .def_prop_ro("size", [](const Field& f) { return f.view().size(); });
 
     nb::class_<Objective>(m, "Objective", "Negative log-likelihood or hinge loss of chains and its derivatives.")
-        .def(nb::init<Sequences, Field, int, const std::string&, const OptionalArray<double>&, bool>(), "data"_a,
+        .def(nb::init<Sequences, Field, Threads, const std::string&, const OptionalArray<double>&, bool>(), "data"_a,
              "field"_a, "n_threads"_a, "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false)
         .def(
             "value_gradient",
             [](Objective& self, const Array<double>& w, Output gradient, bool keep) {
-                check_size(self.field.view(), w.size());
-                check_size(self.field.view(), gradient.size());
+                check_weights(self.field.view(), w.size());
+                check_weights(self.field.view(), gradient.size());
+                self.at = w;
                 return interruptible(
                     [&] { return self.objective.value_gradient(w.data(), gradient.data(), keep, poll_signals); });
             },
@@ -144,17 +145,19 @@ void bind_chain(nb::module_& m) {
             "hessian_product",
             [](Objective& self, const Array<double>& v, Output product) {
                 self.require_labels();
-                check_size(self.field.view(), v.size());
-                check_size(self.field.view(), product.size());
+                check_weights(self.field.view(), v.size());
+                check_weights(self.field.view(), product.size());
+                require(self.at.has_value(), "a Hessian product needs value_gradient before it");
                 interruptible([&] { self.objective.hessian_product(v.data(), product.data(), poll_signals); });
             },
-            "v"_a, "product"_a, "product = Hessian times v, at the w of the last value_gradient; w must be alive.")
+            "v"_a, "product"_a, "product = Hessian times v, at the w of the last value_gradient.")
         .def(
             "hessian_diagonal",
             [](Objective& self, const Array<double>& w, Output diagonal) {
                 self.require_labels();
-                check_size(self.field.view(), w.size());
-                check_size(self.field.view(), diagonal.size());
+                check_weights(self.field.view(), w.size());
+                check_weights(self.field.view(), diagonal.size());
+                self.at = w;
                 interruptible([&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), poll_signals); });
             },
             "w"_a, "diagonal"_a, "diagonal = sum of p (1 - p) over the occurrences of each feature.")

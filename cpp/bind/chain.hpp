@@ -1,9 +1,11 @@
 // What the bindings of chains share.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "../core/chain/field.hpp"
 #include "../core/chain/kernels.hpp"
 #include "../core/chain/plan.hpp"
 #include "../core/chain/weights.hpp"
@@ -13,9 +15,10 @@
 
 namespace crfkit {
 
-using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Output = OutputArray<double>;
 
-// Encoded sequences, kept alive by the arrays. The constructor checks that the arrays fit each other.
+// Encoded sequences, kept alive by the arrays and read in place: whoever hands them over lets nobody change them (see
+// SequenceData). The constructor checks that the arrays fit each other, and what uses them that their ids fit a field.
 struct Sequences {
     Array<int64_t> starts, offsets;
     Array<int32_t> attributes;
@@ -49,54 +52,17 @@ struct Sequences {
 };
 
 struct Field {
-    int64_t n_labels, n_attributes, n_pair_attributes;
-    OptionalArray<int64_t> state_offsets;
-    OptionalArray<int32_t> state_labels;
-    OptionalArray<int32_t> transition_codes;
-    int64_t n_transition;
-    OptionalArray<int64_t> pair_offsets;
-    OptionalArray<int32_t> pair_codes;
-    int64_t order;
-    OptionalArray<int32_t> triple_codes;
-    int64_t n_triple;
-    OptionalArray<uint8_t> allowed, allowed_start, allowed_end;
-    OptionalArray<int32_t> label_classes;
-    int64_t n_classes;
-    OptionalArray<int64_t> class_offsets;
-    OptionalArray<int32_t> class_codes;
+    std::shared_ptr<const OwnedField> owned;
+    int64_t n_labels;
 
-    FieldView view() const {
-        const auto count = [](const OptionalArray<int32_t>& listed, int64_t all) {
-            return listed ? static_cast<int64_t>(listed->size()) : all;
-        };
-        FieldView v;
-        v.n_labels = n_labels;
-        v.n_attributes = n_attributes;
-        v.n_pair_attributes = n_pair_attributes;
-        v.order = order;
-        v.state_offsets = pointer(state_offsets);
-        v.state_labels = pointer(state_labels);
-        v.n_state = count(state_labels, n_attributes * n_labels);
-        v.transition_codes = pointer(transition_codes);
-        v.n_transition = n_transition;
-        v.pair_offsets = pointer(pair_offsets);
-        v.pair_codes = pointer(pair_codes);
-        v.n_pair = count(pair_codes, n_pair_attributes * n_labels * n_labels);
-        v.triple_codes = pointer(triple_codes);
-        v.n_triple = n_triple;
-        v.label_classes = pointer(label_classes);
-        v.n_classes = n_classes;
-        v.class_offsets = pointer(class_offsets);
-        v.class_codes = pointer(class_codes);
-        v.n_class = label_classes ? count(class_codes, n_attributes * n_classes) : 0;
-        v.allowed = pointer(allowed);
-        v.allowed_start = pointer(allowed_start);
-        v.allowed_end = pointer(allowed_end);
-        return v;
-    }
+    explicit Field(FieldParts parts)
+        : owned(std::make_shared<OwnedField>(std::move(parts))), n_labels(owned->view().n_labels) {}
+    const FieldView& view() const { return owned->view(); }
 };
 
-// The data of a loss, which must fit the field and the cost of mistakes.
+// The data, which must fit the field's labels.
+SequenceView checked_view(const Sequences& data, const Field& field);
+// The same for a loss; also the cost of mistakes must fit.
 SequenceView checked_view(const Sequences& data, const Field& field, const OptionalArray<double>& cost, bool hinge);
 
 inline const ChainKernels& kernels_named(const std::string& name) {
@@ -105,7 +71,7 @@ inline const ChainKernels& kernels_named(const std::string& name) {
     return *kernels;
 }
 
-inline void check_size(const FieldView& field, size_t n) {
+inline void check_weights(const FieldView& field, size_t n) {
     if (static_cast<int64_t>(n) != field.size())
         throw nb::value_error(
             ("the field has " + std::to_string(field.size()) + " weights, but " + std::to_string(n) + " were given")
@@ -124,7 +90,7 @@ struct Decoder {
           weights(std::move(w)),
           kernels(kernels_named(name)),
           prepared(field.view(), kernels, wide_rows(field.view())) {
-        check_size(field.view(), weights.size());
+        check_weights(field.view(), weights.size());
         prepared.set(weights.data());
     }
 };

@@ -8,18 +8,17 @@ namespace {
 
 // The data with what single positions allow, [positions, labels].
 SequenceView limited(const Sequences& data, const Decoder& decoder, const OptionalArray<uint8_t>& allowed) {
-    SequenceView view = data.view();
+    SequenceView view = checked_view(data, decoder.field);
     if (!allowed) return view;
-    if (static_cast<int64_t>(allowed->size()) != view.n_positions * decoder.field.n_labels)
-        throw nb::value_error("allowed must have an entry for every label of every position");
+    check_size(allowed->size(), checked_product({view.n_positions, decoder.field.n_labels}, "labels"), "allowed");
     view.allowed = allowed->data();
     return view;
 }
 
 ChainPhrases phrase_rules(const Decoder& decoder, const Array<uint8_t>& goes_on, const Array<int32_t>& types) {
     const int64_t l = decoder.field.n_labels;
-    if (static_cast<int64_t>(goes_on.size()) != l * l || static_cast<int64_t>(types.size()) != l)
-        throw nb::value_error("goes_on and types must fit the labels");
+    check_size(goes_on.size(), l * l, "goes_on");
+    check_size(types.size(), l, "types");
     return {goes_on.data(), types.data()};
 }
 
@@ -30,15 +29,15 @@ void bind_decoder(nb::module_& m) {
         .def(nb::init<Field, Array<double>, const std::string&>(), "field"_a, "weights"_a, "kernels"_a = "auto")
         .def(
             "marginals",
-            [](const Decoder& self, const Sequences& data, int n_threads, bool nodes, bool edges,
+            [](const Decoder& self, const Sequences& data, Threads n_threads, bool nodes, bool edges,
                const OptionalArray<uint8_t>& allowed) {
                 const SequenceView view = limited(data, self, allowed);
                 const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
                 const auto l = static_cast<size_t>(self.field.n_labels);
                 nb::capsule log_z_owner, node_owner, edge_owner;
                 double* log_z = allocate<double>(n, log_z_owner);
-                double* node = nodes ? allocate<double>(t * l, node_owner) : nullptr;
-                double* edge = edges ? allocate<double>(t * l * l, edge_owner) : nullptr;
+                double* node = nodes ? allocate<double>(size_of({view.n_positions, self.field.n_labels}), node_owner) : nullptr;
+                double* edge = edges ? allocate<double>(size_of({view.n_positions, self.field.n_labels, self.field.n_labels}), edge_owner) : nullptr;
                 interruptible([&] {
                     chain_marginals(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, log_z, node,
                                     edge, poll_signals);
@@ -54,7 +53,7 @@ void bind_decoder(nb::module_& m) {
                     "tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]"))
         .def(
             "viterbi",
-            [](const Decoder& self, const Sequences& data, int n_threads, const OptionalArray<uint8_t>& allowed) {
+            [](const Decoder& self, const Sequences& data, Threads n_threads, const OptionalArray<uint8_t>& allowed) {
                 const SequenceView view = limited(data, self, allowed);
                 const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
                 nb::capsule label_owner, score_owner;
@@ -73,18 +72,17 @@ void bind_decoder(nb::module_& m) {
                 "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"))
         .def(
             "nbest",
-            [](const Decoder& self, const Sequences& data, int n_threads, int64_t most,
+            [](const Decoder& self, const Sequences& data, Threads n_threads, int64_t most,
                const OptionalArray<uint8_t>& allowed, const OptionalArray<int32_t>& groups,
                const OptionalArray<uint8_t>& goes_on, int64_t limit) {
                 const SequenceView view = limited(data, self, allowed);
                 OneRunEach rule{};
                 if (groups) {
                     const int64_t l = self.field.n_labels;
-                    if (!goes_on || static_cast<int64_t>(groups->size()) != l ||
-                        static_cast<int64_t>(goes_on->size()) != l * l)
-                        throw nb::value_error("groups and goes_on must fit the labels");
-                    for (size_t k = 0; k < groups->size(); ++k)
-                        if (groups->data()[k] >= OneRunEach::kMost) throw nb::value_error("too many groups of labels");
+                    require(goes_on.has_value(), "groups and goes_on go together");
+                    check_size(groups->size(), l, "groups");
+                    check_size(goes_on->size(), l * l, "goes_on");
+                    check_ids(span_of(*groups), OneRunEach::kMost, "groups", -1);
                     rule = {groups->data(), goes_on->data(), limit};
                 }
                 ChainLabellings found;
@@ -105,7 +103,7 @@ void bind_decoder(nb::module_& m) {
                     "tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.uint8]]"))
         .def(
             "best_spans",
-            [](const Decoder& self, const Sequences& data, int n_threads, const Array<uint8_t>& goes_on,
+            [](const Decoder& self, const Sequences& data, Threads n_threads, const Array<uint8_t>& goes_on,
                const Array<int32_t>& types, const OptionalArray<uint8_t>& allowed) {
                 const SequenceView view = limited(data, self, allowed);
                 const ChainPhrases rules = phrase_rules(self, goes_on, types);
@@ -140,19 +138,19 @@ void bind_decoder(nb::module_& m) {
                     "NDArray[numpy.int32], NDArray[numpy.float64]]"))
         .def(
             "span_probabilities",
-            [](const Decoder& self, const Sequences& data, int n_threads, const Array<uint8_t>& goes_on,
+            [](const Decoder& self, const Sequences& data, Threads n_threads, const Array<uint8_t>& goes_on,
                const Array<int32_t>& types, const Array<int64_t>& offsets, const Array<int64_t>& begins,
                const Array<int64_t>& ends, const Array<int32_t>& kinds, const OptionalArray<uint8_t>& allowed) {
                 const SequenceView view = limited(data, self, allowed);
                 const ChainPhrases rules = phrase_rules(self, goes_on, types);
                 const size_t n = begins.size();
-                bool fits = static_cast<int64_t>(offsets.size()) == view.n_sequences + 1 && ends.size() == n &&
-                            kinds.size() == n && offsets.data()[0] == 0 &&
-                            offsets.data()[view.n_sequences] == static_cast<int64_t>(n);
+                check_size(offsets.size(), view.n_sequences + 1, "offsets");
+                check_offsets(span_of(offsets), static_cast<int64_t>(n), "offsets");
+                check_size(ends.size(), static_cast<int64_t>(n), "ends");
+                check_size(kinds.size(), static_cast<int64_t>(n), "kinds");
+                bool fits = true;
                 std::vector<ChainSpan> spans;
                 for (int64_t k = 0; fits && k < view.n_sequences; ++k) {
-                    fits =
-                        offsets.data()[k] <= offsets.data()[k + 1] && offsets.data()[k + 1] <= static_cast<int64_t>(n);
                     for (int64_t i = offsets.data()[k]; fits && i < offsets.data()[k + 1]; ++i) {
                         spans.push_back({begins.data()[i], ends.data()[i], kinds.data()[i], 0.0});
                         fits = spans.back().begin >= 0 && spans.back().begin < spans.back().end &&
@@ -177,7 +175,7 @@ void bind_decoder(nb::module_& m) {
                     "tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"))
         .def(
             "entropies",
-            [](const Decoder& self, const Sequences& data, int n_threads, const OptionalArray<uint8_t>& allowed) {
+            [](const Decoder& self, const Sequences& data, Threads n_threads, const OptionalArray<uint8_t>& allowed) {
                 const SequenceView view = limited(data, self, allowed);
                 std::vector<double> log_z(static_cast<size_t>(view.n_sequences)), entropy(log_z.size());
                 interruptible([&] {
@@ -191,10 +189,10 @@ void bind_decoder(nb::module_& m) {
                     "-> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"))
         .def(
             "sample",
-            [](const Decoder& self, const Sequences& data, int n_threads, int64_t count, uint64_t seed,
+            [](const Decoder& self, const Sequences& data, Threads n_threads, int64_t count, uint64_t seed,
                const OptionalArray<uint8_t>& allowed) {
                 const SequenceView view = limited(data, self, allowed);
-                const auto size = static_cast<size_t>(count * view.n_positions);
+                const size_t size = size_of({count, view.n_positions});
                 std::vector<double> log_z(static_cast<size_t>(view.n_sequences));
                 std::vector<int32_t> labels(size);
                 interruptible([&] {

@@ -11,13 +11,16 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "../core/support/checks.hpp"
 #include "../core/support/parallel.hpp"
 
 namespace nb = nanobind;
@@ -25,10 +28,27 @@ using namespace nb::literals;
 
 namespace crfkit {
 
+// An array from Python whose elements lie where their type wants them. NumPy also has others (np.frombuffer with an
+// offset, fields of packed records), from which the kernels' loads would fault: what is read is copied then, what is
+// written to is refused. All bindings take their arrays as this type.
+template <class T, int N>
+struct Aligned : nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu> {
+    using Base = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+    Aligned() = default;
+    template <class... Config>
+    explicit Aligned(nb::ndarray<Config...> array) : Base(std::move(array)) {}
+};
+
 template <class T>
-using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Array = Aligned<const T, 1>;
 template <class T>
 using OptionalArray = std::optional<Array<T>>;
+// An array that the core writes to.
+template <class T>
+using OutputArray = Aligned<T, 1>;
+using Matrix = Aligned<const double, 2>;
+using Tables = Aligned<const double, 3>;
+using Pairs = Aligned<const int32_t, 2>;
 template <class T>
 using Numpy1 = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 template <class T>
@@ -40,6 +60,17 @@ template <class T>
 const T* pointer(const OptionalArray<T>& array) {
     return array ? array->data() : nullptr;
 }
+
+template <class T, int N>
+std::span<T> span_of(const Aligned<T, N>& array) {
+    return {array.data(), array.size()};
+}
+
+// A number of threads that there could be.
+struct Threads {
+    int n = 1;
+    operator int() const { return n; }
+};
 
 // A NumPy array that owns the vector's memory.
 template <class T>
@@ -80,6 +111,11 @@ auto interruptible(const Work& work) {
     }
 }
 
+// The size of an array [n][width] …, for `allocate`.
+inline size_t size_of(std::initializer_list<int64_t> shape) {
+    return static_cast<size_t>(checked_product(shape, "entries"));
+}
+
 void bind_build(nb::module_& m);
 void bind_strings(nb::module_& m);
 void bind_buckets(nb::module_& m);
@@ -103,3 +139,51 @@ void bind_inverted(nb::module_& m);
 void bind_pseudo_table(nb::module_& m);
 
 }  // namespace crfkit
+
+namespace nanobind::detail {
+
+template <class T, int N>
+struct type_caster<crfkit::Aligned<T, N>> {
+    using Array = crfkit::Aligned<T, N>;
+    using Plain = type_caster<typename Array::Base>;
+    NB_TYPE_CASTER(Array, Plain::Name)
+
+    template <class Flags>
+    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        if (take(source, flags, cleanup)) return true;
+        if (!std::is_const_v<T> || !value.is_valid()) return false;
+        const object copy = steal(PyObject_CallMethod(source.ptr(), "copy", nullptr));
+        if (copy.is_valid()) return take(copy, flags, cleanup);
+        PyErr_Clear();
+        return false;
+    }
+
+    static handle from_cpp(const Array& array, rv_policy policy, cleanup_list* cleanup) noexcept {
+        return Plain::from_cpp(array, policy, cleanup);
+    }
+
+private:
+    template <class Flags>
+    bool take(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        Plain plain;
+        value = Array();
+        if (!plain.from_python(source, flags, cleanup)) return false;
+        value = Array(std::move(plain.value));
+        return value.size() == 0 || reinterpret_cast<uintptr_t>(value.data()) % alignof(T) == 0;
+    }
+};
+
+template <>
+struct type_caster<crfkit::Threads> {
+    NB_TYPE_CASTER(crfkit::Threads, const_name("int"))
+
+    template <class Flags>
+    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        make_caster<int> number;
+        if (!number.from_python(source, flags, cleanup)) return false;
+        value.n = std::clamp(number.value, 1, 1024);
+        return true;
+    }
+};
+
+}  // namespace nanobind::detail

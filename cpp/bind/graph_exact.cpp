@@ -10,16 +10,16 @@ namespace crfkit {
 namespace {
 
 // The plan of one engine with potentials that fit it.
-TreeProblem make_problem(const TreePlan& plan, const Matrix& unary, const Tables& tables, int n_threads) {
+TreeProblem make_problem(const TreePlan& plan, const Matrix& unary, const Tables& tables, Threads n_threads) {
     if (plan.cyclic >= 0) throw nb::value_error("not a forest");
     const int K = check_potentials(plan.graph, unary, tables);
-    return {plan, K, unary.data(), tables.data(), std::max(1, n_threads), poll_signals};
+    return {plan, K, unary.data(), tables.data(), n_threads, poll_signals};
 }
 
-JunctionProblem make_problem(const JunctionPlan& plan, const Matrix& unary, const Tables& tables, int n_threads) {
+JunctionProblem make_problem(const JunctionPlan& plan, const Matrix& unary, const Tables& tables, Threads n_threads) {
     if (check_potentials(plan.elimination.graph, unary, tables) != plan.K)
         throw nb::value_error("the plan is for another number of states");
-    return {plan, unary.data(), tables.data(), std::max(1, n_threads), poll_signals};
+    return {plan, unary.data(), tables.data(), n_threads, poll_signals};
 }
 
 const Graph& graph_of(const TreePlan& plan) { return plan.graph; }
@@ -30,7 +30,7 @@ template <auto kMarginals, auto kDecode, auto kSample, class Plan>
 void bind_engine(nb::class_<Plan>& c) {
     c.def(
         "marginals",
-        [](const Plan& plan, const Matrix& unary, const Tables& tables, int n_threads) {
+        [](const Plan& plan, const Matrix& unary, const Tables& tables, Threads n_threads) {
             const auto problem = make_problem(plan, unary, tables, n_threads);
             const Graph& graph = graph_of(plan);
             const auto n = static_cast<size_t>(graph.n_nodes), E = static_cast<size_t>(graph.n_edges);
@@ -48,7 +48,7 @@ void bind_engine(nb::class_<Plan>& c) {
                 "tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]"));
     c.def(
         "decode",
-        [](const Plan& plan, const Matrix& unary, const Tables& tables, int n_threads) {
+        [](const Plan& plan, const Matrix& unary, const Tables& tables, Threads n_threads) {
             const auto problem = make_problem(plan, unary, tables, n_threads);
             const auto n = static_cast<size_t>(graph_of(plan).n_nodes);
             nb::capsule owner;
@@ -60,11 +60,11 @@ void bind_engine(nb::class_<Plan>& c) {
     c.def(
         "sample",
         [](const Plan& plan, const Matrix& unary, const Tables& tables, size_t n_samples, uint64_t seed,
-           int n_threads) {
+           Threads n_threads) {
             const auto problem = make_problem(plan, unary, tables, n_threads);
             const auto n = static_cast<size_t>(graph_of(plan).n_nodes);
             nb::capsule owner;
-            auto* labels = allocate<int32_t>(n_samples * n, owner);
+            auto* labels = allocate<int32_t>(size_of({static_cast<int64_t>(n_samples), graph_of(plan).n_nodes}), owner);
             interruptible([&] { kSample(problem, static_cast<int64_t>(n_samples), seed, labels); });
             return Numpy2<int32_t>(labels, {n_samples, n}, owner);
         },
@@ -105,7 +105,8 @@ void bind_graph_exact(nb::module_& m) {
     junction.def(
         "__init__",
         [](JunctionPlan* self, const Elimination& elimination, int n_states) {
-            if (elimination.stopped >= 0) throw nb::value_error("there are no orders");
+            require(elimination.stopped < 0, "there are no orders");
+            check_states(n_states);
             without_gil([&] { new (self) JunctionPlan(elimination, n_states); });
         },
         "elimination"_a, "n_states"_a, nb::keep_alive<1, 2>());
@@ -115,13 +116,11 @@ void bind_graph_exact(nb::module_& m) {
     bind_engine<junction_marginals, junction_decode, junction_sample>(junction);
     junction.def(
         "pair_marginals",
-        [](const JunctionPlan& plan, const Matrix& unary, const Tables& tables, const Pairs& pairs, int n_threads) {
+        [](const JunctionPlan& plan, const Matrix& unary, const Tables& tables, const Pairs& pairs, Threads n_threads) {
             const JunctionProblem problem = make_problem(plan, unary, tables, n_threads);
             const size_t M = pairs.shape(0), K = unary.shape(1);
-            if (pairs.shape(1) != 2) throw nb::value_error("not pairs");
-            for (size_t i = 0; i < 2 * M; ++i)
-                if (pairs.data()[i] < 0 || pairs.data()[i] >= graph_of(plan).n_nodes)
-                    throw nb::value_error("a dangling pair");
+            require(pairs.shape(1) == 2, "not pairs");
+            check_ids(span_of(pairs), graph_of(plan).n_nodes, "node");
             nb::capsule owner;
             double* marginals = allocate<double>(M * K * K, owner);
             interruptible([&] { junction_pairs(problem, static_cast<int64_t>(M), pairs.data(), marginals); });

@@ -6,18 +6,24 @@ namespace crfkit {
 
 namespace {
 
-using Labels = nb::ndarray<int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // [N][C]
+using Labels = Aligned<int32_t, 2>;  // [N][C]
 
 // labels must be those of the graph, in range: kernels index by them. −1 marks labels that are yet to be drawn.
-void check_labels(const Graph& graph, int K, const Labels& labels, bool set) {
+void check_chains(const Graph& graph, int K, const Labels& labels, bool set) {
     if (labels.shape(0) != static_cast<size_t>(graph.n_nodes) || labels.shape(1) < 1)
         throw nb::value_error("labels: not a row of chains per node");
-    if (set)
-        for (size_t i = 0; i < labels.size(); ++i)
-            if (labels.data()[i] < 0 || labels.data()[i] >= K) throw nb::value_error("labels: not a state");
+    check_number(static_cast<int64_t>(labels.shape(1)), 1, kMostIds, "the number of chains");
+    checked_product({graph.n_nodes, static_cast<int64_t>(labels.shape(1)), K}, "probabilities");
+    if (set) check_ids({labels.data(), labels.size()}, K, "labels");
 }
 
-GibbsRun make_run(size_t n_chains, bool block, int n_threads, uint64_t seed, uint64_t stream) {
+// Sweeps are numbered, and their numbers choose among forests.
+void check_sweeps(int64_t first, int64_t n_sweeps) {
+    check_number(first, 0, kMostIds * kMostIds, "first");
+    check_number(n_sweeps, 0, kMostIds * kMostIds, "n_sweeps");
+}
+
+GibbsRun make_run(size_t n_chains, bool block, Threads n_threads, uint64_t seed, uint64_t stream) {
     return GibbsRun{static_cast<int>(n_chains), block, n_threads, seed, stream, poll_signals};
 }
 
@@ -38,10 +44,9 @@ void bind_graph_gibbs(nb::module_& m) {
 
     m.def(
         "gibbs_start",
-        [](const GibbsPlan& plan, const Matrix& unary, Labels labels, uint64_t seed, uint64_t stream, int n_threads) {
-            const int K = static_cast<int>(unary.shape(1));
-            if (unary.shape(0) != static_cast<size_t>(plan.graph.n_nodes)) throw nb::value_error("not a row per node");
-            check_labels(plan.graph, K, labels, false);
+        [](const GibbsPlan& plan, const Matrix& unary, Labels labels, uint64_t seed, uint64_t stream, Threads n_threads) {
+            const int K = check_unary(plan.graph, unary);
+            check_chains(plan.graph, K, labels, false);
             const GibbsField field{plan, K, unary.data(), nullptr};
             const GibbsRun options = make_run(labels.shape(1), false, n_threads, seed, stream);
             interruptible([&] { gibbs_start(field, options, labels.data()); });
@@ -52,9 +57,10 @@ void bind_graph_gibbs(nb::module_& m) {
     m.def(
         "gibbs_sweeps",
         [](const GibbsPlan& plan, const Matrix& unary, const Tables& tables, Labels labels, int64_t first,
-           int64_t n_sweeps, bool block, uint64_t seed, uint64_t stream, int n_threads) {
+           int64_t n_sweeps, bool block, uint64_t seed, uint64_t stream, Threads n_threads) {
             const int K = check_potentials(plan.graph, unary, tables);
-            check_labels(plan.graph, K, labels, true);
+            check_chains(plan.graph, K, labels, true);
+            check_sweeps(first, n_sweeps);
             const GibbsField field{plan, K, unary.data(), tables.data()};
             const GibbsRun options = make_run(labels.shape(1), block, n_threads, seed, stream);
             interruptible([&] { gibbs_sweeps(field, options, first, n_sweeps, labels.data()); });
@@ -66,9 +72,10 @@ void bind_graph_gibbs(nb::module_& m) {
     m.def(
         "gibbs_marginals",
         [](const GibbsPlan& plan, const Matrix& unary, const Tables& tables, Labels labels, int64_t first,
-           int64_t n_sweeps, int64_t thin, bool block, uint64_t seed, uint64_t stream, int n_threads) {
+           int64_t n_sweeps, int64_t thin, bool block, uint64_t seed, uint64_t stream, Threads n_threads) {
             const int K = check_potentials(plan.graph, unary, tables);
-            check_labels(plan.graph, K, labels, true);
+            check_chains(plan.graph, K, labels, true);
+            check_sweeps(first, n_sweeps);
             if (thin < 1 || n_sweeps < thin) throw nb::value_error("no sweep to average over");
             const GibbsField field{plan, K, unary.data(), tables.data()};
             const GibbsRun options = make_run(labels.shape(1), block, n_threads, seed, stream);
@@ -87,14 +94,15 @@ void bind_graph_gibbs(nb::module_& m) {
     m.def(
         "gibbs_annealed",
         [](const GibbsPlan& plan, const Matrix& unary, const Tables& tables, int n_runs, int64_t n_steps, bool block,
-           uint64_t seed, uint64_t stream, int n_threads) {
+           uint64_t seed, uint64_t stream, Threads n_threads) {
             const int K = check_potentials(plan.graph, unary, tables);
             if (n_runs < 1 || n_steps < 1) throw nb::value_error("no runs or steps");
             const GibbsField field{plan, K, unary.data(), tables.data()};
             const GibbsRun options = make_run(static_cast<size_t>(n_runs), block, n_threads, seed, stream);
+            checked_product({plan.graph.n_nodes, n_runs, K}, "probabilities");
             const size_t g = static_cast<size_t>(plan.graph.n_graphs), r = static_cast<size_t>(n_runs);
             nb::capsule owner;
-            double* log_weights = allocate<double>(g * r, owner);
+            double* log_weights = allocate<double>(size_of({plan.graph.n_graphs, n_runs}), owner);
             interruptible([&] { gibbs_annealed(field, options, n_steps, log_weights); });
             return Numpy2<double>(log_weights, {g, r}, owner);
         },

@@ -16,8 +16,9 @@ struct PotentialArrays {
 
     PotentialArrays(const Graph& graph, Matrix u, Matrix c, Tables b)
         : unary(std::move(u)), coefficients(std::move(c)), basis(std::move(b)) {
-        const size_t K = unary.shape(1), B = basis.shape(0);
-        if (unary.shape(0) != static_cast<size_t>(graph.n_nodes)) throw nb::value_error("unary: not a row per node");
+        const auto K = static_cast<size_t>(check_unary(graph, unary));
+        const size_t B = basis.shape(0);
+        check_number(static_cast<int64_t>(B), 0, kMostIds, "the number of tables");
         if (coefficients.shape(0) != static_cast<size_t>(graph.n_edges) || coefficients.shape(1) != B || B == 0)
             throw nb::value_error("coefficients: not a row per edge, or not a column per table");
         if (basis.shape(1) != K || basis.shape(2) != K) throw nb::value_error("basis: not tables of states");
@@ -27,6 +28,12 @@ struct PotentialArrays {
         view = {static_cast<int>(K), static_cast<int>(B), unit, unary.data(), coefficients.data(), basis.data()};
     }
 };
+
+// The blocks of a graph, which must be those of this one.
+const Blocks& blocks_of(const Graph& graph, const Blocks& blocks) {
+    require(&blocks.graph == &graph, "the blocks are of another graph");
+    return blocks;
+}
 
 const MessageKernels& kernels_named(const std::string& name) {
     const MessageKernels* kernels = find_message_kernels(name.c_str());
@@ -39,10 +46,10 @@ struct BoundSumProduct {
     PotentialArrays arrays;
     SumProduct messages;
     BoundSumProduct(const Graph& g, const Blocks& blocks, Matrix u, Matrix c, Tables b, const std::string& kernels,
-                    int n_threads)
+                    Threads n_threads)
         : graph(g),
           arrays(g, std::move(u), std::move(c), std::move(b)),
-          messages(g, blocks, arrays.view, kernels_named(kernels), n_threads) {}
+          messages(g, blocks_of(g, blocks), arrays.view, kernels_named(kernels), n_threads) {}
 };
 
 OptionalArray<double> checked_weights(const Graph& graph, OptionalArray<double> rho) {
@@ -68,11 +75,11 @@ struct BoundReweighted {
     OptionalArray<double> rho;
     Reweighted messages;
     BoundReweighted(const Graph& g, const Blocks& blocks, Matrix u, Matrix c, Tables b, OptionalArray<double> r,
-                    const std::string& kernels, int n_threads)
+                    const std::string& kernels, Threads n_threads)
         : graph(g),
           arrays(g, std::move(u), std::move(c), std::move(b)),
           rho(checked_weights(g, std::move(r))),
-          messages(g, blocks, arrays.view, pointer(rho), kernels_named(kernels), n_threads) {}
+          messages(g, blocks_of(g, blocks), arrays.view, pointer(rho), kernels_named(kernels), n_threads) {}
 };
 
 struct BoundMeanField {
@@ -80,10 +87,10 @@ struct BoundMeanField {
     PotentialArrays arrays;
     MeanField field;
     BoundMeanField(const Graph& g, const Blocks& blocks, Matrix u, Matrix c, Tables b, const std::string& kernels,
-                   int n_threads)
+                   Threads n_threads)
         : graph(g),
           arrays(g, std::move(u), std::move(c), std::move(b)),
-          field(g, blocks, arrays.view, kernels_named(kernels), n_threads) {}
+          field(g, blocks_of(g, blocks), arrays.view, kernels_named(kernels), n_threads) {}
 };
 
 template <class Work>
@@ -94,7 +101,7 @@ std::tuple<int, double, bool> outcome(const Work& work) {
 
 // log Z, nodes and edges of an engine, as arrays.
 template <class Engine>
-Numpy1<double> log_z(const Graph& graph, const Engine& engine, int n_threads) {
+Numpy1<double> log_z(const Graph& graph, const Engine& engine, Threads n_threads) {
     std::vector<double> out(static_cast<size_t>(graph.n_graphs));
     without_gil([&] { engine.log_z(out.data(), n_threads); });
     return to_numpy(std::move(out));
@@ -102,14 +109,14 @@ Numpy1<double> log_z(const Graph& graph, const Engine& engine, int n_threads) {
 template <class Fill>
 Numpy2<double> node_array(const Graph& graph, int K, const Fill& fill) {
     nb::capsule owner;
-    double* data = allocate<double>(static_cast<size_t>(graph.n_nodes * K), owner);
+    double* data = allocate<double>(size_of({graph.n_nodes, K}), owner);
     without_gil([&] { fill(data); });
     return Numpy2<double>(data, {static_cast<size_t>(graph.n_nodes), static_cast<size_t>(K)}, owner);
 }
 template <class Fill>
 Numpy3<double> edge_array(const Graph& graph, int K, const Fill& fill) {
     nb::capsule owner;
-    double* data = allocate<double>(static_cast<size_t>(graph.n_edges * K * K), owner);
+    double* data = allocate<double>(size_of({graph.n_edges, K, K}), owner);
     without_gil([&] { fill(data); });
     const size_t n = static_cast<size_t>(K);
     return Numpy3<double>(data, {static_cast<size_t>(graph.n_edges), n, n}, owner);
@@ -124,7 +131,7 @@ void bind_graph_messages(nb::module_& m) {
             "graph"_a, nb::keep_alive<1, 2>());
 
     nb::class_<BoundSumProduct>(m, "SumProduct", "Loopy belief propagation in probability space.")
-        .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, const std::string&, int>(), "graph"_a,
+        .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, const std::string&, Threads>(), "graph"_a,
              "blocks"_a, nb::arg("unary").noconvert(), nb::arg("coefficients").noconvert(),
              nb::arg("basis").noconvert(), "kernels"_a, "n_threads"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
         .def_prop_ro("fits", [](const BoundSumProduct& s) { return s.messages.fits(); })
@@ -135,7 +142,7 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, int n_threads) {
+            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
                 return outcome([&] {
                     return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
@@ -143,23 +150,23 @@ void bind_graph_messages(nb::module_& m) {
             "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
             "(iterations, largest change of a log message, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundSumProduct& s, int n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+            "log_z", [](const BoundSumProduct& s, Threads n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
         .def(
             "nodes",
-            [](const BoundSumProduct& s, int n) {
+            [](const BoundSumProduct& s, Threads n) {
                 return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
             },
             "n_threads"_a)
         .def(
             "edges",
-            [](const BoundSumProduct& s, int n) {
+            [](const BoundSumProduct& s, Threads n) {
                 return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
             },
             "n_threads"_a);
 
     nb::class_<BoundReweighted>(m, "Reweighted", "Tree-reweighted sum-product in log space, over blocks of nodes.")
         .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, OptionalArray<double>, const std::string&,
-                      int>(),
+                      Threads>(),
              "graph"_a, "blocks"_a, nb::arg("unary").noconvert(), nb::arg("coefficients").noconvert(),
              nb::arg("basis").noconvert(), "rho"_a.none(), "kernels"_a, "n_threads"_a, nb::keep_alive<1, 2>(),
              nb::keep_alive<1, 3>())
@@ -170,7 +177,7 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding, int n_threads) {
+            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
                 return outcome([&] {
                     return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
@@ -178,16 +185,16 @@ void bind_graph_messages(nb::module_& m) {
             "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
             "(iterations, largest change of a log message, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundReweighted& s, int n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+            "log_z", [](const BoundReweighted& s, Threads n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
         .def(
             "nodes",
-            [](const BoundReweighted& s, int n) {
+            [](const BoundReweighted& s, Threads n) {
                 return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
             },
             "n_threads"_a)
         .def(
             "edges",
-            [](const BoundReweighted& s, int n) {
+            [](const BoundReweighted& s, Threads n) {
                 return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
             },
             "n_threads"_a);
@@ -203,7 +210,7 @@ void bind_graph_messages(nb::module_& m) {
         .def(
             "run",
             [](BoundLogMessages& s, int max_iterations, double tolerance, double damping, const std::string& schedule,
-               int n_threads) {
+               Threads n_threads) {
                 const Sweeps sweeps{max_iterations, tolerance, damping, schedule == "flooding", n_threads};
                 return outcome([&] {
                     return schedule == "residual" ? s.messages.run_residual(sweeps, poll_signals)
@@ -213,22 +220,22 @@ void bind_graph_messages(nb::module_& m) {
             "max_iterations"_a, "tolerance"_a, "damping"_a, "schedule"_a, "n_threads"_a,
             "(iterations, largest change of a log message, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundLogMessages& s, int n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+            "log_z", [](const BoundLogMessages& s, Threads n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
         .def(
             "nodes",
-            [](const BoundLogMessages& s, int n) {
+            [](const BoundLogMessages& s, Threads n) {
                 return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
             },
             "n_threads"_a)
         .def(
             "edges",
-            [](const BoundLogMessages& s, int n) {
+            [](const BoundLogMessages& s, Threads n) {
                 return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
             },
             "n_threads"_a)
         .def(
             "states",
-            [](const BoundLogMessages& s, int n) {
+            [](const BoundLogMessages& s, Threads n) {
                 std::vector<int32_t> out(static_cast<size_t>(s.graph.n_nodes));
                 without_gil([&] { s.messages.states(out.data(), n); });
                 return to_numpy(std::move(out));
@@ -236,7 +243,7 @@ void bind_graph_messages(nb::module_& m) {
             "n_threads"_a, "The state of the largest belief of every node.");
 
     nb::class_<BoundMeanField>(m, "MeanField", "Naive mean field by coordinate ascent.")
-        .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, const std::string&, int>(), "graph"_a,
+        .def(nb::init<const Graph&, const Blocks&, Matrix, Matrix, Tables, const std::string&, Threads>(), "graph"_a,
              "blocks"_a, nb::arg("unary").noconvert(), nb::arg("coefficients").noconvert(),
              nb::arg("basis").noconvert(), "kernels"_a, "n_threads"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
         .def(
@@ -250,14 +257,14 @@ void bind_graph_messages(nb::module_& m) {
             "nodes"_a)
         .def(
             "run",
-            [](BoundMeanField& s, int max_iterations, double tolerance, double damping, int n_threads) {
+            [](BoundMeanField& s, int max_iterations, double tolerance, double damping, Threads n_threads) {
                 return outcome(
                     [&] { return s.field.run({max_iterations, tolerance, damping, false, n_threads}, poll_signals); });
             },
             "max_iterations"_a, "tolerance"_a, "damping"_a, "n_threads"_a,
             "(iterations, largest change of a probability, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundMeanField& s, int n) { return log_z(s.graph, s.field, n); }, "n_threads"_a)
+            "log_z", [](const BoundMeanField& s, Threads n) { return log_z(s.graph, s.field, n); }, "n_threads"_a)
         .def("nodes", [](const BoundMeanField& s) {
             return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.field.nodes(out); });
         });

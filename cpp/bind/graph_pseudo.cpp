@@ -21,7 +21,9 @@ void check_shape(const Matrix& matrix, size_t rows, size_t columns, const char* 
 }
 
 const Tables& square(const Tables& tables) {
-    if (tables.shape(1) != tables.shape(2)) throw nb::value_error("basis: not tables [K][K]");
+    require(tables.shape(1) == tables.shape(2), "basis: not tables [K][K]");
+    check_states(static_cast<int64_t>(tables.shape(1)));
+    check_number(static_cast<int64_t>(tables.shape(0)), 0, kMostIds, "the number of tables");
     return tables;
 }
 
@@ -42,10 +44,9 @@ struct Checked {
         check_shape(unary, n, K, "unary: not a row of K per node");
         if (coefficients.is_valid())
             check_shape(coefficients, E, tables.shape(0), "coefficients: not one per edge and table");
-        if (labels.size() != n || weights.size() != n) throw nb::value_error("not a label and a weight per node");
-        for (size_t i = 0; i < n; ++i)
-            if (labels.data()[i] < 0 || labels.data()[i] >= static_cast<int32_t>(K))
-                throw nb::value_error("a label is not a state");
+        check_size(labels.size(), graph.n_nodes, "labels");
+        check_size(weights.size(), graph.n_nodes, "weights");
+        check_ids(span_of(labels), static_cast<int64_t>(K), "labels");
     }
     Checked(const Checked&) = delete;  // the field refers to the basis
 
@@ -59,7 +60,7 @@ void bind_graph_pseudo(nb::module_& m) {
     m.def(
         "pseudo_value",
         [](const Graph& graph, const Matrix& unary, const Matrix& coefficients, const Tables& basis,
-           const Array<int32_t>& labels, const Array<double>& weights, int n_threads) {
+           const Array<int32_t>& labels, const Array<double>& weights, Threads n_threads) {
             const Checked c(graph, unary, coefficients, basis, labels, weights);
             const Rows p = c.node_rows(), nodes = c.node_rows(), edges = c.edge_rows();
             const double value = interruptible(
@@ -71,7 +72,7 @@ void bind_graph_pseudo(nb::module_& m) {
     m.def(
         "pseudo_tangent",
         [](const Graph& graph, const Matrix& unary, const Matrix& coefficients, const Tables& basis,
-           const Array<int32_t>& labels, const Array<double>& weights, const Matrix& p, int n_threads) {
+           const Array<int32_t>& labels, const Array<double>& weights, const Matrix& p, Threads n_threads) {
             const Checked c(graph, unary, coefficients, basis, labels, weights);
             check_shape(p, c.n, basis.shape(1), "p: not a row of K per node");
             const Rows nodes = c.node_rows(), edges = c.edge_rows();
@@ -83,7 +84,7 @@ void bind_graph_pseudo(nb::module_& m) {
     m.def(
         "pseudo_variances",
         [](const Graph& graph, const Tables& basis, const Array<int32_t>& labels, const Array<double>& weights,
-           const Matrix& p, int n_threads) {
+           const Matrix& p, Threads n_threads) {
             const Checked c(graph, p, Matrix(), basis, labels, weights);
             const Rows edges = c.edge_rows();
             interruptible([&] { pseudo_variances(c.field, p.data(), edges.data, n_threads, poll_signals); });
@@ -94,7 +95,7 @@ void bind_graph_pseudo(nb::module_& m) {
     m.def(
         "composite_value",
         [](const Graph& graph, const Matrix& unary, const Matrix& coefficients, const Tables& basis,
-           const Array<int32_t>& labels, const Array<double>& weights, int n_threads) {
+           const Array<int32_t>& labels, const Array<double>& weights, Threads n_threads) {
             const Checked c(graph, unary, coefficients, basis, labels, weights);
             const Rows nodes = c.node_rows(), edges = c.edge_rows();
             const double value = interruptible(

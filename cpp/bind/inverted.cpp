@@ -16,18 +16,16 @@ nb::tuple arrays_of(Transposed&& found, bool with_values) {
 
 void check_entries(const Array<int64_t>& offsets, const Array<int32_t>& ids, const OptionalArray<double>& values,
                    int64_t n_ids) {
-    const auto entries = static_cast<int64_t>(ids.shape(0));
-    bool ok = offsets.shape(0) > 0 && offsets.data()[0] == 0 && offsets.data()[offsets.shape(0) - 1] == entries;
-    ok = ok && std::is_sorted(offsets.data(), offsets.data() + offsets.shape(0));
-    ok = ok && (!values || static_cast<int64_t>(values->shape(0)) == entries);
-    if (!ok) throw std::invalid_argument("the offsets do not fit the entries");
-    for (int64_t e = 0; e < entries; ++e)
-        if (ids.data()[e] < 0 || ids.data()[e] >= n_ids)
-            throw std::invalid_argument("entry " + std::to_string(e) + " is " + std::to_string(ids.data()[e]) +
-                                        "; expected 0 to " + std::to_string(n_ids - 1));
+    const auto entries = static_cast<int64_t>(ids.size());
+    check_offsets(span_of(offsets), entries, "offsets");
+    check_number(static_cast<int64_t>(offsets.size()) - 1, 0, kMostIds, "the number of rows");
+    check_number(n_ids, 0, kMostIds, "the number of ids");
+    check_ids(span_of(ids), n_ids, "id");
+    if (values) check_size(values->size(), entries, "values");
 }
 
-// An index is made once and read in every pass: it is checked when it is made.
+// An index is made once and read in every pass: it is checked when it is made. Positions must ascend within each
+// attribute, because passes over a part of the data look for its first and last one by bisection.
 class Inverted {
 public:
     Inverted(Array<int64_t> offsets, Array<int32_t> positions, OptionalArray<double> values, int64_t n_positions)
@@ -36,6 +34,7 @@ public:
           values_(std::move(values)),
           n_positions_(n_positions) {
         check_entries(offsets_, positions_, values_, n_positions);
+        check_rows(span_of(offsets_), span_of(positions_), view().n, n_positions, "positions", true);
     }
     InvertedView view() const {
         return {offsets_.data(), positions_.data(), pointer(values_), static_cast<int64_t>(offsets_.shape(0)) - 1};
@@ -51,30 +50,34 @@ private:
 };
 
 nb::tuple gather(const Inverted& index, const Array<int64_t>& chosen) {
-    const std::vector<int64_t> attributes(chosen.data(), chosen.data() + chosen.shape(0));
-    for (const int64_t a : attributes)
-        if (a < 0 || a >= index.view().n) throw std::invalid_argument("there is no attribute " + std::to_string(a));
+    const std::vector<int64_t> attributes(chosen.data(), chosen.data() + chosen.size());
+    check_ids(std::span<const int64_t>(attributes), index.view().n, "attribute");
     return arrays_of(without_gil([&] { return gather_attributes(index.view(), attributes, index.n_positions()); }),
                      index.has_values());
 }
 
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Vector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 void gradients(const Inverted& index, const OptionalArray<int64_t>& offsets, const OptionalArray<int32_t>& codes,
-               int64_t first, int64_t last, const Matrix& residual, int64_t t0, const Vector& out, int n_threads) {
+               int64_t first, int64_t last, const Matrix& residual, int64_t t0, const OutputArray<double>& out, Threads n_threads) {
     const auto width = static_cast<int64_t>(residual.shape(1)), n = static_cast<int64_t>(residual.shape(0));
     const CodesView weights{pointer(offsets), pointer(codes), width};
-    bool ok = offsets.has_value() == codes.has_value() && 0 <= first && first <= last && last <= index.view().n;
-    ok = ok && 0 <= t0 && t0 + n <= index.n_positions() && n_threads >= 1;
+    check_number(last, 0, index.view().n, "last");
+    check_number(first, 0, last, "first");
+    require(n <= index.n_positions() && 0 <= t0 && t0 <= index.n_positions() - n, "residuals beyond the positions");
+    require(offsets.has_value() == codes.has_value(), "offsets and codes go together");
     if (offsets) {
-        ok = ok && static_cast<int64_t>(offsets->shape(0)) == index.view().n + 1;
-        ok = ok && weights.begin(index.view().n) == static_cast<int64_t>(codes->shape(0));
-        for (int64_t k = ok ? weights.begin(first) : 0; ok && k < weights.begin(last); ++k)
-            ok = 0 <= weights.codes[k] && weights.codes[k] < width;
+        // Only those of the attributes that are asked for: a pass comes here for many parts of the data.
+        check_size(offsets->size(), index.view().n + 1, "offsets");
+        const auto n_codes = static_cast<int64_t>(codes->size());
+        int64_t before = 0;
+        for (int64_t a = first; a <= last; ++a) {
+            require(before <= weights.begin(a) && weights.begin(a) <= n_codes, "offsets must ascend");
+            before = weights.begin(a);
+        }
+        check_ids(span_of(*codes).subspan(static_cast<size_t>(weights.begin(first)),
+                                          static_cast<size_t>(weights.begin(last) - weights.begin(first))),
+                  width, "code");
     }
-    if (!ok || static_cast<int64_t>(out.shape(0)) != weights.begin(last) - weights.begin(first))
-        throw std::invalid_argument("the ranges do not fit the index");
+    check_size(out.size(), weights.begin(last) - weights.begin(first), "out");
     without_gil(
         [&] { add_gradients(index.view(), weights, first, last, residual.data(), t0, n, out.data(), n_threads); });
 }

@@ -42,29 +42,29 @@ void bind_online(nb::module_& m) {
         .def(
             "start",
             [](Online& self, const Array<double>& w, const OptionalArray<double>& variances) {
-                check_size(self.field.view(), w.size());
-                if (variances) check_size(self.field.view(), variances->size());
+                check_weights(self.field.view(), w.size());
+                if (variances) check_weights(self.field.view(), variances->size());
                 self.chain.start(w.data(), pointer(variances));
             },
             "w"_a, "variances"_a.none() = nb::none())
         .def(
             "variances",
             [](const Online& self, Output out) {
-                check_size(self.field.view(), out.size());
+                check_weights(self.field.view(), out.size());
                 return self.chain.variances(out.data());
             },
             "out"_a, "Fills out with AROW's variances; False if there are none yet.")
         .def(
             "weights",
             [](const Online& self, Output w) {
-                check_size(self.field.view(), w.size());
+                check_weights(self.field.view(), w.size());
                 self.chain.weights(w.data());
             },
             "w"_a)
         .def(
             "average",
             [](const Online& self, Output w) {
-                check_size(self.field.view(), w.size());
+                check_weights(self.field.view(), w.size());
                 self.chain.average(w.data());
             },
             "w"_a)

@@ -8,16 +8,7 @@ namespace crfkit {
 
 namespace {
 
-using Places = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Flags = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void require(bool holds, const char* message) {
-    if (!holds) throw nb::value_error(message);
-}
-
-void check_range(const int32_t* values, size_t n, size_t end, const char* message) {
-    for (size_t k = 0; k < n; ++k) require(values[k] >= 0 && static_cast<size_t>(values[k]) < end, message);
-}
+using Flags = Aligned<const bool, 2>;
 
 }  // namespace
 
@@ -25,9 +16,9 @@ void bind_pseudo_table(nb::module_& m) {
     nb::class_<PseudoTable>(m, "PseudoTable", "The pseudo-likelihood of samples of one graph, untied.")
         .def(
             "__init__",
-            [](PseudoTable* self, const Array<int32_t>& states, const Places& labels, const Array<double>& weights,
-               const Matrix& bank, const Places& node_columns, const Matrix& node_basis, const Flags& node_active,
-               const Places& edges, const Places& edge_columns, const Tables& edge_basis, const Flags& edge_active) {
+            [](PseudoTable* self, const Array<int32_t>& states, const Pairs& labels, const Array<double>& weights,
+               const Matrix& bank, const Pairs& node_columns, const Matrix& node_basis, const Flags& node_active,
+               const Pairs& edges, const Pairs& edge_columns, const Tables& edge_basis, const Flags& edge_active) {
                 const size_t N = labels.shape(0), n = labels.shape(1), E = edges.shape(0), K = node_basis.shape(1);
                 require(states.size() == n && weights.size() == N && bank.shape(1) == N, "samples that do not agree");
                 require(node_columns.shape(0) == n && node_active.shape(0) == n, "not a row for each node");
@@ -36,14 +27,18 @@ void bind_pseudo_table(nb::module_& m) {
                 require(edge_basis.shape(1) == K && edge_basis.shape(2) == K, "basis: not tables [K][K]");
                 require(node_active.shape(1) == node_basis.shape(0) && edge_active.shape(1) == edge_basis.shape(0),
                         "not a flag for each table");
-                check_range(states.data(), n, K + 1, "more states than there are");
+                check_states(static_cast<int64_t>(K));
+                check_number(static_cast<int64_t>(std::max(n, E)), 0, kMostIds, "the number of nodes or edges");
+                checked_product({static_cast<int64_t>(N) + 7, static_cast<int64_t>(n), static_cast<int64_t>(K)},
+                                "states of samples");
+                check_ids(span_of(states), static_cast<int64_t>(K) + 1, "states");
                 for (size_t s = 0; s < N; ++s)
                     for (size_t i = 0; i < n; ++i)
-                        check_range(labels.data() + s * n + i, 1, static_cast<size_t>(states.data()[i]),
-                                    "a label is not a state");
-                check_range(edges.data(), 2 * E, n, "an edge of a node that is not there");
-                check_range(node_columns.data(), node_columns.size(), bank.shape(0), "no such column");
-                check_range(edge_columns.data(), edge_columns.size(), bank.shape(0), "no such column");
+                        require(labels.data()[s * n + i] >= 0 && labels.data()[s * n + i] < states.data()[i],
+                                "a label is not a state");
+                check_ids(span_of(edges), static_cast<int64_t>(n), "node");
+                check_ids(span_of(node_columns), static_cast<int64_t>(bank.shape(0)), "column");
+                check_ids(span_of(edge_columns), static_cast<int64_t>(bank.shape(0)), "column");
                 const auto signed_size = [](size_t k) { return static_cast<int64_t>(k); };
                 const PseudoTable::Part nodes{nullptr,
                                               node_columns.data(),
@@ -67,7 +62,7 @@ void bind_pseudo_table(nb::module_& m) {
         .def_prop_ro("size", &PseudoTable::size)
         .def(
             "value",
-            [](const PseudoTable& self, const Array<double>& w, int n_threads, const std::string& kernels) {
+            [](const PseudoTable& self, const Array<double>& w, Threads n_threads, const std::string& kernels) {
                 require(static_cast<int64_t>(w.size()) == self.size(), "w: not a number for each weight");
                 const PseudoKernels* chosen = find_pseudo_kernels(kernels.c_str());
                 require(chosen != nullptr, "kernels that there are not, or that this machine cannot run");

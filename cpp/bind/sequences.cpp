@@ -8,9 +8,14 @@ namespace crfkit {
 
 namespace {
 
-SequenceView view_of(const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels) {
-    if (offsets.size() == 0 || labels.size() + 1 != offsets.size())
-        throw nb::value_error("offsets must have one entry more than labels");
+SequenceView view_of(const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels,
+                     int64_t n_ids, int64_t n_labels) {
+    check_size(offsets.size(), static_cast<int64_t>(labels.size()) + 1, "offsets");
+    check_offsets(span_of(offsets), static_cast<int64_t>(ids.size()), "offsets");
+    check_number(n_ids, 0, kMostIds, "the number of ids");
+    check_ids(span_of(ids), n_ids, "id");
+    check_labels(n_labels, 1);
+    check_ids(span_of(labels), n_labels, "label");
     SequenceView view;
     view.n_positions = static_cast<int64_t>(labels.size());
     view.offsets = view.pair_offsets = offsets.data();
@@ -56,7 +61,7 @@ void bind_sequences(nb::module_& m) {
     m.def(
         "count_labels",
         [](const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels, int64_t n_ids,
-           int64_t n_labels) { return to_numpy(count_labels(view_of(offsets, ids, labels), n_ids, n_labels)); },
+           int64_t n_labels) { return to_numpy(count_labels(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels)); },
         "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a);
     m.def(
         "observed_pairs",
@@ -64,16 +69,17 @@ void bind_sequences(nb::module_& m) {
            int64_t n_labels, bool pairs) {
             std::vector<int64_t> first;
             std::vector<int32_t> codes;
-            (pairs ? observed_triples : observed_pairs)(view_of(offsets, ids, labels), n_ids, n_labels, first, codes);
+            (pairs ? observed_triples : observed_pairs)(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels, first, codes);
             return std::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(codes)));
         },
         "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a, "pairs"_a = false);
     m.def(
         "renumber",
-        [](nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
-           nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ids,
-           std::optional<nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>> values,
-           const Array<int32_t>& rank) {
+        [](const OutputArray<int64_t>& offsets, const OutputArray<int32_t>& ids,
+           const std::optional<OutputArray<double>>& values, const Array<int32_t>& rank) {
+            check_offsets(span_of(offsets), static_cast<int64_t>(ids.size()), "offsets");
+            check_ids(span_of(ids), static_cast<int64_t>(rank.size()), "id");
+            if (values) check_size(values->size(), static_cast<int64_t>(ids.size()), "values");
             return renumber(static_cast<int64_t>(offsets.size()) - 1, offsets.data(), ids.data(),
                             values ? values->data() : nullptr, rank.data());
         },

@@ -7,11 +7,6 @@ namespace crfkit {
 
 namespace {
 
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 void check(size_t a, size_t b) {
     if (a != b) throw nb::value_error("vectors of different lengths");
 }
@@ -20,7 +15,7 @@ template <class T>
 void bind_rows(nb::module_& m) {
     m.def(
         "rows_dot",
-        [](const Matrix<T>& rows, const Array<double>& x, int n_threads) {
+        [](const Aligned<const T, 2>& rows, const Array<double>& x, Threads n_threads) {
             check(rows.shape(1), x.size());
             std::vector<double> out(rows.shape(0));
             without_gil([&] {
@@ -32,8 +27,8 @@ void bind_rows(nb::module_& m) {
         nb::arg("rows").noconvert(), "x"_a, "n_threads"_a, "rows @ x");
     m.def(
         "rows_combine",
-        [](const Array<double>& c, const Matrix<T>& rows, double a, const Array<double>& x, Output<double> out,
-           int n_threads) {
+        [](const Array<double>& c, const Aligned<const T, 2>& rows, double a, const Array<double>& x, OutputArray<double> out,
+           Threads n_threads) {
             check(rows.shape(1), x.size());
             check(out.size(), x.size());
             check(rows.shape(0), c.size());
@@ -47,7 +42,7 @@ void bind_rows(nb::module_& m) {
     m.def(
         "curvature_pair",
         [](const Array<double>& x, const Array<double>& g, const Array<double>& x_new, const Array<double>& g_new,
-           const OptionalArray<double>& scale, Output<T> s, Output<T> y, int n_threads) {
+           const OptionalArray<double>& scale, OutputArray<T> s, OutputArray<T> y, Threads n_threads) {
             for (const size_t n : {g.size(), x_new.size(), g_new.size(), s.size(), y.size()}) check(x.size(), n);
             if (scale) check(x.size(), scale->size());
             return without_gil([&] {
@@ -65,7 +60,7 @@ void bind_rows(nb::module_& m) {
 void bind_vectors(nb::module_& m) {
     m.def(
         "dot",
-        [](const Array<double>& x, const Array<double>& y, int n_threads) {
+        [](const Array<double>& x, const Array<double>& y, Threads n_threads) {
             check(x.size(), y.size());
             double product = 0.0;
             without_gil([&] { rows_dot(x.data(), 1, static_cast<int64_t>(x.size()), y.data(), &product, n_threads); });
@@ -74,7 +69,7 @@ void bind_vectors(nb::module_& m) {
         "x"_a, "y"_a, "n_threads"_a, "x · y");
     m.def(
         "combine",
-        [](const Array<double>& x, double a, const Array<double>& y, int n_threads) {
+        [](const Array<double>& x, double a, const Array<double>& y, Threads n_threads) {
             check(x.size(), y.size());
             nb::capsule owner;
             double* out = allocate<double>(x.size(), owner);

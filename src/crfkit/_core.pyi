@@ -199,9 +199,7 @@ class Objective:
         """
 
     def hessian_product(self, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """
-        product = Hessian times v, at the w of the last value_gradient; w must be alive.
-        """
+        """product = Hessian times v, at the w of the last value_gradient."""
 
     def hessian_diagonal(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """diagonal = sum of p (1 - p) over the occurrences of each feature."""
@@ -393,9 +391,7 @@ def least_subgradient_linf(w: Annotated[NDArray[numpy.float64], dict(shape=(None
     """
 
 class Graph:
-    """
-    The structure of one or many graphs; reads the arrays it is given in place.
-    """
+    """The structure of one or many graphs, as checked copies of arrays."""
 
     def __init__(self, n_nodes: int, edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], node_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], edge_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 

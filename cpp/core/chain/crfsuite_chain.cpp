@@ -31,6 +31,7 @@ std::vector<std::pair<int32_t, double>> sorted_features(const crfsuite::File& fi
 
 CrfsuiteChain::CrfsuiteChain(std::string_view file, const ChainKernels& kernels) : file_(file) {
     const size_t n = file_.labels.size();
+    if (n > 46340) crfsuite::refuse("there are more than 46340 labels");  // codes of label pairs are 32-bit numbers
     file_.labels.each([&](std::string_view text) { labels_.emplace_back(text); });
     std::vector<std::string_view> names(labels_.begin(), labels_.end());
     std::sort(names.begin(), names.end());

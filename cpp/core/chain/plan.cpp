@@ -1,14 +1,13 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
+
+#include "../support/checks.hpp"
 
 namespace crfkit {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
 void check_csr(const char* name, int64_t n_rows, const int64_t* offsets, const int32_t* ids, int64_t n_ids) {
     for (int64_t t = 0; t < n_rows; ++t)

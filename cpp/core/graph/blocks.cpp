@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "../support/checks.hpp"
 #include "../support/parallel.hpp"
 
 namespace crfkit {
 
-Blocks::Blocks(const Graph& graph) {
+Blocks::Blocks(const Graph& graph) : graph(graph) {
     Graph::Colours colours = graph.colours();
     places.resize(static_cast<size_t>(graph.n_nodes));
     colour_bounds.push_back(0);
@@ -29,6 +30,8 @@ Blocks::Blocks(const Graph& graph) {
         colour_bounds.push_back(n_blocks());
     }
     // Slots of a node are in the order of its edges, so each edge meets its two slots when they are next in line.
+    check_number(static_cast<int64_t>(nodes.size()), 0, kMostIds, "the number of nodes in blocks");
+    check_number(n_rows() * kBlock, 0, kMostIds, "the number of messages");
     targets.resize(static_cast<size_t>(n_rows() * kBlock));
     edge_slots.resize(static_cast<size_t>(graph.n_edges));
     std::vector<int32_t> used(static_cast<size_t>(graph.n_nodes), 0);

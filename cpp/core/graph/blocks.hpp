@@ -17,7 +17,10 @@ namespace crfkit {
 constexpr int kBlock = 8;
 
 struct Blocks {
+    // Throws std::invalid_argument if slots cannot be 32-bit numbers.
     explicit Blocks(const Graph& graph);
+
+    const Graph& graph;
 
     int64_t n_blocks() const { return static_cast<int64_t>(degrees.size()); }
     int64_t n_rows() const { return first_rows.back(); }

@@ -1,6 +1,7 @@
 // The layout of clique tables.
 #include <algorithm>
 
+#include "../support/checks.hpp"
 #include "junction.hpp"
 
 namespace crfkit {
@@ -41,8 +42,9 @@ CliqueTables::CliqueTables(const Cliques& order, int K) {
         members.insert(members.end(), scope, scope + width);
         clique.members.end = static_cast<int64_t>(members.size());
         clique.rows = 1;
-        for (int64_t m = 0; m < width; ++m) clique.rows *= K;
-        size += clique.rows * K;
+        for (int64_t m = 0; m < width; ++m) clique.rows = checked_product({clique.rows, K}, "entries of a table");
+        size += checked_product({clique.rows, K}, "entries of a table");
+        checked_product({size}, "entries of tables");
         max_rows = std::max(max_rows, clique.rows);
 
         // The parent's nodes stand in the same order; strides are those of a table over S.
@@ -60,6 +62,7 @@ CliqueTables::CliqueTables(const Cliques& order, int K) {
             }
         }
         clique.up.end = static_cast<int64_t>(axes.size());
+        require(clique.up.end - clique.up.begin <= kMostAxes, "a table of too many axes");
 
         clique.edges.begin = static_cast<int64_t>(edges.size());
         for (const int32_t e : edges_of[t]) {
@@ -70,6 +73,7 @@ CliqueTables::CliqueTables(const Cliques& order, int K) {
                 add_axis(axes, edge.axes.begin, {K, scope[m] == other ? (first ? 1 : K) : 0});
             add_axis(axes, edge.axes.begin, {K, first ? K : 1});
             edge.axes.end = static_cast<int64_t>(axes.size());
+            require(edge.axes.end - edge.axes.begin <= kMostAxes, "a table of too many axes");
             edges.push_back(edge);
         }
         clique.edges.end = static_cast<int64_t>(edges.size());

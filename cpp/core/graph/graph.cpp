@@ -1,20 +1,23 @@
 #include "graph.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "../support/checks.hpp"
 
 namespace crfkit {
 
-Graph::Graph(int64_t n_nodes, int64_t n_edges, const int32_t* edges, int64_t n_graphs, const int64_t* node_offsets,
-             const int64_t* edge_offsets)
-    : n_nodes(n_nodes),
-      n_edges(n_edges),
-      n_graphs(n_graphs),
-      edges(edges),
-      node_offsets(node_offsets),
-      edge_offsets(edge_offsets),
-      starts(static_cast<size_t>(n_nodes) + 1),
-      neighbours(static_cast<size_t>(2 * n_edges)),
-      slot_edges(static_cast<size_t>(2 * n_edges)) {
+Graph::Graph(int64_t nodes, std::vector<int32_t> pairs, std::vector<int64_t> of_nodes, std::vector<int64_t> of_edges)
+    : n_nodes(nodes),
+      n_edges(static_cast<int64_t>(pairs.size() / 2)),
+      n_graphs(static_cast<int64_t>(of_nodes.size()) - 1),
+      edges(std::move(pairs)),
+      node_offsets(std::move(of_nodes)),
+      edge_offsets(std::move(of_edges)) {
+    check();
+    starts.resize(static_cast<size_t>(n_nodes) + 1);
+    neighbours.resize(edges.size());
+    slot_edges.resize(edges.size());
     for (int64_t k = 0; k < 2 * n_edges; ++k) ++starts[edges[k] + 1];
     for (int64_t i = 0; i < n_nodes; ++i) starts[i + 1] += starts[i];
     std::vector<int64_t> next(starts.begin(), starts.end() - 1);
@@ -24,6 +27,35 @@ Graph::Graph(int64_t n_nodes, int64_t n_edges, const int32_t* edges, int64_t n_g
         neighbours[next[j]] = i;
         slot_edges[next[i]++] = slot_edges[next[j]++] = static_cast<int32_t>(e);
     }
+    check_pairs();
+}
+
+void Graph::check() const {
+    check_number(n_nodes, 0, kMostIds, "the number of nodes");
+    check_number(n_edges, 0, kMostIds, "the number of edges");
+    require(node_offsets.size() == edge_offsets.size(), "offsets of different lengths");
+    check_offsets(node_offsets, n_nodes, "node offsets");
+    check_offsets(edge_offsets, n_edges, "edge offsets");
+    for (int64_t g = 0; g < n_graphs; ++g) {
+        const int64_t begin = node_offsets[g], end = node_offsets[g + 1];
+        bool outside = false, loops = false;
+        for (int64_t e = edge_offsets[g]; e < edge_offsets[g + 1]; ++e) {
+            const int32_t i = edges[2 * e], j = edges[2 * e + 1];
+            outside |= i < begin || i >= end || j < begin || j >= end;
+            loops |= i == j;
+        }
+        require(!outside, "a dangling edge, or one that leaves its graph");
+        require(!loops, "an edge from a node to itself");
+    }
+}
+
+void Graph::check_pairs() const {
+    std::vector<int32_t> seen(static_cast<size_t>(n_nodes), -1);  // the last node that had this one as a neighbour
+    for (int32_t i = 0; i < n_nodes; ++i)
+        for (int64_t s = starts[i]; s < starts[i + 1]; ++s) {
+            require(seen[neighbours[s]] != i, "two edges between the same nodes");
+            seen[neighbours[s]] = i;
+        }
 }
 
 Graph::Colours Graph::colours() const {

@@ -7,17 +7,18 @@
 namespace crfkit {
 
 // A data set of graphs is one big graph: graph g has nodes node_offsets[g] … node_offsets[g+1] and its
-// edges stand together. Arrays are the caller's and outlive the graph. Edge e joins edges[2e] and
-// edges[2e+1]; its table is [state of the first][state of the second].
+// edges stand together. Edge e joins edges[2e] and edges[2e+1], two different nodes of one graph, which no other edge
+// joins; its table is [state of the first][state of the second].
 class Graph {
 public:
-    Graph(int64_t n_nodes, int64_t n_edges, const int32_t* edges, int64_t n_graphs, const int64_t* node_offsets,
-          const int64_t* edge_offsets);
+    // Throws std::invalid_argument where the arrays do not describe such graphs: the engines index by them.
+    Graph(int64_t n_nodes, std::vector<int32_t> edges, std::vector<int64_t> node_offsets,
+          std::vector<int64_t> edge_offsets);
 
     const int64_t n_nodes, n_edges, n_graphs;
-    const int32_t* const edges;         // [E][2]
-    const int64_t* const node_offsets;  // [G+1]
-    const int64_t* const edge_offsets;  // [G+1]
+    const std::vector<int32_t> edges;         // [E][2]
+    const std::vector<int64_t> node_offsets;  // [G+1]
+    const std::vector<int64_t> edge_offsets;  // [G+1]
 
     // Slots of node i: starts[i] … starts[i+1], one per neighbour, in the order of the edges.
     std::vector<int64_t> starts;      // [N+1]
@@ -38,6 +39,10 @@ public:
 
     // out[g] = the sum of the terms of graph g's nodes and edges, in their order.
     void sum_by_graph(const double* node_terms, const double* edge_terms, double* out) const;
+
+private:
+    void check() const;
+    void check_pairs() const;
 };
 
 }  // namespace crfkit

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../support/checks.hpp"
 #include "../support/compensated_sum.hpp"
 #include "../support/counter_random.hpp"
 #include "../support/parallel.hpp"
@@ -18,7 +19,7 @@ void walk(const std::vector<Axis>& all, CliqueTables::Range range, const Run& ru
     const Axis* axes = all.data() + range.begin;
     const int64_t outer = range.end - range.begin - 1;
     const Axis inner = axes[outer];
-    int64_t count[64] = {};  // a table of more axes than that fits into no memory
+    int64_t count[CliqueTables::kMostAxes] = {};
     for (int64_t index = 0, small = 0;;) {
         run(index, small, inner.extent, inner.stride);
         index += inner.extent;
@@ -250,9 +251,11 @@ void junction_pairs(const JunctionProblem& problem, int64_t n_pairs, const int32
     const auto n_groups = static_cast<int64_t>(groups.size());
     groups.push_back(n_pairs);
     const auto graph_of = [&](int64_t node) {
-        return std::upper_bound(graph.node_offsets, graph.node_offsets + graph.n_graphs + 1, node) -
-               graph.node_offsets - 1;
+        return std::upper_bound(graph.node_offsets.begin(), graph.node_offsets.end(), node) -
+               graph.node_offsets.begin() - 1;
     };
+    for (int64_t m = 0; m < n_pairs; ++m)
+        require(graph_of(pairs[2 * m]) == graph_of(pairs[2 * m + 1]), "a pair of nodes of two graphs");
     std::vector<double> cost{0.0};
     for (int64_t i = 0; i < n_groups; ++i) {
         const int64_t g = graph_of(pairs[2 * groups[i]]);

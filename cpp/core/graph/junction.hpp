@@ -36,6 +36,9 @@ struct CliqueTables {
         Range axes;  // the clique's table along with the edge's [K][K]
     };
 
+    static constexpr int64_t kMostAxes = 64;  // a table of two states along more axes fits into no memory
+
+    // Throws std::invalid_argument if a table is larger than any memory.
     CliqueTables(const Cliques& cliques, int K);
 
     std::vector<Clique> cliques;

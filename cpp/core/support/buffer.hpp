@@ -21,6 +21,7 @@ public:
     Buffer() = default;
     explicit Buffer(int64_t size) : size_(size) {
         constexpr size_t kHugePage = size_t{1} << 21;
+        if (size > int64_t{1} << 59) throw std::bad_alloc();
         size_t bytes = static_cast<size_t>(size > 0 ? size : 1) * sizeof(double);
         const size_t alignment = bytes >= kHugePage / 4 ? kHugePage : 64;
         bytes = (bytes + alignment - 1) / alignment * alignment;

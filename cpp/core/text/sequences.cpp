@@ -160,17 +160,19 @@ void distinct_codes(int64_t n_positions, const int64_t* offsets, const int32_t* 
         for (int64_t k = offsets[t]; k < offsets[t + 1]; ++k)
             sorted[static_cast<size_t>(next[static_cast<size_t>(ids[k])]++)] = c;
     }
-    std::vector<int64_t> seen_by(static_cast<size_t>(n_codes), -1);
+    const bool few = n_codes <= int64_t{1} << 22;  // else marks of all codes would take more memory than the data
+    std::vector<int64_t> seen_by(few ? static_cast<size_t>(n_codes) : 0, -1);
     std::vector<int32_t> codes;
     for (int64_t id = 0; id < n_ids; ++id) {
         codes.clear();
         for (int64_t k = first[static_cast<size_t>(id)]; k < first[static_cast<size_t>(id) + 1]; ++k) {
             const int32_t c = sorted[static_cast<size_t>(k)];
-            if (c < 0 || seen_by[static_cast<size_t>(c)] == id) continue;
-            seen_by[static_cast<size_t>(c)] = id;
+            if (c < 0 || (few && seen_by[static_cast<size_t>(c)] == id)) continue;
+            if (few) seen_by[static_cast<size_t>(c)] = id;
             codes.push_back(c);
         }
         std::sort(codes.begin(), codes.end());
+        if (!few) codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
         emit(id, codes);
     }
 }

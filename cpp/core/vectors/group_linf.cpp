@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+
+#include "../support/checks.hpp"
 
 namespace crfkit {
 
 GroupMembers::GroupMembers(std::vector<int64_t> m, std::vector<int64_t> o)
     : members(std::move(m)), offsets(std::move(o)) {
-    if (offsets.empty() || offsets.front() != 0 || offsets.back() != static_cast<int64_t>(members.size()))
-        throw std::invalid_argument("offsets that do not fit the members");
-    if (!std::is_sorted(offsets.begin(), offsets.end())) throw std::invalid_argument("offsets that fall");
+    check_offsets(offsets, static_cast<int64_t>(members.size()), "offsets");
+    check_ids(std::span<const int64_t>(members), int64_t{1} << 59, "member");
     for (int64_t s = 0; s < n_groups(); ++s)
         for (int64_t k = offsets[s]; k < offsets[s + 1]; ++k) {
-            if (members[k] < 0 || (k > offsets[s] && members[k] <= members[k - 1]))
-                throw std::invalid_argument("members of a group that do not rise from 0");
+            require(k == offsets[s] || members[k] > members[k - 1], "members of a group that do not rise");
             end = std::max(end, members[k] + 1);
         }
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
     from crfkit.features.template import Template
@@ -83,15 +83,8 @@ def check_distinct(paths: dict[str, Path | None]) -> None:
 def read_template(path: Path, encoding: str, syntax: str = "auto") -> Template:
     """Return a template that is UTF-8 or, if it is not, of the encoding of the input files."""
     from crfkit.features.template import Template
-    from crfkit.readers.columns import read_small
 
-    try:
-        read_small(path, "the template").decode("utf-8")
-    except UnicodeDecodeError:
-        return Template.read(path, syntax, encoding)
-    except DataError:  # reported below
-        pass
-    return Template.read(path, syntax)
+    return Template.read(path, syntax, encoding, prefer_utf8=True)
 
 
 def column_files(

@@ -15,6 +15,7 @@ import numpy as np
 import typer
 
 from crfkit.errors import DataError, ParameterError
+from crfkit.files import replacing
 
 if TYPE_CHECKING:
     from crfkit.models.segmenter import Segmentation
@@ -52,7 +53,8 @@ def write_mask(folder: Path, stem: str, mask: Any, classes: Any) -> None:
 
 def write_map(folder: Path, stem: str, probabilities: Any) -> None:
     """Write STEM_probabilities.npy, a float32 array [H, W, classes] in the order of the classes."""
-    np.save(folder / f"{stem}{MAP}.npy", np.asarray(probabilities, dtype=np.float32))
+    with replacing(folder / f"{stem}{MAP}.npy", DataError, durable=False) as stream:
+        np.save(stream, np.asarray(probabilities, dtype=np.float32))
 
 
 def overlay(image: Image, mask: Any, classes: Any) -> Any:
@@ -71,7 +73,8 @@ def write_picture(path: Path, pixels: Any) -> None:
 
     buffer = io.BytesIO()
     pillow().fromarray(pixels).save(buffer, format="PNG", compress_level=1)
-    path.write_bytes(buffer.getvalue())
+    with replacing(path, DataError, durable=False) as stream:
+        stream.write(buffer.getvalue())
 
 
 def make_folder(path: Path) -> None:

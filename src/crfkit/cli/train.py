@@ -235,6 +235,14 @@ def train(
         bool,
         flag(OUTPUT, "--train-error", help="Report the token and sequence error of each iteration, as CRF++ does."),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "--dry-run",
+            help="Print the sizes of the training and an estimate of its memory and time. Nothing is written.",
+        ),
+    ] = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Train a sequence tagger from column files and a template or features, or from files of attributes.
@@ -296,12 +304,17 @@ def train(
             "--train-error": train_error,
         }
         given |= {"--unknown-label": unknown_label, "--label-separator": label_separator}
-        _refuse({**given, "--weight-column": weight_column})
+        _refuse({**given, "--weight-column": weight_column, "--dry-run": dry_run})
     else:
         corpus, weights = training.learn_files(sources[: len(files)], labels)
         held_out = (
             _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
         )
+    if dry_run:
+        from crfkit.training.dry_run import Estimate
+
+        typer.echo(Estimate.of(training, corpus, weights))
+        return
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         seen = [*logging, *showing]
         try:

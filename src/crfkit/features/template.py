@@ -86,11 +86,14 @@ class Template:
         )
 
     @classmethod
-    def read(cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8") -> Template:
-        """Read a template file."""
+    def read(
+        cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8", prefer_utf8: bool = False
+    ) -> Template:
+        """Read a template file; with `prefer_utf8`, as UTF-8 unless its bytes are not."""
         check_encoding(encoding)
         try:
             data = read_small(path, "the template")
+            encoding = "utf-8" if prefer_utf8 and _decodes(data) else encoding
             text = data.decode("utf-8-sig" if _is_utf8(encoding) else encoding)
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         except DataError as error:
@@ -203,6 +206,14 @@ def detect_syntax(text: str) -> str:
         return "wapiti"
     starts = {line[0] for line in lines}
     return "wapiti" if "*" in starts or (starts and starts <= set("ub")) else "crf++"
+
+
+def _decodes(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_utf8(encoding: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
-from crfkit.files import mapped
+from crfkit.files import read
 from crfkit.readers.limits import check_label_count
 
 VERSION = 100
@@ -47,7 +47,7 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
     """Return the contents of a model file, or of its bytes; raise ModelFileError if it is not a valid one."""
     if isinstance(source, bytes):
         return _parse(source)
-    data = mapped(source)[:]
+    data = read(source).tobytes()
     try:
         return _parse(data)
     except ModelFileError as error:

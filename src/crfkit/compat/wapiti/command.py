@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from crfkit.cli.output import open_output
 from crfkit.cli.running import described
 from crfkit.compat.wapiti.options import PARSERS
 from crfkit.errors import CrfkitError, DataError, ParameterError
@@ -201,12 +202,12 @@ def _wapiti_model(source: Path | bytes) -> Any:
     """Return the contents of a Wapiti model, or those of a crfkit model in this form."""
     from crfkit.convert import kinds, load
     from crfkit.convert.wapiti import to_wapiti
+    from crfkit.files import read_head
     from crfkit.readers.wapiti_model import read_wapiti
 
     if isinstance(source, bytes):
         return read_wapiti(source)
-    with open(source, "rb") as stream:
-        kind = kinds.recognise(stream.read(64))
+    kind = kinds.recognise(read_head(source))
     if kind is not None and kind not in (kinds.CRFKIT, kinds.WAPITI):
         raise ParameterError(f"{source} is a model of {kind.split()[0]}; expected one of Wapiti or crfkit")
     return to_wapiti(load(source)) if kind == kinds.CRFKIT else read_wapiti(source)
@@ -231,7 +232,7 @@ def _output(path: str | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.flush()
         return
-    with open(path, "wb") as stream:
+    with open_output(Path(path)) as stream:
         yield stream
 
 

@@ -21,6 +21,7 @@ from crfkit.protocols import Iterate, Loss, Penalty, Solver, State, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.precision import Precision
+from crfkit.solvers.parts.saved import check_state
 from crfkit.solvers.parts.stopping import for_values_that_rise
 
 NO_OTHERS: Mapping[str, Any] = MappingProxyType({})
@@ -130,6 +131,7 @@ def run(
         raise ParameterError("the start vector holds numbers that are not finite")
     if resume and resume.get("solver") != solver.name:
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
+    check_state(resume or {})
     objective = Objective(loss, penalty)
     if objective.rest is not None and objective.rest.value(w0) == math.inf:
         w0 = objective.rest.prox(w0, 1.0)  # a constraint that the start does not keep
@@ -159,7 +161,7 @@ def run(
 
     try:
         state = solver.init(objective, w0, resume or {})
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         if not resume or isinstance(error, CrfkitError):
             raise
         raise ParameterError(f"the saved state cannot be resumed: {error!r}") from error

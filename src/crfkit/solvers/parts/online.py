@@ -16,6 +16,7 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.saved import saved_count, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -37,7 +38,7 @@ def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
     if "theta" in saved:
         online.restore(saved)
     else:
-        online.start(w0, saved.get("variances"))
+        online.start(w0, saved_vector(saved, "variances", w0, low=0.0) if "variances" in saved else None)
     return online
 
 
@@ -99,7 +100,7 @@ class MistakeDriven(IterativeSolver, ABC):
         online = opened(objective, w0, saved)
         sequences, positions = online.measure()
         point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, int(saved.get("epoch", 0)), online.save())
+        return OnlineState(point, online, saved_count(saved, "epoch", 0), online.save())
 
     def step(self, objective: Objective, state: OnlineState) -> OnlineState | Status:
         if state.point.value == 0.0:

@@ -17,6 +17,7 @@ from typing import Any
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.loop import InterruptedStepError
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.saved import saved_count, saved_number
 from crfkit.solvers.sgd import calibrate, run_epoch, strengths
 
 SHARE = 0.15  # of √κ: evaluations that all epochs together may cost; 0.1 to 0.25 are alike
@@ -47,8 +48,9 @@ class StartState:
 
     @classmethod
     def resumed(cls, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> StartState:
-        step_size = float(saved["step_size"]) or None
-        return cls(objective.at(w0), int(saved["start_epochs"]), int(saved["epoch"]), step_size)
+        step_size = saved_number(saved, "step_size", low=0.0) or None
+        planned = saved_count(saved, "start_epochs", high=MOST_EPOCHS)
+        return cls(objective.at(w0), planned, saved_count(saved, "epoch"), step_size)
 
     def saved(self) -> Mapping[str, Any]:
         return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": self.step_size or 0.0}
