@@ -142,7 +142,8 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
+            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding,
+               Threads n_threads) {
                 return outcome([&] {
                     return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
@@ -177,7 +178,8 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
+            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding,
+               Threads n_threads) {
                 return outcome([&] {
                     return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });

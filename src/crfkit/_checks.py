@@ -13,13 +13,44 @@ from crfkit._types import Features, Floats
 from crfkit.errors import DataError, ParameterError
 
 
+def unmasked(values: Any, what: str) -> Any:
+    """Return values that are no masked array; raise DataError if entries of one are masked."""
+    if type(values) is np.ndarray or not isinstance(values, np.ndarray) or not isinstance(values, np.ma.MaskedArray):
+        return values
+    if masked := int(np.ma.getmaskarray(values).sum()):
+        raise DataError(
+            f"{what}: {masked} of {values.size} entries are masked; fill them, with .filled(value), or leave out the "
+            "rows that have them"
+        )
+    return np.ma.getdata(values)
+
+
 def whole_numbers(
     values: Any, what: str, shape: tuple[int, ...] | None = None, dtype: Any = np.int32, floats: bool = False
 ) -> NDArray[Any]:
     """Return a new array of integers that fit the type and the shape; with `floats`, 2.0 counts as an integer."""
+    return np.array(_whole(values, what, shape, dtype, floats), dtype=dtype, order="C")
+
+
+def index_array(values: Any, what: str, dtype: Any = np.int32) -> NDArray[Any]:
+    """Return contiguous integers that fit the type: the same array if it is contiguous and of this type."""
+    values = unmasked(values, what)
+    if not isinstance(values, np.ndarray) or values.dtype != dtype:
+        values = _whole(values, what, None, dtype, True)
+    return np.ascontiguousarray(values, dtype=dtype)
+
+
+def ascends(values: NDArray[Any]) -> bool:
+    """Return whether no entry lies below the one before it. Differences could wrap around; comparisons cannot."""
+    return not bool(np.any(values[1:] < values[:-1]))
+
+
+def _whole(values: Any, what: str, shape: tuple[int, ...] | None, dtype: Any, floats: bool) -> NDArray[Any]:
     try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
+        array = np.asarray(unmasked(values, what))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{what} must be whole numbers") from None
     if shape is not None and array.shape != shape:
         raise DataError(f"{what} must have the shape {shape}; got {array.shape}")
@@ -31,12 +62,14 @@ def whole_numbers(
         raise DataError(f"{what} must be whole numbers, not {array.dtype} values such as {array.flat[0]}")
     limits = np.iinfo(dtype)
     if array.min() < limits.min or array.max() > limits.max:
-        raise DataError(f"{what} must be between {limits.min} and {limits.max}; one is {array.max()}")
-    return np.array(array, dtype=dtype, order="C")
+        wrong = array.max() if array.max() > limits.max else array.min()
+        raise DataError(f"{what} must be between {limits.min} and {limits.max}; one is {wrong}")
+    return array
 
 
 def weights_of(values: Any, what: str, count: int) -> Floats:
     """Return `count` finite weights >= 0; `what` names in errors what has a weight."""
+    values = unmasked(values, f"the weights of {what}s")
     try:
         weights = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

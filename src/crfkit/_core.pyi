@@ -188,6 +188,11 @@ class Field:
     @property
     def size(self) -> int: ...
 
+    def array(self, name: str) -> Any:
+        """
+        The field's own copy of an array, which nobody can change; None if it has none.
+        """
+
 class Objective:
     """Negative log-likelihood or hinge loss of chains and its derivatives."""
 
