@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import unmasked
 from crfkit._types import Floats, Ids
 from crfkit.encoders.states import read_labels
 from crfkit.errors import DataError, ParameterError
@@ -39,6 +40,7 @@ def read_probabilities(given: Any, shape: tuple[int, ...], where: str, layout: s
     """
     if isinstance(given, (str, Path)):
         where, given = str(given), _read_file(Path(given))
+    given = unmasked(given, where)
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

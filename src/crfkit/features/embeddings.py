@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit._checks import unmasked
 from crfkit.errors import DataError, ParameterError
 
 
@@ -41,6 +42,7 @@ class Embeddings:
         for word, vector in given.items():
             if not isinstance(word, str):
                 raise ParameterError(f"embeddings: the word {word!r} is not a string")
+            vector = unmasked(vector, f"embeddings: the vector of {word!r}")
             try:
                 vectors.append(np.asarray(vector, dtype=np.float32).reshape(-1))
             except (TypeError, ValueError):
