@@ -35,6 +35,13 @@ const Blocks& blocks_of(const Graph& graph, const Blocks& blocks) {
     return blocks;
 }
 
+// An engine whose potentials are finite and not too large; others have no messages.
+template <class Bound>
+auto& usable(Bound& engine) {
+    require(engine.messages.fits(), "the potentials do not fit this engine");
+    return engine.messages;
+}
+
 const MessageKernels& kernels_named(const std::string& name) {
     const MessageKernels* kernels = find_message_kernels(name.c_str());
     if (!kernels) throw nb::value_error("these kernels do not exist, or this machine cannot run them");
@@ -142,25 +149,26 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
+            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding,
+               Threads n_threads) {
                 return outcome([&] {
-                    return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
+                    return usable(s).run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
             },
             "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
             "(iterations, largest change of a log message, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundSumProduct& s, Threads n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+            "log_z", [](const BoundSumProduct& s, Threads n) { return log_z(s.graph, usable(s), n); }, "n_threads"_a)
         .def(
             "nodes",
             [](const BoundSumProduct& s, Threads n) {
-                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
+                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).nodes(out, n); });
             },
             "n_threads"_a)
         .def(
             "edges",
             [](const BoundSumProduct& s, Threads n) {
-                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
+                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).edges(out, n); });
             },
             "n_threads"_a);
 
@@ -177,25 +185,26 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
+            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding,
+               Threads n_threads) {
                 return outcome([&] {
-                    return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
+                    return usable(s).run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
             },
             "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
             "(iterations, largest change of a log message, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundReweighted& s, Threads n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+            "log_z", [](const BoundReweighted& s, Threads n) { return log_z(s.graph, usable(s), n); }, "n_threads"_a)
         .def(
             "nodes",
             [](const BoundReweighted& s, Threads n) {
-                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
+                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).nodes(out, n); });
             },
             "n_threads"_a)
         .def(
             "edges",
             [](const BoundReweighted& s, Threads n) {
-                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
+                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).edges(out, n); });
             },
             "n_threads"_a);
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._checks import whole_numbers
+from crfkit._checks import unmasked, whole_numbers
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.errors import DataError
@@ -37,7 +37,7 @@ class Potentials:
 
     def __post_init__(self) -> None:
         for name in ("unary", "coefficients", "basis"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+            object.__setattr__(self, name, np.asarray(unmasked(getattr(self, name), name), dtype=np.float64))
         n, E = self.graph.n_nodes, self.graph.n_edges
         K, B = self.unary.shape[-1] if self.unary.ndim else 0, len(self.basis) if self.basis.ndim else 0
         shapes = self.unary.shape, self.coefficients.shape, self.basis.shape
@@ -49,6 +49,7 @@ class Potentials:
     @classmethod
     def from_tables(cls, graph: Graph, unary: ArrayLike, tables: ArrayLike | None = None) -> Potentials:
         """Return the field with a unary row per node and a table [K, K] per edge (or one for all edges, or none)."""
+        unary, tables = unmasked(unary, "unary"), unmasked(tables, "tables")
         try:
             U = np.array(unary, dtype=np.float64)
             P = np.zeros((U.shape[1],) * 2) if tables is None else np.asarray(tables, dtype=np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import unmasked
 from crfkit.errors import DataError
 from crfkit.readers.image_folders import list_images, pair_folders
 from crfkit.readers.masks import VOID, Mask, MaskRules, known_values, read_mask
@@ -42,7 +43,7 @@ def read_image(given: Any, where: str = "the image") -> Image:
         array, _ = open_picture(given, palette=True)
         where = str(given)
     else:
-        array = np.asarray(given)
+        array = np.asarray(unmasked(given, where))
     if array.ndim == 3 and array.shape[2] == 2:
         array = array[..., 0]  # grey with transparency
     if array.ndim == 3:
