@@ -58,6 +58,9 @@ class Mistakes:
     def finite(self) -> bool:
         return math.isfinite(norm(self.w))
 
+    def saved(self) -> Mapping[str, Any]:
+        return {"mistakes": self.value, "wrong_sequences": self.optimality}
+
 
 @dataclass(frozen=True)
 class OnlineState:
@@ -97,9 +100,12 @@ class MistakeDriven(IterativeSolver, ABC):
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
         online = opened(objective, w0, saved)
-        sequences, positions = online.measure()
-        point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, int(saved.get("epoch", 0)), online.save())
+        if "mistakes" in saved and "theta" in saved:  # of the last epoch, not of its last weights
+            point = Mistakes(w0, float(saved["mistakes"]), float(saved["wrong_sequences"]))
+        else:
+            sequences, positions = online.measure()
+            point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
+        return OnlineState(point, online, int(saved.get("epoch", 0)), online.save(), point.saved())
 
     def step(self, objective: Objective, state: OnlineState) -> OnlineState | Status:
         if state.point.value == 0.0:
@@ -109,7 +115,7 @@ class MistakeDriven(IterativeSolver, ABC):
         sequences, positions = online.mistakes
         w = online.average() if self.averaged else online.weights()
         point = Mistakes(w, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, state.epoch + 1, online.save())
+        return OnlineState(point, online, state.epoch + 1, online.save(), point.saved())
 
     @abstractmethod
     def update(self, online: Any, order: Any) -> None:
