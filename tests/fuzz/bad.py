@@ -15,7 +15,8 @@ def _crash(path: Path, rng: random.Random) -> None:
 
 
 def _hang(path: Path, rng: random.Random) -> None:
-    time.sleep(1000)
+    while True:
+        pass
 
 
 def _memory(path: Path, rng: random.Random) -> None:

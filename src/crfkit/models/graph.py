@@ -201,7 +201,7 @@ class GraphModel:
             decode=decode,
             training=training,
             n_threads=n_threads,
-            auto_engine=auto if auto in ENGINES else None,
+            auto_engine=auto if isinstance(auto, str) and auto in ENGINES else None,
         )
 
     def save(self, path: str | Path) -> None:
