@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn.base  # noqa: F401 - estimators load it with their first fit, which would count for one case
 
 from crfkit import L2, ChainCRF, ChainModel, Template, TextFeatures
 from fuzz.commands import inspect, tag

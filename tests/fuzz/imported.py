@@ -13,11 +13,11 @@ from crfpp_cases import binary_model, text_model
 from crfkit import ChainCRF, _core, convert
 from crfkit.compat.pycrfsuite import Tagger
 from crfkit.convert import crfsuite
-from crfkit.errors import CrfkitError, ModelFileError
+from crfkit.errors import ModelFileError
 from fuzz.chains import ITEMS, LABELS, ROWS, ask
 from fuzz.commands import inspect
 from fuzz.target import Target
-from fuzz.text import change_bytes, change_lines
+from fuzz.text import change_lines, change_words
 
 WAPITI = b"""#mdl#2#10
 #rdr#3/0/0
@@ -63,15 +63,15 @@ def _use_crfsuite(path: Path, rng: random.Random) -> None:
         return _use(ITEMS, path, rng)
     try:
         tagger = _core.Tagger.open_crfsuite(path.read_bytes())
+        for x in ITEMS:
+            tagger.tag(x)
     except _core.BadModel as error:
         raise ModelFileError(str(error)) from None
-    for x in ITEMS:
-        tagger.tag(x)
     other = Tagger()
     try:
         other.open(str(path))
     except (ValueError, OSError) as error:  # as python-crfsuite raises them
-        raise CrfkitError(str(error)) from None
+        raise ModelFileError(str(error)) from None
     for x in ITEMS:
         other.tag(x)
     other.info()
@@ -80,9 +80,9 @@ def _use_crfsuite(path: Path, rng: random.Random) -> None:
 
 Use = Callable[[Path, random.Random], None]
 KINDS: dict[str, tuple[Callable[[], bytes], Any, Use]] = {
-    "crfpp-binary": (binary_model, change_bytes, partial(_use, ROWS)),
+    "crfpp-binary": (binary_model, change_words, partial(_use, ROWS)),
     "crfpp-text": (text_model, change_lines, partial(_use, ROWS)),
     "wapiti-model": (lambda: WAPITI, change_lines, partial(_use, ROWS)),
-    "crfsuite-model": (_crfsuite, change_bytes, _use_crfsuite),
+    "crfsuite-model": (_crfsuite, change_words, _use_crfsuite),
 }
 TARGETS = [Target(name, valid, mutate, use) for name, (valid, mutate, use) in KINDS.items()]

@@ -40,6 +40,21 @@ def change_bytes(valid: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
+def change_words(valid: bytes, rng: random.Random) -> bytes:
+    """Return bytes in which one to three 32-bit numbers are other ones, mostly close to what they were."""
+    if rng.random() < 0.2:
+        return change_bytes(valid, rng)
+    data = bytearray(valid)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        at = rng.randrange(len(data) // 4) * 4 if rng.random() < 0.7 else rng.randrange(min(len(data) - 4, 64))
+        old = int.from_bytes(data[at : at + 4], "little")
+        other = rng.randrange(len(data) // 4) * 4
+        near = (old + 1, old - 1, old + 4, old - 4, 2 * old, int.from_bytes(data[other : other + 4], "little"))
+        new = rng.choice((*near, 0, 1, 2**31 - 1, 2**31, 2**32 - 1, len(data), len(data) - 4, rng.getrandbits(32)))
+        data[at : at + 4] = (new % 2**32).to_bytes(4, "little")
+    return bytes(data)
+
+
 def change_lines(valid: bytes, rng: random.Random) -> bytes:
     """Return a text in which lines or words are changed, or its bytes; now and then compressed."""
     if rng.random() < 0.3:

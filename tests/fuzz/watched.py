@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+PATIENCE = 10  # times the limit of work, for a process that waits for something
 TESTS = Path(__file__).resolve().parent.parent
 
 
@@ -30,16 +31,15 @@ class Worker:
         assert process.stdout is not None
         process.stdin.write(f"{target} {number}\n".encode())
         process.stdin.flush()
-        # the first case of a process includes its start
-        limit = time.monotonic() + self._seconds + (60 if self._fresh else 0)
-        self._fresh = False
+        # seconds of work, so that a busy machine makes no hangs
+        limit, last = _worked(process.pid) + self._seconds, time.monotonic() + PATIENCE * self._seconds
         while True:
             if select.select([process.stdout], [], [], 0.1)[0]:
                 line = process.stdout.readline()
                 if not line:
                     return self._died()
                 return self._checked(json.loads(line))
-            if time.monotonic() > limit:
+            if _worked(process.pid) > limit or time.monotonic() > last:
                 return self._ended(f"hang: more than {self._seconds:g} s")
             if _resident(process.pid) > self._memory:
                 return self._ended(f"more than {self._memory / 1e9:.3g} GB of memory")
@@ -49,6 +49,7 @@ class Worker:
             self._process.kill()
             self._process.communicate()
             self._process = None
+            self._errors.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -61,7 +62,10 @@ class Worker:
                 cwd=TESTS.parent,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
             )
-            self._fresh = True
+            assert self._process.stdout is not None
+            if not self._process.stdout.readline():  # it answers when it is ready
+                self._errors.seek(0)
+                raise RuntimeError(f"a worker could not start: {self._errors.read().decode(errors='replace')}")
         return self._process
 
     def _checked(self, answer: dict[str, Any]) -> dict[str, Any]:
@@ -93,6 +97,16 @@ class Worker:
         ours = [line.strip() for line in text.splitlines() if "crfkit" in line and "File" in line]
         place = ours[0].replace("File ", "").split("crfkit/")[-1] if ours else "an unknown place"
         return {"outcome": "finding", "place": f"{why} at {place}", "text": text}
+
+
+def _worked(pid: int) -> float:
+    """Return the seconds that a process has computed."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            user, system = file.read().rpartition(")")[2].split()[11:13]
+            return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _resident(pid: int) -> int:

@@ -71,6 +71,7 @@ def main() -> None:
     targets = {target.name: target for target in find_targets()}
     valid: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as work:
+        answers.write("ready\n")
         for line in sys.stdin:
             name, number = line.split()
             target = targets[name]

@@ -186,7 +186,10 @@ class Template:
 
     def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:
         """Return (unigram attributes, bigram attributes) of each position."""
-        return _core.expand_template(self.text, rows, self.syntax)
+        try:
+            return _core.expand_template(self.text, rows, self.syntax)
+        except ValueError as error:
+            raise DataError(str(error)) from None
 
 
 _MACRO = re.compile(r"%[xXtTmM]\[")

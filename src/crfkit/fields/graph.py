@@ -100,7 +100,6 @@ class GraphField:
     def edge_basis(self) -> Floats:
         """Return an array [B, K, K]."""
         K = self.max_states
-        units = np.eye(K * K).reshape(K, K, K, K)
         if self.edge_form == "potts":
             return np.eye(K)[None]
         if self.edge_form == "ising":
@@ -110,6 +109,7 @@ class GraphField:
             for table, (first, second) in zip(tables, self._shapes[0].tolist(), strict=True):
                 table[:first, :second] = np.outer(ordinal_scores(first), ordinal_scores(second))
             return tables
+        units = np.eye(K * K).reshape(K, K, K, K)
         if self.edge_form == "symmetric":
             return np.array([(units[a, b] + units[b, a]) / (1 + (a == b)) for a in range(K) for b in range(a + 1)])
         return units.reshape(K * K, K, K)

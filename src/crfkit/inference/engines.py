@@ -43,11 +43,16 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
         from crfkit.inference.defaults import default_engine
 
         engine = default_engine(graph, n_states) if graph is not None else "trw"
-    kind = engine_class(engine)
+    return new_engine(engine, options)
+
+
+def new_engine(name: str, options: Mapping[str, Any]) -> Engine:
+    """Return an engine with these options, whatever their names are; raise ParameterError if it does not have them."""
+    kind = engine_class(name)
     try:
         made: Engine = kind(**options)
     except TypeError as error:
-        raise ParameterError(f"inference {engine!r}: {error}") from None
+        raise ParameterError(f"inference {name!r}: {error}") from None
     return made
 
 
@@ -69,7 +74,7 @@ def restored_engine(name: str, options: Mapping[str, Any]) -> Engine:
             raise ParameterError(f"inference {name!r} has no option {option!r:.60}; it has {', '.join(sorted(known))}")
         if isinstance(value, float) and not math.isfinite(value):
             raise ParameterError(f"inference {name!r}: {option} is {value}")
-    made: Any = make_engine(name, **options)
+    made: Any = new_engine(name, options)
     limits.check("steps", work(made), f"inference {name!r} of this file may take {work(made):,} steps")
     for option in ("max_table", "max_labellings"):
         entries = getattr(made, option, 0)

@@ -17,7 +17,7 @@ from crfkit._types import Floats
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, labels_from_json, to_json
 from crfkit.encoders.sequences import Vocabulary
-from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.errors import DataError, LimitError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
@@ -211,7 +211,7 @@ class ChainModel(ChainAnswers):
                 **arrays,
             )
         except (DataError, ValueError) as error:
-            if isinstance(error, ModelFileError):
+            if isinstance(error, (ModelFileError, LimitError)):
                 raise
             raise ModelFileError(f"inconsistent model: {error}") from None
         w = contents.weights(field.size)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import modelfile
+from crfkit import limits, modelfile
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
@@ -180,6 +180,7 @@ class GraphModel:
         try:
             encoder = ENCODERS[kind].from_parts(contents)
             field = encoder.field(contents.entry("node_form", str), contents.entry("edge_form", str))
+            _check_states(field, contents.size)
             inference = _read_engine(contents.entry("inference", dict))
         except LimitError:
             raise
@@ -200,7 +201,7 @@ class GraphModel:
             decode=decode,
             training=training,
             n_threads=n_threads,
-            auto_engine=auto if auto in ENGINES else None,
+            auto_engine=auto if isinstance(auto, str) and auto in ENGINES else None,
         )
 
     def save(self, path: str | Path) -> None:
@@ -278,6 +279,13 @@ def describe_engine(inference: str | Engine) -> dict[str, Any]:
                 f"inference {inference.name!r} with {name}={value!r} cannot be saved; give the engine by name"
             )
     return {"name": inference.name, "options": options}
+
+
+def _check_states(field: GraphField, file_size: int) -> None:
+    """Raise LimitError if the tables of edges of a file would take too much memory: K⁴ numbers, but for a few forms."""
+    K = field.max_states
+    if field.edge_form not in ("potts", "ising", "ordinal"):
+        limits.check_memory(8 * K**4, f"tables for all pairs of {K:,} labels", file_size)
 
 
 def _read_engine(entry: Mapping[str, Any]) -> str | Engine:
