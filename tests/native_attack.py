@@ -362,7 +362,7 @@ TARGETS: dict[str, Target] = {
             "iterations": 3,
         },
         (),
-        ("unary", "coefficients", "basis", "rho"),
+        ("unary", "coefficients", "rho"),  # no tables at all stand for unit tables
     ),
     "pair_marginals": Target(
         _on_graph(_core.JunctionPlan.pair_marginals, _junction),
@@ -396,7 +396,7 @@ TARGETS: dict[str, Target] = {
         _on_graph(_core.pseudo_value),
         {"unary": UNARY, "coefficients": COEFFICIENTS, "basis": UNIT, **LABELLED},
         ("labels",),
-        ("unary", "coefficients", "basis", "labels", "weights"),
+        ("unary", "coefficients", "labels", "weights"),
     ),
     "pseudo_tangent": Target(
         _on_graph(_core.pseudo_tangent),

@@ -17,13 +17,14 @@ struct PotentialArrays {
     PotentialArrays(const Graph& graph, Matrix u, Matrix c, Tables b)
         : unary(std::move(u)), coefficients(std::move(c)), basis(std::move(b)) {
         const auto K = static_cast<size_t>(check_unary(graph, unary));
-        const size_t B = basis.shape(0);
-        check_number(static_cast<int64_t>(B), 0, kMostIds, "the number of tables");
-        if (coefficients.shape(0) != static_cast<size_t>(graph.n_edges) || coefficients.shape(1) != B || B == 0)
+        const bool none = basis.shape(0) == 0;  // stands for all unit tables, which would take K⁴ numbers
+        const size_t B = none ? K * K : basis.shape(0);
+        check_number(static_cast<int64_t>(B), 1, kMostIds, "the number of tables");
+        if (coefficients.shape(0) != static_cast<size_t>(graph.n_edges) || coefficients.shape(1) != B)
             throw nb::value_error("coefficients: not a row per edge, or not a column per table");
         if (basis.shape(1) != K || basis.shape(2) != K) throw nb::value_error("basis: not tables of states");
         bool unit = B == K * K;
-        for (size_t b = 0; b < B && unit; ++b)
+        for (size_t b = 0; b < B && unit && !none; ++b)
             for (size_t x = 0; x < K * K && unit; ++x) unit = basis.data()[b * K * K + x] == (b == x ? 1.0 : 0.0);
         view = {static_cast<int>(K), static_cast<int>(B), unit, unary.data(), coefficients.data(), basis.data()};
     }
