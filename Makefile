@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test explore fuzz lint format stubs bench docs figures site dist wheels package-check clean
+.PHONY: demo test explore fuzz sanitize lint format stubs bench docs figures site dist wheels package-check clean
 
 # Two installs: what a user gets, and that plus the tools. Either compiles the core, so neither needs the other. The
 # stamp is renewed when the core changes; Python files are read from src in place.
@@ -40,6 +40,12 @@ MEMORY ?= 2
 FUZZ ?= $(BIN)/python
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests $(FUZZ) -m fuzz --seconds $(SECONDS) --seed $(SEED) --memory $(MEMORY) --targets='$(TARGETS)' --case='$(CASE)'
+
+# The native tests and the fuzzer on a core built with ASan and UBSan, then threads on one built with TSan.
+sanitize: $(VENV)/.dev
+	$(BIN)/python tests/sanitized.py address
+	$(BIN)/python tests/sanitized.py address -- -m fuzz --seconds $(SECONDS) --seed $(SEED) --memory 4
+	$(BIN)/python tests/sanitized.py thread
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -3,7 +3,7 @@
     python tests/sanitized.py address               ASan and UBSan: the native tests, with each set of kernels
     python tests/sanitized.py thread                TSan: predictions and fits that run at the same time
     python tests/sanitized.py address --quick       a part that takes a few minutes
-    python tests/sanitized.py address -- SCRIPT …   run this script instead, with the sanitized core
+    python tests/sanitized.py address -- -m fuzz …  give these arguments to Python instead, with tests/ on its path
 
 The core is built in build/address or build/thread, beside an environment that has it and shares all other packages
 with the one that runs this script. An error of memory, of undefined behaviour or of threads ends the process that made
@@ -97,7 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=sorted(SANITIZERS))
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("script", nargs="*", help="a script and its arguments, after --")
+    parser.add_argument("arguments", nargs="*", help="arguments for Python, after --")
     options = parser.parse_args()
     build(options.kind)
     python, env = environment(options.kind), variables(options.kind)
@@ -110,8 +110,8 @@ def main() -> int:
     def test(names: list[str], **more: str) -> int:
         return run("-m", "pytest", "-n", "2", "--max-worker-restart=0", *(f"tests/{name}" for name in names), **more)
 
-    if options.script:
-        return run(*options.script)
+    if options.arguments:
+        return run(*options.arguments, PYTHONPATH=str(REPOSITORY / "tests"))
     if options.kind == "thread":
         return max(run(f"tests/{name}") for name in THREADS)
     if options.quick:

@@ -63,8 +63,7 @@ struct Objective {
 
     // Derivatives of second order need labels that are known.
     void require_labels() const {
-        require(!data.weak(),
-                "there is no Hessian where labels are known in part or positions have weights");
+        require(!data.weak(), "there is no Hessian where labels are known in part or positions have weights");
     }
 };
 
@@ -94,11 +93,12 @@ void bind_chain(nb::module_& m) {
             "__init__",
             [](Field* self, int64_t n_labels, int64_t n_attributes, int64_t n_pair_attributes,
                const OptionalArray<int64_t>& state_offsets, const OptionalArray<int32_t>& state_labels,
-               const OptionalArray<int32_t>& transition_codes, int64_t n_transition, const OptionalArray<int64_t>& pair_offsets,
-               const OptionalArray<int32_t>& pair_codes, int64_t order, const OptionalArray<int32_t>& triple_codes, int64_t n_triple,
-               const OptionalArray<uint8_t>& allowed, const OptionalArray<uint8_t>& allowed_start, const OptionalArray<uint8_t>& allowed_end,
-               const OptionalArray<int32_t>& label_classes, int64_t n_classes, const OptionalArray<int64_t>& class_offsets,
-               const OptionalArray<int32_t>& class_codes) {
+               const OptionalArray<int32_t>& transition_codes, int64_t n_transition,
+               const OptionalArray<int64_t>& pair_offsets, const OptionalArray<int32_t>& pair_codes, int64_t order,
+               const OptionalArray<int32_t>& triple_codes, int64_t n_triple, const OptionalArray<uint8_t>& allowed,
+               const OptionalArray<uint8_t>& allowed_start, const OptionalArray<uint8_t>& allowed_end,
+               const OptionalArray<int32_t>& label_classes, int64_t n_classes,
+               const OptionalArray<int64_t>& class_offsets, const OptionalArray<int32_t>& class_codes) {
                 FieldParts parts;
                 parts.n_labels = n_labels;
                 parts.n_attributes = n_attributes;
@@ -125,7 +125,29 @@ void bind_chain(nb::module_& m) {
             "transition_codes"_a.none(), "n_transition"_a, "pair_offsets"_a.none(), "pair_codes"_a.none(), "order"_a,
             "triple_codes"_a.none(), "n_triple"_a, "allowed"_a.none(), "allowed_start"_a.none(), "allowed_end"_a.none(),
             "label_classes"_a.none(), "n_classes"_a, "class_offsets"_a.none(), "class_codes"_a.none())
-        .def_prop_ro("size", [](const Field& f) { return f.view().size(); });
+        .def_prop_ro("size", [](const Field& f) { return f.view().size(); })
+        .def(
+            "array",
+            [](nb::object self, const std::string& name) -> nb::object {
+                const FieldParts& parts = nb::cast<const Field&>(self).owned->parts();
+                const auto taken = [&](const auto& listed) -> nb::object {
+                    if (!listed) return nb::none();
+                    using T = typename std::decay_t<decltype(*listed)>::value_type;
+                    return nb::cast(Numpy1<const T>(listed->data(), {listed->size()}, self));
+                };
+                if (name == "state_offsets") return taken(parts.state_offsets);
+                if (name == "state_labels") return taken(parts.state_labels);
+                if (name == "transition_codes") return taken(parts.transition_codes);
+                if (name == "pair_offsets") return taken(parts.pair_offsets);
+                if (name == "pair_codes") return taken(parts.pair_codes);
+                if (name == "triple_codes") return taken(parts.triple_codes);
+                if (name == "label_classes") return taken(parts.label_classes);
+                if (name == "class_offsets") return taken(parts.class_offsets);
+                if (name == "class_codes") return taken(parts.class_codes);
+                throw nb::value_error("a field has no such array");
+            },
+            "name"_a, nb::sig("def array(self, name: str) -> typing.Any"),
+            "The field's own copy of an array, which nobody can change; None if it has none.");
 
     nb::class_<Objective>(m, "Objective", "Negative log-likelihood or hinge loss of chains and its derivatives.")
         .def(nb::init<Sequences, Field, Threads, const std::string&, const OptionalArray<double>&, bool>(), "data"_a,

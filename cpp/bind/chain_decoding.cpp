@@ -36,8 +36,12 @@ void bind_decoder(nb::module_& m) {
                 const auto l = static_cast<size_t>(self.field.n_labels);
                 nb::capsule log_z_owner, node_owner, edge_owner;
                 double* log_z = allocate<double>(n, log_z_owner);
-                double* node = nodes ? allocate<double>(size_of({view.n_positions, self.field.n_labels}), node_owner) : nullptr;
-                double* edge = edges ? allocate<double>(size_of({view.n_positions, self.field.n_labels, self.field.n_labels}), edge_owner) : nullptr;
+                double* node =
+                    nodes ? allocate<double>(size_of({view.n_positions, self.field.n_labels}), node_owner) : nullptr;
+                double* edge =
+                    edges ? allocate<double>(size_of({view.n_positions, self.field.n_labels, self.field.n_labels}),
+                                             edge_owner)
+                          : nullptr;
                 interruptible([&] {
                     chain_marginals(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, log_z, node,
                                     edge, poll_signals);

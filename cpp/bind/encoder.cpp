@@ -43,8 +43,8 @@ nb::list label_names(const BoundEncoder& self) {
 }  // namespace
 
 void bind_encoder(nb::module_& m) {
-    // Raised as crfkit.errors.DataError by the Python side, which knows the file's name.
-    nb::exception<BadInput>(m, "BadInput", PyExc_ValueError);
+    // Raised as a DataError with more to say by the Python side where it knows the file's name.
+    nb::exception<BadInput>(m, "BadInput", nb::module_::import_("crfkit.errors").attr("DataError"));
     // Carries (line, message); line 0: the whole file.
     static PyObject* line_error = PyErr_NewException("crfkit._core.LineError", PyExc_ValueError, nullptr);
     m.attr("LineError") = nb::steal(nb::handle(line_error).inc_ref());

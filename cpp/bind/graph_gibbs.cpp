@@ -44,7 +44,8 @@ void bind_graph_gibbs(nb::module_& m) {
 
     m.def(
         "gibbs_start",
-        [](const GibbsPlan& plan, const Matrix& unary, Labels labels, uint64_t seed, uint64_t stream, Threads n_threads) {
+        [](const GibbsPlan& plan, const Matrix& unary, Labels labels, uint64_t seed, uint64_t stream,
+           Threads n_threads) {
             const int K = check_unary(plan.graph, unary);
             check_chains(plan.graph, K, labels, false);
             const GibbsField field{plan, K, unary.data(), nullptr};

@@ -23,9 +23,8 @@ void bind_graph_icm(nb::module_& m) {
             int32_t* labels = allocate<int32_t>(n, owner);
             std::copy_n(start.data(), n, labels);
             const PairTables pairs{tables.data(), pointer(scales), static_cast<int>(K)};
-            const int64_t sweeps = interruptible([&] {
-                return iterate_modes(graph, unary.data(), pairs, labels, n_threads, poll_signals);
-            });
+            const int64_t sweeps = interruptible(
+                [&] { return iterate_modes(graph, unary.data(), pairs, labels, n_threads, poll_signals); });
             return std::make_tuple(Numpy1<int32_t>(labels, {n}, owner), sweeps);
         },
         "graph"_a, nb::arg("unary").noconvert(), nb::arg("tables").noconvert(), nb::arg("scales").noconvert().none(),

@@ -17,13 +17,14 @@ struct PotentialArrays {
     PotentialArrays(const Graph& graph, Matrix u, Matrix c, Tables b)
         : unary(std::move(u)), coefficients(std::move(c)), basis(std::move(b)) {
         const auto K = static_cast<size_t>(check_unary(graph, unary));
-        const size_t B = basis.shape(0);
-        check_number(static_cast<int64_t>(B), 0, kMostIds, "the number of tables");
-        if (coefficients.shape(0) != static_cast<size_t>(graph.n_edges) || coefficients.shape(1) != B || B == 0)
+        const bool none = basis.shape(0) == 0;  // stands for all unit tables, which would take K⁴ numbers
+        const size_t B = none ? K * K : basis.shape(0);
+        check_number(static_cast<int64_t>(B), 1, kMostIds, "the number of tables");
+        if (coefficients.shape(0) != static_cast<size_t>(graph.n_edges) || coefficients.shape(1) != B)
             throw nb::value_error("coefficients: not a row per edge, or not a column per table");
         if (basis.shape(1) != K || basis.shape(2) != K) throw nb::value_error("basis: not tables of states");
         bool unit = B == K * K;
-        for (size_t b = 0; b < B && unit; ++b)
+        for (size_t b = 0; b < B && unit && !none; ++b)
             for (size_t x = 0; x < K * K && unit; ++x) unit = basis.data()[b * K * K + x] == (b == x ? 1.0 : 0.0);
         view = {static_cast<int>(K), static_cast<int>(B), unit, unary.data(), coefficients.data(), basis.data()};
     }
@@ -33,6 +34,13 @@ struct PotentialArrays {
 const Blocks& blocks_of(const Graph& graph, const Blocks& blocks) {
     require(&blocks.graph == &graph, "the blocks are of another graph");
     return blocks;
+}
+
+// An engine whose potentials are finite and not too large; others have no messages.
+template <class Bound>
+auto& usable(Bound& engine) {
+    require(engine.messages.fits(), "the potentials do not fit this engine");
+    return engine.messages;
 }
 
 const MessageKernels& kernels_named(const std::string& name) {
@@ -142,25 +150,26 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
+            [](BoundSumProduct& s, int max_iterations, double tolerance, double damping, bool flooding,
+               Threads n_threads) {
                 return outcome([&] {
-                    return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
+                    return usable(s).run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
             },
             "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
             "(iterations, largest change of a log message, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundSumProduct& s, Threads n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+            "log_z", [](const BoundSumProduct& s, Threads n) { return log_z(s.graph, usable(s), n); }, "n_threads"_a)
         .def(
             "nodes",
             [](const BoundSumProduct& s, Threads n) {
-                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
+                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).nodes(out, n); });
             },
             "n_threads"_a)
         .def(
             "edges",
             [](const BoundSumProduct& s, Threads n) {
-                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
+                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).edges(out, n); });
             },
             "n_threads"_a);
 
@@ -177,25 +186,26 @@ void bind_graph_messages(nb::module_& m) {
             "other"_a)
         .def(
             "run",
-            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding, Threads n_threads) {
+            [](BoundReweighted& s, int max_iterations, double tolerance, double damping, bool flooding,
+               Threads n_threads) {
                 return outcome([&] {
-                    return s.messages.run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
+                    return usable(s).run({max_iterations, tolerance, damping, flooding, n_threads}, poll_signals);
                 });
             },
             "max_iterations"_a, "tolerance"_a, "damping"_a, "flooding"_a, "n_threads"_a,
             "(iterations, largest change of a log message, whether that is within the tolerance)")
         .def(
-            "log_z", [](const BoundReweighted& s, Threads n) { return log_z(s.graph, s.messages, n); }, "n_threads"_a)
+            "log_z", [](const BoundReweighted& s, Threads n) { return log_z(s.graph, usable(s), n); }, "n_threads"_a)
         .def(
             "nodes",
             [](const BoundReweighted& s, Threads n) {
-                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.nodes(out, n); });
+                return node_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).nodes(out, n); });
             },
             "n_threads"_a)
         .def(
             "edges",
             [](const BoundReweighted& s, Threads n) {
-                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { s.messages.edges(out, n); });
+                return edge_array(s.graph, s.arrays.view.n_states, [&](double* out) { usable(s).edges(out, n); });
             },
             "n_threads"_a);
 

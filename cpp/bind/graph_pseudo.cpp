@@ -43,7 +43,7 @@ struct Checked {
         const size_t K = tables.shape(1);
         check_shape(unary, n, K, "unary: not a row of K per node");
         if (coefficients.is_valid())
-            check_shape(coefficients, E, tables.shape(0), "coefficients: not one per edge and table");
+            check_shape(coefficients, E, static_cast<size_t>(basis.B), "coefficients: not one per edge and table");
         check_size(labels.size(), graph.n_nodes, "labels");
         check_size(weights.size(), graph.n_nodes, "weights");
         check_ids(span_of(labels), static_cast<int64_t>(K), "labels");

@@ -57,7 +57,8 @@ nb::tuple gather(const Inverted& index, const Array<int64_t>& chosen) {
 }
 
 void gradients(const Inverted& index, const OptionalArray<int64_t>& offsets, const OptionalArray<int32_t>& codes,
-               int64_t first, int64_t last, const Matrix& residual, int64_t t0, const OutputArray<double>& out, Threads n_threads) {
+               int64_t first, int64_t last, const Matrix& residual, int64_t t0, const OutputArray<double>& out,
+               Threads n_threads) {
     const auto width = static_cast<int64_t>(residual.shape(1)), n = static_cast<int64_t>(residual.shape(0));
     const CodesView weights{pointer(offsets), pointer(codes), width};
     check_number(last, 0, index.view().n, "last");

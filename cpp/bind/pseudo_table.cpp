@@ -25,7 +25,9 @@ void bind_pseudo_table(nb::module_& m) {
                 require(edges.shape(1) == 2 && edge_columns.shape(0) == E && edge_active.shape(0) == E,
                         "not a row for each edge");
                 require(edge_basis.shape(1) == K && edge_basis.shape(2) == K, "basis: not tables [K][K]");
-                require(node_active.shape(1) == node_basis.shape(0) && edge_active.shape(1) == edge_basis.shape(0),
+                const bool none = edge_basis.shape(0) == 0;  // stands for all unit tables
+                const size_t B = none ? K * K : edge_basis.shape(0);
+                require(node_active.shape(1) == node_basis.shape(0) && edge_active.shape(1) == B,
                         "not a flag for each table");
                 check_states(static_cast<int64_t>(K));
                 check_number(static_cast<int64_t>(std::max(n, E)), 0, kMostIds, "the number of nodes or edges");
@@ -47,13 +49,10 @@ void bind_pseudo_table(nb::module_& m) {
                                               signed_size(n),
                                               signed_size(node_columns.shape(1)),
                                               signed_size(node_basis.shape(0))};
-                const PseudoTable::Part pairs{edges.data(),
-                                              edge_columns.data(),
-                                              edge_basis.data(),
-                                              edge_active.data(),
-                                              signed_size(E),
-                                              signed_size(edge_columns.shape(1)),
-                                              signed_size(edge_basis.shape(0))};
+                const PseudoTable::Part pairs{
+                    edges.data(),       edge_columns.data(), none ? nullptr : edge_basis.data(),
+                    edge_active.data(), signed_size(E),      signed_size(edge_columns.shape(1)),
+                    signed_size(B)};
                 new (self) PseudoTable(signed_size(N), signed_size(n), signed_size(K), states.data(), labels.data(),
                                        weights.data(), bank.data(), signed_size(bank.shape(0)), nodes, pairs);
             },

@@ -140,6 +140,10 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t cursor = 0;
     const auto quoted = [&](std::string_view name) { return std::string("'").append(outer).append(name).append("'"); };
+    // Naming a type may run code of the caller's, so that everything else has been read before.
+    const auto refuse = [&](const std::string& found, nb::handle what, const char* expected) {
+        throw BadInput(encoder.where() + found + kind_of(what) + expected);
+    };
     while (PyDict_Next(dict.ptr(), &cursor, &key, &value)) {
         if (!is_text(key)) throw BadInput(encoder.where() + "the key " + repr_of(key) + " is not a string");
         const std::string_view name = utf8(key, encoder);
@@ -155,8 +159,7 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
             for (size_t k = 0, n = size_of(members); k < n; ++k) {
                 const nb::handle member = item_of(members, k);
                 if (!is_text(member))
-                    throw BadInput(encoder.where() + quoted(name) + " holds a " + kind_of(member) +
-                                   "; a list in a feature dict must hold strings");
+                    refuse(quoted(name) + " holds a ", member, "; a list in a feature dict must hold strings");
                 encoder.add_text(outer, name, utf8(member, encoder));
             }
         } else if (is_plain_number(value)) {
@@ -167,8 +170,8 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
             }
             encoder.add_number(outer, name, number);
         } else {
-            throw BadInput(encoder.where() + quoted(name) + " is a " + kind_of(value) +
-                           "; expected a string, a number, a boolean, a list of strings or a dict");
+            refuse(quoted(name) + " is a ", value,
+                   "; expected a string, a number, a boolean, a list of strings or a dict");
         }
     }
 }

@@ -61,7 +61,9 @@ void bind_sequences(nb::module_& m) {
     m.def(
         "count_labels",
         [](const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels, int64_t n_ids,
-           int64_t n_labels) { return to_numpy(count_labels(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels)); },
+           int64_t n_labels) {
+            return to_numpy(count_labels(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels));
+        },
         "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a);
     m.def(
         "observed_pairs",
@@ -69,7 +71,8 @@ void bind_sequences(nb::module_& m) {
            int64_t n_labels, bool pairs) {
             std::vector<int64_t> first;
             std::vector<int32_t> codes;
-            (pairs ? observed_triples : observed_pairs)(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels, first, codes);
+            (pairs ? observed_triples : observed_pairs)(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels,
+                                                        first, codes);
             return std::make_tuple(to_numpy(std::move(first)), to_numpy(std::move(codes)));
         },
         "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a, "pairs"_a = false);

@@ -27,8 +27,8 @@ void bind_rows(nb::module_& m) {
         nb::arg("rows").noconvert(), "x"_a, "n_threads"_a, "rows @ x");
     m.def(
         "rows_combine",
-        [](const Array<double>& c, const Aligned<const T, 2>& rows, double a, const Array<double>& x, OutputArray<double> out,
-           Threads n_threads) {
+        [](const Array<double>& c, const Aligned<const T, 2>& rows, double a, const Array<double>& x,
+           OutputArray<double> out, Threads n_threads) {
             check(rows.shape(1), x.size());
             check(out.size(), x.size());
             check(rows.shape(0), c.size());

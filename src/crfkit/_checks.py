@@ -13,13 +13,44 @@ from crfkit._types import Features, Floats
 from crfkit.errors import DataError, ParameterError
 
 
+def unmasked(values: Any, what: str) -> Any:
+    """Return values that are no masked array; raise DataError if entries of one are masked."""
+    if type(values) is np.ndarray or not isinstance(values, np.ndarray) or not isinstance(values, np.ma.MaskedArray):
+        return values
+    if masked := int(np.ma.getmaskarray(values).sum()):
+        raise DataError(
+            f"{what}: {masked} of {values.size} entries are masked; fill them, with .filled(value), or leave out the "
+            "rows that have them"
+        )
+    return np.ma.getdata(values)
+
+
 def whole_numbers(
     values: Any, what: str, shape: tuple[int, ...] | None = None, dtype: Any = np.int32, floats: bool = False
 ) -> NDArray[Any]:
     """Return a new array of integers that fit the type and the shape; with `floats`, 2.0 counts as an integer."""
+    return np.array(_whole(values, what, shape, dtype, floats), dtype=dtype, order="C")
+
+
+def index_array(values: Any, what: str, dtype: Any = np.int32) -> NDArray[Any]:
+    """Return contiguous integers that fit the type: the same array if it is contiguous and of this type."""
+    values = unmasked(values, what)
+    if not isinstance(values, np.ndarray) or values.dtype != dtype:
+        values = _whole(values, what, None, dtype, True)
+    return np.ascontiguousarray(values, dtype=dtype)
+
+
+def ascends(values: NDArray[Any]) -> bool:
+    """Return whether no entry lies below the one before it. Differences could wrap around; comparisons cannot."""
+    return not bool(np.any(values[1:] < values[:-1]))
+
+
+def _whole(values: Any, what: str, shape: tuple[int, ...] | None, dtype: Any, floats: bool) -> NDArray[Any]:
     try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
+        array = np.asarray(unmasked(values, what))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{what} must be whole numbers") from None
     if shape is not None and array.shape != shape:
         raise DataError(f"{what} must have the shape {shape}; got {array.shape}")
@@ -31,12 +62,14 @@ def whole_numbers(
         raise DataError(f"{what} must be whole numbers, not {array.dtype} values such as {array.flat[0]}")
     limits = np.iinfo(dtype)
     if array.min() < limits.min or array.max() > limits.max:
-        raise DataError(f"{what} must be between {limits.min} and {limits.max}; one is {array.max()}")
-    return np.array(array, dtype=dtype, order="C")
+        wrong = array.max() if array.max() > limits.max else array.min()
+        raise DataError(f"{what} must be between {limits.min} and {limits.max}; one is {wrong}")
+    return array
 
 
 def weights_of(values: Any, what: str, count: int) -> Floats:
     """Return `count` finite weights >= 0; `what` names in errors what has a weight."""
+    values = unmasked(values, f"the weights of {what}s")
     try:
         weights = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -48,20 +81,72 @@ def weights_of(values: Any, what: str, count: int) -> Floats:
     return weights
 
 
+def sparse_matrix(given: Any, what: str) -> Any:
+    """Return a CSR matrix of doubles with ascending columns, made of checked copies; of any sparse format.
+
+    SciPy trusts the index arrays of a matrix, and somebody may have changed them since it was made, or do so while a
+    model is fitted: reading by them could end the process.
+    """
+    from scipy.sparse import coo_array, csc_array, csr_array
+
+    if given.ndim != 2:
+        raise DataError(f"{what} must be a matrix with a row each; got shape {given.shape}")
+    rows, columns = (int(size) for size in given.shape)
+    try:
+        if given.format in ("csr", "csc"):
+            n, end, side = (rows, columns, "column") if given.format == "csr" else (columns, rows, "row")
+            kind = np.int32 if max(n, end, len(given.indices)) < 2**31 else np.int64
+            offsets = whole_numbers(given.indptr, f"{what}: indptr", (n + 1,), dtype=kind)
+            ids = whole_numbers(given.indices, f"{what}: indices", dtype=kind)
+            values = _numbers(given.data, what)
+            entries = int(offsets[-1])
+            if offsets[0] != 0 or not ascends(offsets) or entries > min(ids.size, values.size):
+                raise DataError(f"{what} is no valid matrix: indptr must ascend from 0 to the number of entries")
+            ids, values = ids[:entries], values[:entries]
+            check_indices(ids, end, f"{what}: {side}")
+            made = csr_array if given.format == "csr" else csc_array
+            matrix = csr_array(made((values, ids, offsets), shape=(rows, columns)))
+        else:
+            listed = given.tocoo(copy=True)
+            places = whole_numbers(listed.row, f"{what}: rows"), whole_numbers(listed.col, f"{what}: columns")
+            check_indices(places[0], rows, f"{what}: row")
+            check_indices(places[1], columns, f"{what}: column")
+            values = _numbers(listed.data, what)
+            matrix = csr_array(coo_array((values, places), shape=(rows, columns)))
+        matrix.sum_duplicates()
+    except DataError:
+        raise
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise DataError(f"{what} is no valid sparse matrix: {error}") from None
+    return matrix
+
+
+def _numbers(values: Any, what: str) -> Floats:
+    array = np.asarray(unmasked(values, what))
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{what} must be numbers, not {array.dtype}")
+    return np.array(array, dtype=np.float64).ravel()
+
+
+def check_indices(ids: NDArray[Any], end: int, what: str) -> None:
+    """Raise DataError unless all are from 0 to end − 1."""
+    if ids.size and (ids.min() < 0 or ids.max() >= end):
+        wrong = ids.max() if ids.max() >= end else ids.min()
+        raise DataError(f"{what} {wrong} does not exist; they are numbered 0 … {end - 1}")
+
+
 def check_features(features: Any, what: str) -> Features:
     """Return a matrix of finite doubles, dense or CSR; raise DataError with the row of a value that is not finite."""
-    from scipy.sparse import csr_array, issparse
+    from scipy.sparse import issparse
 
     if issparse(features):
-        sparse: Any = features
-        if sparse.ndim != 2:
-            raise DataError(f"{what} must be a matrix with a row each; got shape {sparse.shape}")
-        matrix: Any = csr_array(sparse).astype(np.float64)
+        matrix = sparse_matrix(features, what)
         if not np.isfinite(matrix.data).all():
             place = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
             row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
             raise DataError(f"{what}: row {row}, column {matrix.indices[place]} is {matrix.data[place]}")
         return matrix
+    features = unmasked(features, what)
     try:
         array = np.ascontiguousarray(features, dtype=np.float64)
     except (TypeError, ValueError):

@@ -6,6 +6,8 @@ from typing import Annotated, Any, overload
 import numpy
 from numpy.typing import NDArray
 
+import crfkit.errors
+
 
 def available_kernels() -> list[str]:
     """Instruction sets that this machine runs, fastest first."""
@@ -117,7 +119,7 @@ class TextRules:
     def expand(self, rows: Sequence[Sequence[str]]) -> list[list[tuple[str, float]]]:
         """The attributes of each position, with their values."""
 
-class BadInput(ValueError):
+class BadInput(crfkit.errors.DataError):
     pass
 
 class LineError(ValueError):
@@ -187,6 +189,11 @@ class Field:
 
     @property
     def size(self) -> int: ...
+
+    def array(self, name: str) -> Any:
+        """
+        The field's own copy of an array, which nobody can change; None if it has none.
+        """
 
 class Objective:
     """Negative log-likelihood or hinge loss of chains and its derivatives."""

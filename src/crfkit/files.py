@@ -15,8 +15,10 @@ import io
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -103,14 +105,23 @@ def read_head(path: str | Path, size: int = 64) -> bytes:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def is_fresh(path: str | Path, seconds: float = 1.0) -> bool:
-    """Return whether a file was written to just now, so that somebody may be in the middle of it."""
-    import time
+@dataclass(frozen=True)
+class Signature:
+    """What changes when a file is written to."""
 
+    inode: int
+    size: int
+    modified: int
+    fresh: bool = field(compare=False)  # whether it was written to in the last second
+
+
+def signature(path: str | Path) -> Signature | None:
+    """Return the signature of a file as it is now, or None if there is none."""
     try:
-        return abs(time.time() - os.stat(path).st_mtime) < seconds
+        found = os.stat(path)
     except OSError:
-        return False
+        return None
+    return Signature(found.st_ino, found.st_size, found.st_mtime_ns, abs(time.time() - found.st_mtime) < 1)
 
 
 def _regular(path: str | Path) -> io.FileIO:

@@ -29,6 +29,7 @@ class Limits:
 
     memory: int = 1_000_000_000  # bytes that a file of a model may ask for, beyond 64 times its own size
     pixels: int = 80_000_000  # of one image
+    blocks: int = 1_000_000  # of one image, of which features are computed
     line: int = 16_000_000  # bytes of one line of a text file
     columns: int = 100_000  # of one table, or of one line of a column file
     steps: int = 1_000_000  # sweeps, samples, trees and iterations that a model may ask for when it predicts

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
-from crfkit.files import check_writable, is_fresh, is_special, replacing
+from crfkit.files import check_writable, is_special, replacing, signature
 from crfkit.files import read as read_file
 
 __all__ = ["FORMAT_VERSION", "Contents", "check_writable", "load", "read", "write"]
@@ -46,7 +46,7 @@ _DTYPES = {
 
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 LARGE = 1_000_000  # bytes; larger files are looked at before they are read
-WAITS = (0.01, 0.04)  # seconds before a file that is being written is read again
+ATTEMPTS, WAIT = 20, 0.006  # how often a file that is being written is read, with so many seconds between
 
 
 @dataclass(frozen=True)
@@ -123,15 +123,18 @@ def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Map
 def read(path: str | Path) -> Contents:
     """Read a model file into memory and check it.
 
-    A file that is not valid but was written to in the last second is read again: somebody may be in the middle of it.
+    A file that is not valid is read again if it has changed meanwhile: somebody may be in the middle of writing it.
     """
-    for wait in WAITS:
+    for _ in range(ATTEMPTS - 1):
+        before = signature(path)
         try:
             return _read(path)
-        except ModelFileError:  # noqa: PERF203 - a second or third time is rare
-            if not is_fresh(path):
+        except ModelFileError:
+            if before is None or not before.fresh:
                 raise
-            time.sleep(wait)
+            time.sleep(WAIT)
+            if signature(path) == before:
+                raise
     return _read(path)
 
 

@@ -283,7 +283,7 @@ def test_an_interrupted_run_goes_on(call, monkeypatch, solver):
     assert outcome.code == 130
     assert "model written to part.crf" in outcome.out
     use(call, "part.crf")
-    assert call(*TRAIN, "rest.crf", "-i", 3, "--resume", "c", *options).code == 0
+    assert call(*TRAIN, "rest.crf", "-i", 6, "--resume", "c", *options).code == 0
     assert call(*TRAIN, "whole.crf", "-i", 6, *options).code == 0
     np.testing.assert_array_equal(weights("rest.crf"), weights("whole.crf"))
 

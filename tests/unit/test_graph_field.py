@@ -1,5 +1,6 @@
 """Fields on graphs and their potentials: what is accepted, and that the adjoint is the transpose."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -8,11 +9,15 @@ from graph_data_cases import PATH, data, labelled, random_data, random_graph
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
+from crfkit import _core
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.errors import CrfkitError, DataError, ParameterError
+from crfkit.fields.basis import expanded, is_unit, native_basis, projected, unit_tables
 from crfkit.fields.graph import EDGE_FORMS, GraphField, tied_field, untied_field
 from crfkit.fields.potentials import Potentials
+from crfkit.inference.tree import Tree
+from crfkit.losses.graph import GraphLikelihood
 
 # --- GraphField
 
@@ -299,3 +304,52 @@ def test_bad_labellings(labels):
 def test_large_labels_are_no_states():
     with pytest.raises(DataError):
         Potentials.from_tables(PATH, np.zeros((3, 2))).score([2**32, 0, 0])
+
+
+def test_unit_tables_are_a_view_of_few_numbers():
+    for K in (2, 3, 5):
+        tables = unit_tables(K)
+        np.testing.assert_array_equal(tables.reshape(K * K, K * K), np.eye(K * K))
+        assert is_unit(tables)
+        assert is_unit(np.eye(K * K).reshape(K * K, K, K))
+        assert not is_unit(np.ones((K * K, K, K)))
+        c = np.random.default_rng(K).normal(size=(4, K * K))
+        np.testing.assert_array_equal(expanded(c, tables), expanded(c, np.ones((1, K, K)) * tables))
+        np.testing.assert_array_equal(projected(c.reshape(4, K, K), tables), c)
+    assert len(native_basis(unit_tables(3))) == 0
+    assert len(native_basis(2.0 * unit_tables(3))) == 9
+
+
+def test_the_core_takes_no_tables_for_all_unit_tables():
+    rng, graph, K = np.random.default_rng(0), Graph.grid((3, 3)), 3
+    unary, c = rng.normal(size=(9, K)), rng.normal(size=(graph.n_edges, K * K))
+    labels, weights = rng.integers(0, K, 9).astype(np.int32), np.ones(9)
+    dense, none = np.eye(K * K).reshape(K * K, K, K), np.empty((0, K, K))
+    for call in (_core.pseudo_value, _core.composite_value):
+        for mine, other in zip(
+            *(call(graph.native, unary, c, b, labels, weights, 1) for b in (dense, none)), strict=True
+        ):
+            np.testing.assert_array_equal(mine, other)
+    for engine in (_core.SumProduct, _core.MeanField):
+        made = [engine(graph.native, graph.blocks, unary, c, b, "auto", 1) for b in (dense, none)]
+        np.testing.assert_array_equal(*(m.log_z(1) for m in made))
+
+
+def test_many_states_take_memory_for_their_weights_alone():
+    """Tables [K², K, K] of 300 states would take 65 GB."""
+    K, rng = 300, np.random.default_rng(0)
+    Y = rng.integers(0, K, (50, 2))
+    tracemalloc.start()
+    try:
+        data = GraphData.counts(Graph.path(2), Y, K)
+        field = GraphField([K, K], 1, 1, 1, "reference", "reference", [[0, 1]])
+        loss = GraphLikelihood(data, field, Tree())
+        assert loss.at(np.zeros(field.size)).value == pytest.approx(50 * np.log(K * K))
+        assert np.isfinite(loss.at(np.zeros(field.size)).grad).all()
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(DataError, match="'symmetric' is for at most 128 states"):
+        GraphField([K], 1, 1, edge_form="symmetric")
+    with pytest.raises(DataError, match="at most 46,340"):
+        GraphField([46_341], 1, 1)

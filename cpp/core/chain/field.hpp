@@ -34,6 +34,7 @@ public:
     // Throws std::invalid_argument where the parts do not fit each other.
     explicit OwnedField(FieldParts parts);
     OwnedField(const OwnedField&) = delete;  // the view points into it
+    const FieldParts& parts() const { return parts_; }
     const FieldView& view() const { return view_; }
 
 private:

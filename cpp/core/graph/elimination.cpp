@@ -237,7 +237,8 @@ Elimination::Elimination(const Graph& graph, int64_t K, int64_t limit, int64_t b
     for (int64_t g = 0; g < graph.n_graphs; ++g) {
         const auto first = static_cast<int32_t>(graph.node_offsets[g]);
         const int64_t n = graph.node_offsets[g + 1] - first;
-        edges.assign(graph.edges.begin() + 2 * graph.edge_offsets[g], graph.edges.begin() + 2 * graph.edge_offsets[g + 1]);
+        edges.assign(graph.edges.begin() + 2 * graph.edge_offsets[g],
+                     graph.edges.begin() + 2 * graph.edge_offsets[g + 1]);
         for (int32_t& node : edges) node -= first;
         uint64_t hash = static_cast<uint64_t>(n);
         if (!edges.empty())

@@ -26,7 +26,7 @@ struct PotentialsView {
         }
         for (int x = 0; x < size; ++x) out[x] = c[0] * basis[x];
         for (int b = 1; b < n_basis; ++b)
-            for (int x = 0; x < size; ++x) out[x] += c[b] * basis[b * size + x];
+            for (int x = 0; x < size; ++x) out[x] += c[b] * basis[int64_t{b} * size + x];
     }
 };
 

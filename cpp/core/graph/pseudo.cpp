@@ -8,8 +8,15 @@
 namespace crfkit {
 
 BasisTerms::BasisTerms(const double* basis, int B, int K)
-    : B(B), K(K), starts_first_(static_cast<size_t>(K) + 1), starts_second_(static_cast<size_t>(K) + 1) {
+    : B(B > 0 ? B : K * K),
+      K(K),
+      starts_first_(static_cast<size_t>(K) + 1),
+      starts_second_(static_cast<size_t>(K) + 1) {
     for (int l = 0; l < K; ++l) {
+        for (int k = 0; k < K && B == 0; ++k) {
+            first_.push_back({k * K + l, k, 1.0});
+            second_.push_back({l * K + k, k, 1.0});
+        }
         for (int b = 0; b < B; ++b)
             for (int k = 0; k < K; ++k) {
                 const double* table = basis + static_cast<int64_t>(b) * K * K;

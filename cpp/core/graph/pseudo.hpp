@@ -25,6 +25,7 @@ public:
         int32_t b, k;
         double value;
     };
+    // B = 0 stands for all unit tables.
     BasisTerms(const double* basis, int B, int K);
     // T_b(k, l) of all b, k: what the first node of an edge sees when the second has state l.
     std::span<const Term> to_first(int l) const { return {&first_[starts_first_[l]], &first_[starts_first_[l + 1]]}; }

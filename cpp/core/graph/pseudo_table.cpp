@@ -44,7 +44,8 @@ void PseudoTable::add(const Part& part) {
     std::vector<int64_t> first(static_cast<size_t>(part.B) + 1);
     std::vector<PseudoTerm> found;
     for (int64_t b = 0; b < part.B; ++b) {
-        for (int64_t pair = 0; pair < n_pairs; ++pair)
+        if (!part.basis) found.push_back({static_cast<int32_t>(b / K_), static_cast<int32_t>(b % K_), 1.0});
+        for (int64_t pair = 0; pair < n_pairs && part.basis; ++pair)
             if (const double value = part.basis[b * n_pairs + pair]; value != 0.0)
                 found.push_back({static_cast<int32_t>(single ? pair : pair / K_),
                                  static_cast<int32_t>(single ? 0 : pair % K_), value});

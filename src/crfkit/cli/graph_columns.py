@@ -135,14 +135,15 @@ def with_missing(source: Table, names: list[str]) -> Table:
 def observed_columns(spec: str, source: Table, encoder: TableEncoder) -> list[int]:
     """Return the ids of the variables that --observed names, by name or by column of the table with the labels."""
     chosen = []
+    places = {name: i for i, name in enumerate(encoder.variables)}
     for place in source.select(spec):
         name = source.columns[place]
-        if name not in encoder.variables:
+        if name not in places:
             raise DataError(
                 f"--observed: {name!r} is not a label of the model; its labels are {_shown(encoder.variables)}",
                 source.path,
             )
-        chosen.append(encoder.variables.index(name))
+        chosen.append(places[name])
     return chosen
 
 

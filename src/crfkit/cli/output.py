@@ -25,8 +25,6 @@ def open_input(path: Path) -> Path | BinaryIO:
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Open standard output, or a file that replaces an older one only when it is complete."""
     if path is None:
-        if sys.stdout is None:
-            raise DataError("standard output is closed; give --output FILE")
         yield sys.stdout.buffer
         return
     if not path.name:

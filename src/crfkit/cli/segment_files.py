@@ -1,11 +1,9 @@
-"""Pictures that `crfkit segment` and `crfkit refine` write, their progress, and how they end on SIGTERM."""
+"""Pictures that `crfkit segment` and `crfkit refine` write, and their progress."""
 
 from __future__ import annotations
 
 import io
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,22 +107,3 @@ def bar(text: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-@contextmanager
-def termination() -> Iterator[list[bool]]:
-    """Turn SIGTERM into KeyboardInterrupt, so that the model so far is kept. The list is empty until SIGTERM comes."""
-    came: list[bool] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield came
-        return
-
-    def stop(*_: Any) -> None:
-        came.append(True)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield came
-    finally:
-        signal.signal(signal.SIGTERM, before)

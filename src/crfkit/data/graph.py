@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit._checks import whole_numbers
+from crfkit._checks import ascends, whole_numbers
 from crfkit._types import Ids, Ints
 from crfkit.errors import DataError, ParameterError
 
@@ -41,7 +41,7 @@ class Graph:
         offsets: list[Ints] = []
         for name, given, end in (("node", self.node_offsets, n), ("edge", self.edge_offsets, len(edges))):
             array = whole_numbers([0, end] if given is None else given, f"{name} offsets", dtype=np.int64)
-            if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
+            if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != end or not ascends(array):
                 raise DataError(f"{name} offsets must ascend from 0 to {end}")
             offsets.append(array)
         if len(offsets[0]) != len(offsets[1]):

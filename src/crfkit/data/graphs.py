@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._checks import check_features, weights_of, whole_numbers
+from crfkit._checks import check_features, unmasked, weights_of, whole_numbers
 from crfkit._types import Features, Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.errors import DataError
@@ -67,8 +67,8 @@ class GraphData:
             raise DataError("node counts and edge counts go together")
         if self.node_counts is None or self.edge_counts is None:
             return
-        nodes = np.asarray(self.node_counts, dtype=np.float64)
-        edges = np.asarray(self.edge_counts, dtype=np.float64)
+        nodes = np.asarray(unmasked(self.node_counts, "node counts"), dtype=np.float64)
+        edges = np.asarray(unmasked(self.edge_counts, "edge counts"), dtype=np.float64)
         K = nodes.shape[1] if nodes.ndim == 2 else 0
         if nodes.shape != (self.graph.n_nodes, K) or edges.shape != (self.graph.n_edges, K, K):
             raise DataError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._checks import weights_of, whole_numbers
+from crfkit._checks import unmasked, weights_of, whole_numbers
 from crfkit._types import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 
@@ -64,11 +64,11 @@ class Observations:
             y, which = np.unique(y, axis=0, return_inverse=True)
             w = np.bincount(which.ravel(), weights=w, minlength=len(y)).astype(np.float64)
         else:
-            features = np.asarray(features, dtype=np.float64)
+            features = np.asarray(unmasked(features, "features"), dtype=np.float64)
             if features.ndim != 2 or len(features) != len(y):
                 raise DataError(f"features of shape {features.shape} for {len(y)} rows of states")
         if own is not None:
-            own = np.ascontiguousarray(own, dtype=np.float64)
+            own = np.ascontiguousarray(unmasked(own, "features of variables"), dtype=np.float64)
             if features is None or own.ndim != 3 or own.shape[:2] != y.shape:
                 raise DataError(
                     f"features of variables of shape {own.shape} for states of shape {y.shape}; expected [rows, "

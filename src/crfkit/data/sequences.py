@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _core
+from crfkit._checks import ascends, index_array, unmasked
 from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.errors import DataError
 
@@ -20,7 +22,8 @@ class SequenceData:
 
     Sequence n holds positions ``starts[n] : starts[n+1]``; position t has the attributes
     ``attributes[offsets[t] : offsets[t+1]]`` (ids, ascending) with ``values`` (None: all 1). Pair attributes, where
-    there are any, belong to the label pair (t−1, t) and are laid out alike. The arrays here are read-only.
+    there are any, belong to the label pair (t−1, t) and are laid out alike. The arrays here are read-only, and the
+    core reads them in place: arrays that somebody could write to are copied.
     """
 
     starts: Ints  # [N+1]
@@ -39,12 +42,17 @@ class SequenceData:
         types: dict[str, type] = {"starts": np.int64, "offsets": np.int64, "pair_offsets": np.int64}
         types |= {"values": np.float64, "weights": np.float64, "token_weights": np.float64, "targets": bool}
         for item in fields(self):
-            array = getattr(self, item.name)
-            if array is not None:
-                array = np.ascontiguousarray(array, dtype=types.get(item.name, np.int32)).view()
-                array.flags.writeable = False
-                object.__setattr__(self, item.name, array)
+            given = getattr(self, item.name)
+            if given is not None:
+                object.__setattr__(self, item.name, _owned(given, item.name, types.get(item.name, np.int32)))
         self._check()
+
+    @classmethod
+    def taking(cls, *arrays: Any, **more: Any) -> SequenceData:
+        """Return data of arrays that nobody else will write to: they are made read-only and not copied."""
+        for array in (*arrays, *more.values()):
+            _freeze(array)
+        return cls(*arrays, **more)
 
     def _check(self) -> None:
         _check_offsets("starts", self.starts, self.n_positions)
@@ -113,6 +121,12 @@ class SequenceData:
     def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, array in state.items():
+            _freeze(array)
+            object.__setattr__(self, name, array)
+        self.__post_init__()
+
     def split(self, flat: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
         """Return the rows of a per-position array that belong to each sequence."""
         for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
@@ -130,17 +144,17 @@ class SequenceData:
         def at(array: NDArray[np.generic] | None, index: Ints | None) -> NDArray[np.generic] | None:
             return None if array is None else array[index]
 
-        return SequenceData(
+        return SequenceData.taking(
             starts,
             offsets,
             self.attributes[entries],
-            at(self.values, entries),  # type: ignore[arg-type]
+            at(self.values, entries),
             pair_offsets,
-            at(self.pair_attributes, pair_entries),  # type: ignore[arg-type]
-            at(self.labels, positions),  # type: ignore[arg-type]
-            at(self.weights, order),  # type: ignore[arg-type]
-            at(self.targets, positions),  # type: ignore[arg-type]
-            at(self.token_weights, positions),  # type: ignore[arg-type]
+            at(self.pair_attributes, pair_entries),
+            at(self.labels, positions),
+            at(self.weights, order),
+            at(self.targets, positions),
+            at(self.token_weights, positions),
         )
 
     def with_labels(self, labels: Ids) -> SequenceData:
@@ -150,7 +164,7 @@ class SequenceData:
         """Return the same sequences with these weights."""
         if weights is None:
             return self
-        array = np.array(weights, dtype=np.float64)
+        array = np.array(unmasked(weights, "sample_weight"), dtype=np.float64)
         if array.ndim != 1 or len(array) != len(self):
             raise DataError(f"sample_weight has shape {array.shape}, but there are {len(self)} sequences")
         return replace(self, weights=array)
@@ -181,6 +195,7 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
     n = 0
     for n, labels in enumerate(y, start=1):
         before = len(flat)
+        labels = unmasked(labels, f"the labels of sequence {n - 1}")
         flat.extend(labels.tolist() if isinstance(labels, np.ndarray) else labels)
         if n <= len(lengths) and len(flat) - before != lengths[n - 1]:
             raise DataError(f"sequence {n - 1} has {lengths[n - 1]} items but {len(flat) - before} labels")
@@ -189,13 +204,42 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
     return flat
 
 
+def _owned(given: Any, name: str, dtype: type) -> NDArray[Any]:
+    """Return a contiguous array that nobody can write to: the one given if that is so, else a copy."""
+    plain = unmasked(given, name)
+    if dtype in (np.int32, np.int64):
+        array = index_array(plain, name, dtype)
+    else:
+        array = np.ascontiguousarray(plain, dtype=dtype)
+    if (array is given or array.base is not None) and _writeable(array):
+        array = array.copy()
+    _freeze(array)
+    return array.view(np.ndarray)
+
+
+def _writeable(array: object) -> bool:
+    """Return whether the array, or one that it is a view of, can be written to."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return False
+
+
+def _freeze(array: object) -> None:
+    """Make an array and all that it is a view of read-only."""
+    while isinstance(array, np.ndarray):
+        array.flags.writeable = False
+        array = array.base
+
+
 def _check_length(name: str, array: NDArray[np.generic], expected: int) -> None:
     if array.ndim != 1 or len(array) != expected:
         raise DataError(f"{name} has shape {array.shape}; expected ({expected},)")
 
 
 def _check_offsets(name: str, offsets: Ints, end: int) -> None:
-    if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != end or np.any(np.diff(offsets) < 0):
+    if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != end or not ascends(offsets):
         raise DataError(f"{name} must ascend from 0 to {end}")
 
 

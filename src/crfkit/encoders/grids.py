@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import unmasked
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
@@ -179,6 +180,7 @@ def read_images(X: Any, neighbours: int) -> list[Floats]:
         raise DataError(f"X must be a list of arrays {form}, not {type(X).__name__}{shape}; for one image give [image]")
     images = []
     for g, given in enumerate(X):
+        given = unmasked(given, f"image {g}")
         try:
             image = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):

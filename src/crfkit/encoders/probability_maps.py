@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import limits
+from crfkit._checks import unmasked
 from crfkit._types import Floats, Ids
 from crfkit.encoders.states import read_labels
 from crfkit.errors import CrfkitError, DataError, ParameterError
@@ -42,6 +43,7 @@ def read_probabilities(given: Any, shape: tuple[int, ...], where: str, layout: s
     """
     if isinstance(given, (str, Path)):
         where, given = str(given), _read_file(Path(given))
+    given = unmasked(given, where)
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

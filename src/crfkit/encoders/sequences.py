@@ -21,6 +21,7 @@ from crfkit.encoders.vocabulary import sorted_data as sorted_data
 from crfkit.errors import DataError, ParameterError
 from crfkit.features.attributes import column_name, is_matrix, stack_matrices
 from crfkit.features.template import Template
+from crfkit.fields.chain import check_label_count as check_possible
 from crfkit.readers.columns import ColumnFile, ColumnSource, column_files
 from crfkit.readers.suspicion import check_label_count, describe_attribute_file
 
@@ -234,8 +235,21 @@ def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
 def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
     lengths = np.diff(starts)
     y = label_rows(y)
-    names = sort_labels(check_labels(y, lengths))
+    found = check_labels(y, lengths)
+    try:
+        names = sort_labels(found)
+    except DataError as error:
+        raise DataError(f"{_first_place(y, error)}{error}") from None
     return label_array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
+
+
+def _first_place(y: Iterable[Iterable[Any]], error: DataError) -> str:
+    """Return where the label stands that was refused, if it is a text."""
+    for n, row in enumerate(y):
+        for t, label in enumerate(row):
+            if isinstance(label, str) and not label.isascii() and repr(label) in str(error):
+                return f"sequence {n}, position {t}: "
+    return ""
 
 
 def _finish(
@@ -258,8 +272,7 @@ def _finish(
         raise DataError(
             f"every position has the label {classes.tolist()[0]!r}; at least two different labels are needed"
         )
-    if len(classes) > 65535:
-        raise DataError(f"{len(classes)} different labels; at most 65535 are supported")
+    check_possible(len(classes), 1)
     n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])
     distinct = _core.count_labels(offsets, ids, labels, n, len(classes))
     order, rank = rank_attributes(np.bincount(ids, minlength=n), min_frequency, distinct > -(-len(classes) // 8))
@@ -271,7 +284,7 @@ def _finish(
         order, rank = rank_attributes(np.bincount(pair_ids, minlength=n), min_frequency, np.zeros(n, dtype=bool))
         pair_attributes = names.table(order, pairs=True)
         pair_ids, _ = renumber(pair_offsets, pair_ids, None, rank)
-    data = SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
+    data = SequenceData.taking(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
     vocabulary = Vocabulary(kind, inputs.template, attributes, pair_attributes, n_features, inputs.text)
     return TaggedCorpus(vocabulary, data, classes)
 

@@ -22,6 +22,7 @@ from crfkit.encoders.labels import label_array
 from crfkit.encoders.sequences import feed_columns, rank_attributes, renumber
 from crfkit.encoders.vocabulary import Inputs, Names, Vocabulary
 from crfkit.errors import DataError, ParameterError
+from crfkit.fields.chain import check_label_count as check_possible
 from crfkit.readers.columns import ColumnFile
 from crfkit.readers.crfsuite_data import crfsuite_blocks
 from crfkit.readers.suspicion import check_label_count
@@ -112,7 +113,7 @@ def _attributes(
             for label in row:
                 ids.setdefault(label, len(ids))
         *arrays, _ = encoder.take()
-        data = SequenceData(*_ascending(arrays))
+        data = SequenceData.taking(*_ascending(arrays))
         return replace(data, labels=encode_labels(labels, data.lengths, ids), weights=np.array(weights))
 
     for file in files:
@@ -132,7 +133,7 @@ def _attributes(
 def _taken(encoder: _core.Encoder) -> Iterator[SequenceData]:
     *arrays, labels = encoder.take()
     if len(arrays[0]) > 1:
-        yield replace(SequenceData(*_ascending(arrays)), labels=labels)
+        yield replace(SequenceData.taking(*_ascending(arrays)), labels=labels)
 
 
 def _ascending(arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -181,6 +182,5 @@ def _check(blocks: Sequence[Block], names: Sequence[str], files: Sequence[Column
         raise DataError("the file has no sequences" if len(files) == 1 else "the files have no sequences", name)
     if len(names) < 2:
         raise DataError(f"every position has the label {names[0]!r}; at least two different labels are needed", name)
-    if len(names) > 65535:
-        raise DataError(f"{len(names)} different labels; at most 65535 are supported", name)
+    check_possible(len(names), 1, name)
     check_label_count(names, sum(block.n_positions for block in blocks))

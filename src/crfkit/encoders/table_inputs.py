@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._checks import unmasked
 from crfkit._types import Floats
 from crfkit.errors import DataError
 
@@ -31,6 +32,7 @@ def split_inputs(X: Any) -> tuple[Any, Any]:
 
 def check_own(own: Any, n_variables: int, n_features: int | None = None) -> Floats:
     """Return the features [samples, variables, d] of variables; raise DataError unless they are finite numbers."""
+    own = unmasked(own, "the features of variables in X")
     try:
         values = np.ascontiguousarray(own, dtype=np.float64)
     except (TypeError, ValueError):

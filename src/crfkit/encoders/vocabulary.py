@@ -187,7 +187,7 @@ def matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
 
 def encoded(encoder: _core.Encoder) -> SequenceData:
     """Return what an encoder of a fixed vocabulary has encoded since the last call."""
-    return SequenceData(*encoder.take(ordered=True))
+    return SequenceData.taking(*encoder.take(ordered=True))
 
 
 def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
@@ -196,7 +196,7 @@ def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
     ids, values = renumber(offsets, ids, values, rank)
     if pair_offsets is not None:
         pair_ids, _ = renumber(pair_offsets, pair_ids, None, None)
-    return SequenceData(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
+    return SequenceData.taking(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
 
 
 def renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[Ids, Any]:

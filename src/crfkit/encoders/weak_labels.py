@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._checks import unmasked
 from crfkit._types import Flags, Floats, Ints
 from crfkit.data.sequences import SequenceData, check_labels, encode_labels
 from crfkit.encoders.labels import label_array, sort_labels
@@ -42,6 +43,7 @@ class Annotations:
         if not self.readings:
             raise DataError("Annotations need at least one reading")
         n = len(self.readings)
+        weights = unmasked(weights, "the weights of Annotations")
         try:
             shares = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
         except (TypeError, ValueError):
@@ -129,7 +131,7 @@ class Supervision:
             return per_sequence
         if per_sequence is None:
             return self.shares
-        weights = np.array(per_sequence, dtype=np.float64)
+        weights = np.array(unmasked(per_sequence, "sample_weight"), dtype=np.float64)
         if weights.shape != (n,):
             raise DataError(f"sample_weight has shape {weights.shape}, but there are {n} sequences")
         return weights[self.of] * self.shares
@@ -142,7 +144,10 @@ class Supervision:
 def token_weights(rows: Iterable[Iterable[float]], data: SequenceData, of: Ints) -> Floats:
     """Return the weights of all positions; `rows` has a row for each sequence, and `of` says which is that of a row."""
     try:
-        weights = [np.asarray(list(row), dtype=object).astype(np.float64) for row in rows]
+        given = [list(unmasked(row, f"the token weights of sequence {n}")) for n, row in enumerate(rows)]
+        weights = [np.asarray(row, dtype=object).astype(np.float64) for row in given]
+    except DataError:
+        raise
     except (TypeError, ValueError):
         raise DataError(
             "token_weight must have a list of numbers for every sequence; sample_weight has one number for each"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crfkit._checks import unmasked
 from crfkit._types import Floats
 from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ParameterError
@@ -105,6 +106,7 @@ class ChainEstimator(ChainAnswers, Estimator):
         predicted, gold = self.predict(X), list(y)
         if [len(row) for row in predicted] != [len(row) for row in gold]:
             raise ParameterError("y does not have a label for every position of X")
+        sample_weight = unmasked(sample_weight, "sample_weight")
         weights = np.ones(len(gold)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         hits = np.array([sum(a == b for a, b in zip(p, g, strict=True)) for p, g in zip(predicted, gold, strict=True)])
         total = float(weights @ np.array([len(row) for row in gold], dtype=np.float64))

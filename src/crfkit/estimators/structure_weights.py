@@ -16,6 +16,7 @@ import numpy as np
 from crfkit._types import Floats
 from crfkit.encoders.tables import TableEncoder
 from crfkit.extras import load
+from crfkit.fields.basis import expanded
 from crfkit.models.graph import GraphModel
 from crfkit.training.structure_inputs import InputScales
 from crfkit.training.structure_record import StructureRecord
@@ -38,7 +39,7 @@ class Parameters:
         encoder, field = _table(model), model.field
         node_weights, edge_weights = field.unpack(model.w)  # [p, B, F], [E, B, G]
         nodes = np.einsum("tbf,bk->tfk", node_weights, field.node_basis)
-        edges = np.einsum("ebf,bkl->efkl", edge_weights, field.edge_basis)
+        edges = expanded(np.moveaxis(edge_weights, 1, 2), field.edge_basis).copy()
         K = np.array(encoder.n_states)
         n_own, n_shared = encoder.n_own, len(encoder.feature_names) - encoder.n_own
         for e, (i, j) in enumerate(encoder.structure.edges.tolist()):

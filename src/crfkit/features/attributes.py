@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import sparse_matrix, unmasked
 from crfkit.errors import DataError
 
 if TYPE_CHECKING:
@@ -42,13 +43,14 @@ def stack_matrices(X: Iterable[Any], n_features: int | None) -> tuple[NDArray[np
             n_features = int(sequence.shape[1])
         if sequence.shape[1] != n_features:
             raise DataError(f"sequence {n} has {sequence.shape[1]} features; expected {n_features}")
-        part = scipy.sparse.csr_matrix(sequence, dtype=np.float64)
+        if isinstance(sequence, np.ndarray):
+            part = scipy.sparse.csr_matrix(unmasked(sequence, f"sequence {n}"), dtype=np.float64)
+        else:
+            part = scipy.sparse.csr_matrix(sparse_matrix(sequence, f"sequence {n}"))
         if not np.isfinite(part.data).all():
             k = int(np.argmin(np.isfinite(part.data)))
             t = int(np.searchsorted(part.indptr, k, side="right")) - 1
             raise DataError(f"sequence {n}, position {t}: feature {part.indices[k]} is {part.data[k]}")
-        if not part.has_sorted_indices:
-            part = part.sorted_indices()
         parts.append(part)
         starts.append(starts[-1] + part.shape[0])
     if not parts:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import unmasked
 from crfkit.errors import ParameterError
 from crfkit.features.c1 import block_means
 
@@ -43,7 +44,7 @@ class CustomFeatures:
         """Return [h, w, F] for the grid of `blocks` (h, w) of an image."""
         if self.function is None:
             raise ParameterError(missing([self.name]))
-        values = np.asarray(self.function(image.copy()))
+        values = np.asarray(unmasked(self.function(image.copy()), f"what the function {self.name!r} returned"))
         shape, pixels = values.shape, image.shape[:2]
         if values.dtype.kind not in "fiub" or values.ndim not in (2, 3) or shape[:2] not in (pixels, blocks):
             given = f"shape {shape}" if values.dtype.kind in "fiub" else f"an array of type {values.dtype}"

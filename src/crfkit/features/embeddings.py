@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit._checks import unmasked
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import read_chunks
 from crfkit.readers.lines import whole_lines, with_newlines
@@ -43,6 +44,7 @@ class Embeddings:
         for word, vector in given.items():
             if not isinstance(word, str):
                 raise ParameterError(f"embeddings: the word {word!r} is not a string")
+            vector = unmasked(vector, f"embeddings: the vector of {word!r}")
             try:
                 vectors.append(np.asarray(vector, dtype=np.float32).reshape(-1))
             except (TypeError, ValueError):

@@ -99,4 +99,6 @@ def check_name(name: Any) -> str:
     """Return the name of a gazetteer; raise ParameterError if it is not a usable string."""
     if not isinstance(name, str) or not name:
         raise ParameterError(f"a gazetteer needs a name that is a string, not {name!r}")
+    if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
+        raise ParameterError(f"the name {name!r} of a gazetteer is not valid Unicode: it has a lone surrogate")
     return name

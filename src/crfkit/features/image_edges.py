@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import unmasked
 from crfkit.errors import ParameterError
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ def call_edge_function(function: Any, first: Array, second: Array, offsets: Arra
     Functions of two arguments get the features of both ends, functions of three also the offsets.
     """
     given = (first, second, offsets) if takes_offsets(function) else (first, second)
-    values = np.asarray(function(*given), dtype=np.float64)
+    values = np.asarray(unmasked(function(*given), "what edge_features returned"), dtype=np.float64)
     if values.ndim == 1 and len(values) == len(first):
         values = values[:, None]
     if values.ndim != 2 or len(values) != len(first):

@@ -10,17 +10,34 @@ triple (label × label × label, in chains of order 2), class (attribute × clas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import index_array
 from crfkit._types import Flags, Ids, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError
 from crfkit.fields.observed import observed_pairs, observed_runs, observed_states
+
+# of a chain of order 1 and 2: L² and L³ must be below 2³¹
+MOST_LABELS = {1: 46_340, 2: 1_290}
+
+_ARRAYS = (
+    "state_offsets",
+    "state_labels",
+    "transition_codes",
+    "pair_offsets",
+    "pair_codes",
+    "triple_codes",
+    "label_classes",
+    "class_offsets",
+    "class_codes",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +50,7 @@ class ChainField:
 
     With ``label_classes`` (the class of each label, 0 … C−1), attributes also score classes. ``allowed[i, j]`` says
     whether label j may follow label i at all, ``allowed_start`` and ``allowed_end`` which labels may begin and end a
-    sequence; what is not allowed has probability 0.
+    sequence; what is not allowed has probability 0. The arrays here are read-only copies of those given.
     """
 
     n_labels: int
@@ -57,10 +74,11 @@ class ChainField:
 
     def __post_init__(self) -> None:
         L = self.n_labels
-        if L < 1:
-            raise DataError("a chain needs at least one label")
-        if self.order not in (1, 2):
-            raise DataError(f"a chain is of order 1 or 2, not {self.order!r}")
+        for name in ("n_labels", "n_attributes", "n_pair_attributes", "n_transition", "n_triple"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number < 2**62:
+                raise DataError(f"{name} must be an integer from 0 to 2⁶² − 1, not {number!r}")
+        check_label_count(L, self.order)
         for name, shape in (("allowed", (L, L)), ("allowed_start", (L,)), ("allowed_end", (L,))):
             mask = getattr(self, name)
             if mask is not None:
@@ -68,29 +86,14 @@ class ChainField:
                 if mask.shape != shape:
                     raise DataError(f"{name} has shape {mask.shape}; expected {shape}")
                 object.__setattr__(self, name, mask)
-        self._check_classes()
-        self._check_codes("triple", self.triple_codes, self.n_triple, L**3 if self.order == 2 else 0)
-        _check_lists("state", self.state_offsets, self.state_labels, self.n_attributes, L)
-        _check_lists("pair", self.pair_offsets, self.pair_codes, self.n_pair_attributes, L * L)
-        self._check_codes("transition", self.transition_codes, self.n_transition, L * L)
-
-    def _check_codes(self, name: str, codes: Ids | None, n: int, end: int) -> None:
-        if codes is None:
-            if n not in (0, end):
-                raise DataError(f"a chain of {self.n_labels} labels has {end} {name}s or none, not {n}")
-        elif len(codes) != n or not _ascending(codes, end):
-            raise DataError(f"{name} codes must ascend and be below {end}")
-
-    def _check_classes(self) -> None:
-        if self.label_classes is None:
-            if self.class_offsets is not None or self.class_codes is not None:
-                raise DataError("class weights need label_classes")
-            return
-        classes = np.ascontiguousarray(self.label_classes, dtype=np.int32)
-        object.__setattr__(self, "label_classes", classes)
-        if classes.shape != (self.n_labels,) or classes.min() < 0:
-            raise DataError(f"label_classes must be {self.n_labels} numbers >= 0")
-        _check_lists("class", self.class_offsets, self.class_codes, self.n_attributes, self.n_classes)
+        for name in _ARRAYS:
+            if (given := getattr(self, name)) is not None:
+                array = index_array(given, name, np.int64 if name.endswith("offsets") else np.int32)
+                if array.ndim != 1:
+                    raise DataError(f"{name} has shape {array.shape}; expected one dimension")
+                object.__setattr__(self, name, array)
+        for name in _ARRAYS:  # the core has checked them and made copies, and nobody can change those
+            object.__setattr__(self, name, self.native.array(name))
 
     @classmethod
     def from_data(
@@ -115,6 +118,7 @@ class ChainField:
         """
         if data.labels is None and data.targets is None:
             raise DataError("the data have no labels")
+        check_label_count(n_labels, order)
         state: tuple[Ints, Ids] | tuple[None, None] = (None, None)
         pair: tuple[Ints, Ids] | tuple[None, None] = (None, None)
         if not all_states:
@@ -163,7 +167,7 @@ class ChainField:
 
     @property
     def n_classes(self) -> int:
-        return 0 if self.label_classes is None else int(self.label_classes.max()) + 1
+        return self._count_classes()
 
     @property
     def n_class(self) -> int:
@@ -236,46 +240,52 @@ class ChainField:
             None if mask is None else mask.astype(np.uint8).ravel()
             for mask in (self.allowed, self.allowed_start, self.allowed_end)
         )
-        return _core.Field(
-            self.n_labels,
-            self.n_attributes,
-            self.n_pair_attributes,
-            self.state_offsets,
-            self.state_labels,
-            self.transition_codes,
-            self.n_transition,
-            self.pair_offsets,
-            self.pair_codes,
-            self.order,
-            self.triple_codes,
-            self.n_triple,
-            allowed,
-            start,
-            end,
-            self.label_classes,
-            self.n_classes,
-            self.class_offsets,
-            self.class_codes,
+        try:
+            return _core.Field(
+                self.n_labels,
+                self.n_attributes,
+                self.n_pair_attributes,
+                self.state_offsets,
+                self.state_labels,
+                self.transition_codes,
+                self.n_transition,
+                self.pair_offsets,
+                self.pair_codes,
+                self.order,
+                self.triple_codes,
+                self.n_triple,
+                allowed,
+                start,
+                end,
+                self.label_classes,
+                self._count_classes(),
+                self.class_offsets,
+                self.class_codes,
+            )
+        except ValueError as error:
+            raise DataError(f"the arrays of a chain's weights do not fit each other: {error}") from None
+
+    def _count_classes(self) -> int:
+        return 0 if self.label_classes is None else max(int(self.label_classes.max(initial=-1)) + 1, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # without what was made from them
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+
+def check_label_count(n_labels: int, order: int, path: str | None = None) -> None:
+    """Raise DataError unless a chain of this order can have so many labels."""
+    if n_labels < 1:
+        raise DataError("a chain needs at least one label")
+    if order not in MOST_LABELS:
+        raise DataError(f"a chain is of order 1 or 2, not {order!r}")
+    if n_labels > MOST_LABELS[order]:
+        raise DataError(
+            f"{n_labels:,} different labels; a chain of order {order} can have at most {MOST_LABELS[order]:,}, because "
+            f"label {'pairs' if order == 1 else 'triples'} are 32-bit numbers",
+            path,
         )
-
-
-def _ascending(codes: Ids, end: int) -> bool:
-    return len(codes) == 0 or bool(codes[0] >= 0 and codes[-1] < end and np.all(np.diff(codes) > 0))
-
-
-def _check_lists(name: str, offsets: Ints | None, codes: Ids | None, n: int, end: int) -> None:
-    if (offsets is None) != (codes is None):
-        raise DataError(f"{name} offsets and {name} labels go together")
-    if offsets is None or codes is None:
-        return
-    if len(offsets) != n + 1 or offsets[0] != 0 or offsets[-1] != len(codes) or np.any(np.diff(offsets) < 0):
-        raise DataError(f"{name} offsets must ascend from 0 to {len(codes)} in {n} steps")
-    if len(codes) == 0:
-        return
-    if codes.min() < 0 or codes.max() >= end:
-        raise DataError(f"a {name} weight is for a label outside 0 … {end - 1}")
-    ascending = np.diff(codes) > 0
-    boundaries = offsets[1:-1]
-    ascending[boundaries[(boundaries > 0) & (boundaries < len(codes))] - 1] = True
-    if not ascending.all():
-        raise DataError(f"the labels of an attribute's {name} weights must ascend")

@@ -10,7 +10,7 @@ Potts, ±1 Ising. One type: tied weights; a type per variable: untied.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -21,11 +21,14 @@ from crfkit._checks import whole_numbers
 from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
+from crfkit.fields.basis import projected, unit_tables
 from crfkit.fields.potentials import Potentials
 from crfkit.fields.score_map import coefficients, transposed
 from crfkit.names import check_name
 from crfkit.wording import counted
 
+MOST_STATES = 46_340  # K² < 2³¹
+MOST_SYMMETRIC = 128  # states: 0.5·K⁴ numbers
 NODE_FORMS = ("full", "reference", "ising")
 EDGE_FORMS = ("full", "symmetric", "potts", "ising", "reference", "minimal", "ordinal")
 
@@ -80,6 +83,17 @@ class GraphField:
                 raise ParameterError(f"the edge form {self.edge_form!r} needs the same states at all nodes")
             if self.edge_ends is None:
                 raise ParameterError("where numbers of states differ, edge_ends must name the types at both ends")
+        most = int(states.max())
+        if most > MOST_STATES:
+            raise DataError(f"{most:,} states; a field can have at most {MOST_STATES:,}: pairs are 32-bit numbers")
+        if self.edge_form == "symmetric" and most > MOST_SYMMETRIC:
+            raise DataError(
+                f"the edge form 'symmetric' is for at most {MOST_SYMMETRIC} states, not {most}: its tables would take "
+                f"{4 * most**4 / 1e9:.0f} GB; use 'potts' or 'full'"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # without what was made from them
 
     # --- the weights
 
@@ -111,8 +125,11 @@ class GraphField:
             return tables
         units = np.eye(K * K).reshape(K, K, K, K)
         if self.edge_form == "symmetric":
-            return np.array([(units[a, b] + units[b, a]) / (1 + (a == b)) for a in range(K) for b in range(a + 1)])
-        return units.reshape(K * K, K, K)
+            a, b = np.tril_indices(K)
+            tables = np.zeros((len(a), K, K))
+            tables[np.arange(len(a)), a, b] = tables[np.arange(len(a)), b, a] = 1.0
+            return tables
+        return unit_tables(K)
 
     @cached_property
     def _shapes(self) -> tuple[Ids, Ids]:
@@ -238,8 +255,7 @@ class GraphField:
         """Return (node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
         K = self.max_states
         if data.node_counts is not None and data.edge_counts is not None:
-            flat = data.edge_counts.reshape(data.graph.n_edges, K * K)
-            return data.node_counts, flat @ self.edge_basis.reshape(-1, K * K).T
+            return data.node_counts, projected(data.edge_counts, self.edge_basis)
         if data.labels is None:
             raise DataError("the data have no labels")
         if (unknown := np.flatnonzero(data.labels < 0)).size:

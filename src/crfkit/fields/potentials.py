@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._checks import whole_numbers
+from crfkit._checks import unmasked, whole_numbers
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.errors import DataError
+from crfkit.fields.basis import expanded, is_unit, unit_tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Potentials:
 
     def __post_init__(self) -> None:
         for name in ("unary", "coefficients", "basis"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+            object.__setattr__(self, name, np.asarray(unmasked(getattr(self, name), name), dtype=np.float64))
         n, E = self.graph.n_nodes, self.graph.n_edges
         K, B = self.unary.shape[-1] if self.unary.ndim else 0, len(self.basis) if self.basis.ndim else 0
         shapes = self.unary.shape, self.coefficients.shape, self.basis.shape
@@ -49,6 +50,7 @@ class Potentials:
     @classmethod
     def from_tables(cls, graph: Graph, unary: ArrayLike, tables: ArrayLike | None = None) -> Potentials:
         """Return the field with a unary row per node and a table [K, K] per edge (or one for all edges, or none)."""
+        unary, tables = unmasked(unary, "unary"), unmasked(tables, "tables")
         try:
             U = np.array(unary, dtype=np.float64)
             P = np.zeros((U.shape[1],) * 2) if tables is None else np.asarray(tables, dtype=np.float64)
@@ -62,7 +64,7 @@ class Potentials:
         if P.ndim == 2:
             made = cls(graph, U, np.ones((graph.n_edges, 1)), P[None].copy())
         else:
-            made = cls(graph, U, P.reshape(graph.n_edges, K * K).copy(), np.eye(K * K).reshape(K * K, K, K))
+            made = cls(graph, U, P.reshape(graph.n_edges, K * K).copy(), unit_tables(K))
         made.check()
         return made
 
@@ -73,7 +75,7 @@ class Potentials:
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
             raise DataError(f"the potentials of node {i} are {self.unary[i].tolist()}; expected finite ones")
-        if not np.isfinite(self.basis).all():
+        if not is_unit(self.basis) and not np.isfinite(self.basis).all():
             raise DataError("the table that edges share is not finite")
         bad = ~np.isfinite(self.coefficients).all(axis=1)
         if bad.any():
@@ -88,11 +90,7 @@ class Potentials:
     @cached_property
     def tables(self) -> Floats:
         """Return an array [E, K, K]."""
-        K = self.n_states
-        if np.array_equal(self.basis.reshape(len(self.basis), -1), np.eye(K * K)):
-            return self.coefficients.reshape(-1, K, K)
-        flat = self.coefficients @ self.basis.reshape(-1, K * K)
-        return flat.reshape(-1, K, K)
+        return expanded(self.coefficients, self.basis)
 
     @cached_property
     def allowed(self) -> Any:
@@ -118,6 +116,9 @@ class Potentials:
 
     def pair_scores(self, first: Ids, second: Ids) -> Floats:
         """Return [E] P_ij(first, second)."""
+        if is_unit(self.basis):
+            found: Floats = self.coefficients[np.arange(len(first)), first.astype(np.int64) * self.n_states + second]
+            return found
         return np.einsum("eb,eb->e", self.coefficients, self.basis[:, first, second].T)  # type: ignore[no-any-return]
 
 

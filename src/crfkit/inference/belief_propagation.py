@@ -11,6 +11,7 @@ from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Floats
 from crfkit.errors import ParameterError
+from crfkit.fields.basis import native_basis
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.inference.tree import check_threads, is_whole
@@ -74,9 +75,8 @@ def pass_messages(engine: Any, potentials: Potentials, rho: Floats | None, warm:
 
 def native_arrays(potentials: Potentials) -> tuple[Any, Any, Any]:
     """Return (unary, coefficients, basis) as the core reads them."""
-    arrays = (potentials.unary, potentials.coefficients, potentials.basis)
-    unary, coefficients, basis = (np.ascontiguousarray(array, dtype=np.float64) for array in arrays)
-    return unary, coefficients, basis
+    unary = np.ascontiguousarray(potentials.unary, dtype=np.float64)
+    return unary, np.ascontiguousarray(potentials.coefficients, dtype=np.float64), native_basis(potentials.basis)
 
 
 def check_iteration(engine: Any, adaptive: bool = False) -> None:

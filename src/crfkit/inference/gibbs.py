@@ -19,6 +19,7 @@ from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
+from crfkit.fields.basis import is_unit
 from crfkit.fields.potentials import Potentials, check_states
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.inference.tree import check_threads
@@ -177,10 +178,11 @@ def uses_blocks(potentials: Potentials, block: Block) -> bool:
     n_outside = gibbs_plan(potentials.graph).n_outside
     if n_outside == 0 or n_outside > FEW * potentials.graph.n_nodes:
         return n_outside == 0
-    basis = potentials.basis
+    unit = is_unit(potentials.basis)
+    basis = potentials.tables if unit else potentials.basis
     rows, columns = basis.mean(axis=2, keepdims=True), basis.mean(axis=1, keepdims=True)
-    interactions = basis - rows - columns + basis.mean(axis=(1, 2), keepdims=True)
-    values = potentials.coefficients @ interactions.reshape(len(basis), -1)
+    interactions = (basis - rows - columns + basis.mean(axis=(1, 2), keepdims=True)).reshape(len(basis), -1)
+    values = interactions if unit else potentials.coefficients @ interactions
     return bool(np.ptp(values, axis=1).mean() > STRONG)
 
 

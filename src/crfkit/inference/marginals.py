@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from crfkit._types import Floats, Ids
+from crfkit.fields.basis import projected
 from crfkit.fields.potentials import Potentials
 
 NEGLIGIBLE = 1e-3  # a change in the last sweep that leaves probabilities right to two or three digits
@@ -107,8 +108,7 @@ class Marginals:
 
     def moments(self, basis: Floats) -> Floats:
         """Return an array [E, B]: the expectation of each table of a basis [B, K, K] on each edge."""
-        flat = self.edges.reshape(len(self.edges), basis[0].size)
-        return flat @ basis.reshape(len(basis), -1).T
+        return projected(self.edges, basis)
 
 
 class Engine(Protocol):

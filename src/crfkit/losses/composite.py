@@ -12,6 +12,7 @@ from __future__ import annotations
 from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Floats
+from crfkit.fields.basis import native_basis
 from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.labelled import LabelledLoss
 from crfkit.protocols import Capability, Evaluation
@@ -46,7 +47,7 @@ class CompositeEvaluation(LazyEvaluation):
             loss.data.graph.native,
             potentials.unary,
             potentials.coefficients,
-            potentials.basis,
+            native_basis(potentials.basis),
             loss.labels,
             loss.data.node_weights,
             count_threads(loss.n_threads),

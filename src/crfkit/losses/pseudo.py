@@ -17,6 +17,7 @@ from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Features, Floats
 from crfkit.data.graphs import GraphData
+from crfkit.fields.basis import native_basis
 from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.labelled import LabelledLoss
 from crfkit.losses.pseudo_table import pseudo_table
@@ -75,7 +76,7 @@ class PseudoLikelihood(LabelledLoss):
             self.data.graph.native,
             direction.unary,
             direction.coefficients,
-            direction.basis,
+            native_basis(direction.basis),
             self.labels,
             weights,
             p,
@@ -112,7 +113,7 @@ class PseudoEvaluation(LazyEvaluation):
             loss.data.graph.native,
             potentials.unary,
             potentials.coefficients,
-            potentials.basis,
+            native_basis(potentials.basis),
             loss.labels,
             loss.data.node_weights,
             count_threads(loss.n_threads),
@@ -132,9 +133,8 @@ class PseudoEvaluation(LazyEvaluation):
         """The diagonal as if the edges of a node were independent; exact for node weights, and if no node has two."""
         loss, p = self._loss, self.conditionals
         field, data = loss.field, loss.data
-        edges = _core.pseudo_variances(
-            data.graph.native, field.edge_basis, loss.labels, data.node_weights, p, count_threads(loss.n_threads)
-        )
+        basis, threads = native_basis(field.edge_basis), count_threads(loss.n_threads)
+        edges = _core.pseudo_variances(data.graph.native, basis, loss.labels, data.node_weights, p, threads)
         nodes = p * (1 - p) * data.node_weights[:, None]
         if field.node_form == "ising":  # Var ±1 = 4 p(1−p); the adjoint takes − first + second
             nodes[:, 0] = 0.0

@@ -9,6 +9,7 @@ import numpy as np
 from crfkit import _core
 from crfkit._types import Floats, Ids
 from crfkit.data.graphs import GraphData
+from crfkit.fields.basis import native_basis
 from crfkit.fields.graph import GraphField
 
 
@@ -41,7 +42,7 @@ def pseudo_table(data: GraphData, field: GraphField, labels: Ids) -> _core.Pseud
         field.node_active,
         np.ascontiguousarray(edges[0], dtype=np.int32),
         edge_columns,
-        field.edge_basis,
+        native_basis(field.edge_basis),
         field.edge_active,
     )
 

@@ -22,6 +22,7 @@ from crfkit.encoders.graphs import SampleEncoder
 from crfkit.encoders.grids import GridEncoder
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import CrfkitError, DataError, LimitError, ModelFileError, ParameterError
+from crfkit.fields.basis import is_unit
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import METHODS, Decoding, decode
@@ -143,10 +144,11 @@ class GraphModel:
         """
         _, edges = self.field.unpack(self.w)
         basis = self.field.edge_basis
+        unit = is_unit(basis)
         out = {}
         for s, b in np.argwhere(self.field.edge_active).tolist():
             first, second = (classes.tolist() for classes in self.encoder.edge_classes(s))
-            k, m = np.argwhere(basis[b])[0].tolist()
+            k, m = divmod(b, basis.shape[1]) if unit else np.argwhere(basis[b])[0].tolist()
             named = {"potts": "equal", "ising": "equal", "ordinal": "scores"}
             pair = named.get(self.field.edge_form, (first[k], second[m]))
             for f, value in enumerate(edges[s, b].tolist()):

@@ -69,7 +69,7 @@ def read_small(path: str | Path, what: str) -> bytes:
         blocks.append(block)
         size += len(block)
         if size > most:
-            limits.check("line", size, f"{path}: {what} has more than {most:,} bytes")
+            limits.check("line", size, f"{path}: {what} has {size:,} bytes or more")
     return b"".join(blocks)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import unmasked
 from crfkit.errors import DataError
 from crfkit.readers.image_folders import list_images, pair_folders
 from crfkit.readers.masks import VOID, Mask, MaskRules, known_values, read_mask
@@ -42,7 +43,7 @@ def read_image(given: Any, where: str = "the image") -> Image:
         array, _ = open_picture(given, palette=True)
         where = str(given)
     else:
-        array = np.asarray(given)
+        array = np.asarray(unmasked(given, where))
     if array.ndim == 3 and array.shape[2] == 2:
         array = array[..., 0]  # grey with transparency
     if array.ndim == 3:
@@ -65,7 +66,9 @@ def _unit(array: NDArray[Any], where: str) -> Image:
         top = 65535 if sixteen or high > 255 else 255
         if low < 0 or high > top:
             raise DataError(f"{where} has values from {low} to {high}; expected 0 to 255 or 0 to 65535")
-        return array.astype(np.float32) / np.float32(top)
+        scaled = array.astype(np.float32)
+        scaled /= np.float32(top)  # in place: these are the largest arrays of a photograph
+        return scaled
     if kind != "f":
         raise DataError(f"{where} is an array of {array.dtype}; expected numbers")
     if not np.isfinite(array).all():

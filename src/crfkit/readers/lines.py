@@ -64,7 +64,7 @@ def checked_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
             if len(block) > most:
                 longest = max(longest, max(map(len, block.replace(b"\r", b"\n").split(b"\n"))))
             if longest > most:
-                limits.check("line", longest, f"{name}: a line has more than {most:,} bytes")
+                limits.check("line", longest, f"{name}: a line has {longest:,} bytes or more")
         after = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         length = len(block) - after if after else length + len(block)
         yield block

@@ -15,6 +15,7 @@ from crfkit.extras import load
 Image = NDArray[np.float32]
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".webp", ".gif")
+_ORIENTATION = 0x0112  # EXIF's number for how the camera was held
 LOSSY = ("JPEG", "MPO")
 
 
@@ -34,7 +35,7 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
             if (count := getattr(picture, "n_frames", 1)) > 1 and name != "MPO":  # MPO: a photograph and its previews
                 kind = "pages" if name == "TIFF" else "frames"
                 raise DataError(f"the file has {count} {kind}; expected one", path)
-            turned = transpose(picture)
+            turned = transpose(picture) if picture.getexif().get(_ORIENTATION, 1) != 1 else picture
             if turned.mode in ("P", "PA") and palette:
                 turned = turned.convert("RGB")
             elif turned.mode == "PA":

@@ -46,7 +46,8 @@ class Statistics:
         self._nodes, self._node_values = nodes[:, 0], field.node_basis[nodes[:, 1]]  # [V], [V, K]
         ends = data.graph.edges[edges[:, 0]]
         self._first, self._second = ends[:, 0], ends[:, 1]
-        self._edge_values = field.edge_basis[edges[:, 1]].reshape(len(edges), K * K)
+        self._tables = edges[:, 1]
+        self._edge_basis = field.edge_basis
         self._K = K
 
     def of(self, labels: Ids) -> Floats:
@@ -55,9 +56,9 @@ class Statistics:
         out = np.empty((V + len(self._first), labels.shape[1]))
         for v, (i, values) in enumerate(zip(self._nodes.tolist(), self._node_values, strict=True)):
             out[v] = values[labels[i]]
-        pairs = zip(self._first.tolist(), self._second.tolist(), self._edge_values, strict=True)
-        for e, (i, j, values) in enumerate(pairs, start=V):
-            out[e] = values[labels[i] * self._K + labels[j]]
+        pairs = zip(self._first.tolist(), self._second.tolist(), self._tables.tolist(), strict=True)
+        for e, (i, j, b) in enumerate(pairs, start=V):
+            out[e] = self._edge_basis[b, labels[i], labels[j]]
         return out.T
 
 

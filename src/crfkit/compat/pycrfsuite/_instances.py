@@ -88,14 +88,19 @@ class Instances:
         if len(self._taken) > 1:
             self._taken = [_joined(self._taken)]
         starts, offsets, ids, values = self._taken[0][:4] if self._taken else self._encoder.take()[:4]
-        return SequenceData(starts, offsets, ids, values, labels=np.array(self._label_ids, dtype=np.int32))
+        return SequenceData.taking(starts, offsets, ids, values, labels=np.array(self._label_ids, dtype=np.int32))
 
 
 def _label(label: Any) -> str:
-    if isinstance(label, str):
-        return str(label)
-    if isinstance(label, bytes):
-        return label.decode()
+    try:
+        if isinstance(label, str):
+            if not label.isascii():
+                label.encode()
+            return str(label)
+        if isinstance(label, bytes):
+            return label.decode()
+    except UnicodeError:
+        raise DataError(f"the label {label!r} is not valid Unicode") from None
     raise LabelTypeError(f"a label must be a string, not the {type(label).__name__} {label!r}")
 
 
@@ -103,7 +108,7 @@ def _renumbered(data: SequenceData, rank: Ids) -> SequenceData:
     offsets, ids = np.array(data.offsets), np.array(data.attributes)
     values: Floats | None = None if data.values is None else np.array(data.values)
     ids, values = renumber(offsets, ids, values, rank)
-    return SequenceData(data.starts, offsets, ids, values, labels=data.labels)
+    return SequenceData.taking(data.starts, offsets, ids, values, labels=data.labels)
 
 
 def _joined(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -53,8 +53,8 @@ class FreeCurvature:
             empty = xp.zeros((0, index.shape[0]), dtype=w.dtype, device=device(w))
             return cls(index, empty, empty, xp.zeros_like(w), xp.zeros_like(w), 0)
         met, moved = (saved_vector(saved, name, w, low=0.0) for name in ("met", "moved"))
-        s = saved_matrix(saved, "s", index.shape[0])
-        y = saved_matrix(saved, "y", index.shape[0], s.shape[0])
+        s = saved_matrix(saved, "s", index.shape[0], what="free weights")
+        y = saved_matrix(saved, "y", index.shape[0], s.shape[0], "free weights")
         return cls(index, s, y, met, moved, saved_count(saved, "steps"))
 
     def __len__(self) -> int:

@@ -16,7 +16,7 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
-from crfkit.solvers.parts.saved import saved_count, saved_vector
+from crfkit.solvers.parts.saved import saved_count, saved_number, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -59,6 +59,9 @@ class Mistakes:
     def finite(self) -> bool:
         return math.isfinite(norm(self.w))
 
+    def saved(self) -> Mapping[str, Any]:
+        return {"mistakes": self.value, "wrong_sequences": self.optimality}
+
 
 @dataclass(frozen=True)
 class OnlineState:
@@ -98,9 +101,13 @@ class MistakeDriven(IterativeSolver, ABC):
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
         online = opened(objective, w0, saved)
-        sequences, positions = online.measure()
-        point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, saved_count(saved, "epoch", 0), online.save())
+        if "mistakes" in saved and "theta" in saved:  # of the last epoch, not of its last weights
+            mistakes = saved_number(saved, "mistakes", low=0.0)
+            point = Mistakes(w0, mistakes, saved_number(saved, "wrong_sequences", low=0.0, high=1.0))
+        else:
+            sequences, positions = online.measure()
+            point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
+        return OnlineState(point, online, saved_count(saved, "epoch", 0), online.save(), point.saved())
 
     def step(self, objective: Objective, state: OnlineState) -> OnlineState | Status:
         if state.point.value == 0.0:
@@ -110,7 +117,7 @@ class MistakeDriven(IterativeSolver, ABC):
         sequences, positions = online.mistakes
         w = online.average() if self.averaged else online.weights()
         point = Mistakes(w, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, state.epoch + 1, online.save())
+        return OnlineState(point, online, state.epoch + 1, online.save(), point.saved())
 
     @abstractmethod
     def update(self, online: Any, order: Any) -> None:

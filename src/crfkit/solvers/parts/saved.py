@@ -60,11 +60,13 @@ def saved_vector(saved: Mapping[str, Any], name: str, like: Vector, low: float =
     return copy
 
 
-def saved_matrix(saved: Mapping[str, Any], name: str, columns: int, rows: int | None = None) -> Any:
-    """Return a copy of a matrix with so many columns (one for each weight) and, if given, so many rows."""
+def saved_matrix(
+    saved: Mapping[str, Any], name: str, columns: int, rows: int | None = None, what: str = "weights"
+) -> Any:
+    """Return a copy of a matrix with so many columns (one for each of `what`) and, if given, so many rows."""
     matrix = _array(saved, name, 2)
     if matrix.shape[1] != columns:
-        raise ParameterError(f"the saved state has {matrix.shape[1]} weights, not {columns}")
+        raise ParameterError(f"the saved state has {matrix.shape[1]} {what}, not {columns}")
     if rows is not None and matrix.shape[0] != rows:
         raise ParameterError(f"the saved state has {matrix.shape[0]} rows in {name}, not {rows}")
     return 1.0 * matrix
