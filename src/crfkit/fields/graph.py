@@ -123,7 +123,6 @@ class GraphField:
             for table, (first, second) in zip(tables, self._shapes[0].tolist(), strict=True):
                 table[:first, :second] = np.outer(ordinal_scores(first), ordinal_scores(second))
             return tables
-        units = np.eye(K * K).reshape(K, K, K, K)
         if self.edge_form == "symmetric":
             a, b = np.tril_indices(K)
             tables = np.zeros((len(a), K, K))
