@@ -284,10 +284,10 @@ def describe_engine(inference: str | Engine) -> dict[str, Any]:
 
 
 def _check_states(field: GraphField, file_size: int) -> None:
-    """Raise LimitError if the tables of edges of a file would take too much memory: K⁴ numbers, but for a few forms."""
+    """Raise LimitError if the tables of edges of a file would take too much memory: symmetric ones are K⁴/2 numbers."""
     K = field.max_states
-    if field.edge_form not in ("potts", "ising", "ordinal"):
-        limits.check_memory(8 * K**4, f"tables for all pairs of {K:,} labels", file_size)
+    if field.edge_form == "symmetric":
+        limits.check_memory(4 * K**4, f"symmetric tables for all pairs of {K:,} labels", file_size)
 
 
 def _read_engine(entry: Mapping[str, Any]) -> str | Engine:

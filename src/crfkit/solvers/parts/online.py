@@ -38,7 +38,7 @@ def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
     if "theta" in saved:
         online.restore(saved)
     else:
-        online.start(w0, saved_vector(saved, "variances", w0, low=0.0) if "variances" in saved else None)
+        online.start(w0, saved_vector(saved, "variances", w0, low=0.0) if saved.get("variances") is not None else None)
     return online
 
 

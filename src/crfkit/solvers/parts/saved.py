@@ -38,9 +38,12 @@ def check_state(saved: Mapping[str, Any]) -> None:
 
 def _check_array(name: str, array: Any) -> None:
     xp = array_namespace(array)
-    if xp.isdtype(array.dtype, "real floating") and not bool(xp.all(xp.isfinite(array))):
-        raise ParameterError(f"the saved state is damaged: {name} has numbers that are not finite")
-    if not xp.isdtype(array.dtype, ("real floating", "integral", "bool")):
+    if xp.isdtype(array.dtype, "real floating"):
+        # a sum is finite only if all its terms are, and takes no memory
+        if not (math.isfinite(float(xp.sum(array))) or bool(xp.all(xp.isfinite(array)))):
+            raise ParameterError(f"the saved state is damaged: {name} has numbers that are not finite")
+        return
+    if not xp.isdtype(array.dtype, ("integral", "bool")):
         raise ParameterError(f"the saved state is damaged: {name} is an array of {array.dtype}")
 
 
@@ -73,9 +76,9 @@ def saved_number(
     saved: Mapping[str, Any], name: str, default: float | None = None, low: float = -math.inf, high: float = math.inf
 ) -> float:
     """Return a number from `low` to `high`; `default`, if there is one, where the state has none."""
-    if default is not None and name not in saved:
-        return default
     value = saved.get(name)
+    if default is not None and value is None:
+        return default
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ParameterError(f"the saved state is damaged: {name} must be a number, not {_shown(value)}")
     if not low <= value <= high:
@@ -85,10 +88,12 @@ def saved_number(
 
 def saved_count(saved: Mapping[str, Any], name: str, default: int | None = None, high: int = MOST) -> int:
     """Return a whole number from 0 to `high`; `default`, if there is one, where the state has none."""
-    value = saved.get(name, default)
+    value = saved.get(name)
+    if default is not None and value is None:
+        return default
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ParameterError(f"the saved state is damaged: {name} must be a whole number, not {_shown(value)}")
-    return int(saved_number(saved, name, default, 0, high))
+    return int(saved_number(saved, name, None, 0, high))
 
 
 def _array(saved: Mapping[str, Any], name: str, ndim: int) -> Any:
