@@ -6,6 +6,8 @@ from typing import Annotated, Any, overload
 import numpy
 from numpy.typing import NDArray
 
+import crfkit.errors
+
 
 def available_kernels() -> list[str]:
     """Instruction sets that this machine runs, fastest first."""
@@ -117,7 +119,7 @@ class TextRules:
     def expand(self, rows: Sequence[Sequence[str]]) -> list[list[tuple[str, float]]]:
         """The attributes of each position, with their values."""
 
-class BadInput(ValueError):
+class BadInput(crfkit.errors.DataError):
     pass
 
 class LineError(ValueError):
