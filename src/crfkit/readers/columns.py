@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -277,7 +278,8 @@ def transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[by
         try:
             text = decoder.decode(block, final=ended)
         except UnicodeDecodeError as error:
-            line += _line_ends(error.object[: error.start].decode(encoding, "ignore"), last)
+            with suppress(UnicodeError):  # of encodings that cannot ignore errors
+                line += _line_ends(error.object[: error.start].decode(encoding, "ignore"), last)
             place = f"byte {bytes_before - pending + error.start + 1} of the file (0x{error.object[error.start]:02X})"
             raise DataError(f"not {encoding} at {place}: {error.reason}; name another encoding", name, line) from None
         except UnicodeError as error:  # such as UTF-16 without its first two bytes

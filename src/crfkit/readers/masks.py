@@ -159,8 +159,13 @@ def read_mask(
 
 def known_values(mask: Mask) -> Mask:
     """Return the values of a mask, sorted, without VOID."""
-    values = np.unique(mask)
+    flat = mask.ravel()
+    parts = [np.unique(flat[k : k + _PART]) for k in range(0, flat.size, _PART)]  # sorting all at once takes a copy
+    values = np.unique(np.concatenate(parts)) if parts else flat
     return np.asarray(values[values != VOID])
+
+
+_PART = 1 << 20
 
 
 def _known(given: Any, where: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
