@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test explore lint format stubs bench docs figures site dist wheels package-check clean
+.PHONY: demo test explore fuzz sanitize lint format stubs bench docs figures site dist wheels package-check clean
 
 # Two installs: what a user gets, and that plus the tools. Either compiles the core, so neither needs the other. The
 # stamp is renewed when the core changes; Python files are read from src in place.
@@ -31,6 +31,21 @@ test: $(VENV)/.dev
 MINUTES ?= 10
 explore: $(VENV)/.dev
 	$(BIN)/python tests/explore.py $(MINUTES) -n 2
+
+# Changed models, checkpoints, files and inputs in watched processes, for a minute or SECONDS=…; findings go to build/fuzz.
+# TARGETS=chain,csv limits it to names that begin so, CASE=target:number runs one case again, MEMORY is in GB.
+SECONDS ?= 60
+SEED ?= 0
+MEMORY ?= 2
+FUZZ ?= $(BIN)/python
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests $(FUZZ) -m fuzz --seconds $(SECONDS) --seed $(SEED) --memory $(MEMORY) --targets='$(TARGETS)' --case='$(CASE)'
+
+# The native tests and the fuzzer on a core built with ASan and UBSan, then threads on one built with TSan.
+sanitize: $(VENV)/.dev
+	$(BIN)/python tests/sanitized.py address
+	$(BIN)/python tests/sanitized.py address -- -m fuzz --seconds $(SECONDS) --seed $(SEED) --memory 4
+	$(BIN)/python tests/sanitized.py thread
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

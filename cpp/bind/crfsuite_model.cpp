@@ -31,6 +31,12 @@ void bind_crfsuite_model(nb::module_& m) {
                 state_offsets.data()[state_offsets.size() - 1] == static_cast<int64_t>(state_labels.size()) &&
                 weights.size() == state_labels.size() + transition_codes.size();
             if (!fits) throw nb::value_error("the parts of the model do not fit together");
+            for (size_t k = 0; k < state_offsets.size(); ++k)
+                if (state_offsets.data()[k] < (k > 0 ? state_offsets.data()[k - 1] : 0))
+                    throw nb::value_error("the offsets of the states must ascend");
+            for (size_t k = 0; k < state_labels.size(); ++k)
+                if (state_labels.data()[k] < 0 || state_labels.data()[k] >= n_labels)
+                    throw nb::value_error("a state is of no label");
             for (size_t k = 0; k < transition_codes.size(); ++k)
                 if (transition_codes.data()[k] < 0 || transition_codes.data()[k] >= n_labels * n_labels)
                     throw nb::value_error("a transition is of no label");

@@ -43,8 +43,8 @@ nb::list label_names(const BoundEncoder& self) {
 }  // namespace
 
 void bind_encoder(nb::module_& m) {
-    // Raised as crfkit.errors.DataError by the Python side, which knows the file's name.
-    nb::exception<BadInput>(m, "BadInput", PyExc_ValueError);
+    // Raised as a DataError with more to say by the Python side where it knows the file's name.
+    nb::exception<BadInput>(m, "BadInput", nb::module_::import_("crfkit.errors").attr("DataError"));
     // Carries (line, message); line 0: the whole file.
     static PyObject* line_error = PyErr_NewException("crfkit._core.LineError", PyExc_ValueError, nullptr);
     m.attr("LineError") = nb::steal(nb::handle(line_error).inc_ref());
@@ -71,14 +71,14 @@ void bind_encoder(nb::module_& m) {
              nb::sig("def items(self) -> list[dict[str, float]]"));
     nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.data.")
         .def(nb::init<const std::optional<std::string>&, std::optional<AttributeTable>, std::optional<AttributeTable>,
-                      bool, bool, const std::string&, bool, nb::object, int64_t>(),
+                      bool, bool, const std::string&, bool, nb::object, int64_t, uint64_t>(),
              "template"_a = nb::none(), "attributes"_a = nb::none(), "pair_attributes"_a = nb::none(),
              "labelled"_a = false, "keep_lines"_a = false, "syntax"_a = "crf++", "loose"_a = false,
-             "text"_a = nb::none(), "hash_bits"_a = 0,
+             "text"_a = nb::none(), "hash_bits"_a = 0, "most"_a = kMostStrings,
              nb::sig("def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = "
                      "None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, "
                      "keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = "
-                     "None, hash_bits: int = 0) -> None"))
+                     "None, hash_bits: int = 0, most: int = 2147483647) -> None"))
         .def(
             "feed",
             [](BoundEncoder& self, const nb::bytes& bytes, bool end) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "../core/text/encoder.hpp"
@@ -26,19 +27,20 @@ struct BoundEncoder {
 
     BoundEncoder(const std::optional<std::string>& rules, std::optional<AttributeTable> attributes,
                  std::optional<AttributeTable> pair_attributes, bool labelled, bool keep_lines,
-                 const std::string& syntax, bool loose, nb::object text, int64_t hash_bits)
+                 const std::string& syntax, bool loose, nb::object text, int64_t hash_bits, uint64_t most)
         : attributes(std::move(attributes)),
           pair_attributes(std::move(pair_attributes)),
           text(std::move(text)),
           encoder(make(rules,
                        {labelled, keep_lines, !rules && template_syntax(syntax) == TemplateSyntax::wapiti, loose},
-                       syntax, hash_bits)) {}
+                       syntax, hash_bits, most)) {}
 
 private:
     Encoder make(const std::optional<std::string>& rules, EncoderOptions options, const std::string& syntax,
-                 int64_t hash_bits) const {
+                 int64_t hash_bits, uint64_t most) const {
+        most = std::min(most, kMostStrings);
         if (hash_bits != 0) check_bits(hash_bits);
-        const auto empty = [&] { return hash_bits != 0 ? Vocabulary::hashed(hash_bits) : Vocabulary(); };
+        const auto empty = [&] { return hash_bits != 0 ? Vocabulary::hashed(hash_bits) : Vocabulary(most); };
         Vocabulary names = attributes ? vocabulary(*attributes) : empty();
         if (!text.is_none()) return {nb::cast<const BoundTextRules&>(text).rules, std::move(names), options};
         Vocabulary pairs = pair_attributes ? vocabulary(*pair_attributes)

@@ -18,7 +18,7 @@ struct RecursionGuard {
 
 // The name of the type: of classes written in C with their module, as in numpy.ndarray; of others without.
 std::string kind_of(nb::handle value) {
-    const nb::handle type = value.type();
+    const nb::object type = nb::borrow(value.type());  // a metaclass may run code of the caller's
     const auto name = nb::cast<std::string>(type.attr("__name__"));
     if (PyType_GetFlags(reinterpret_cast<PyTypeObject*>(type.ptr())) & Py_TPFLAGS_HEAPTYPE) return name;
     const auto module = nb::cast<std::string>(type.attr("__module__"));
@@ -33,19 +33,15 @@ std::string repr_of(nb::handle value) {
 
 bool is_iterable(nb::handle value) { return has_iter(value.ptr()) || PySequence_Check(value.ptr()); }
 
-// Any iterable as a list or tuple whose items stay alive with it; `what` says what was expected, `where` begins the
-// message and is asked for only if there is one. What an iterator raises is passed on.
-template <class Where>
-nb::object as_sequence(nb::handle iterable, const char* what, const Where& where) {
+// Any iterable as a list or tuple whose items stay alive with it; `what` says what was expected. What an iterator
+// raises is passed on.
+nb::object as_sequence(nb::handle iterable, const char* what) {
     if (is_string(iterable.ptr()) || PyBytes_Check(iterable.ptr()))
-        throw BadInput(where() + what + ", not the " + kind_of(iterable) + " " + repr_of(iterable));
-    if (!is_iterable(iterable)) throw BadInput(where() + what + ", not " + kind_of(iterable));
+        throw BadInput(std::string(what) + ", not the " + kind_of(iterable) + " " + repr_of(iterable));
+    if (!is_iterable(iterable)) throw BadInput(std::string(what) + ", not " + kind_of(iterable));
     nb::object fast = nb::steal(PySequence_Fast(iterable.ptr(), ""));
     if (!fast.is_valid()) throw nb::python_error();
     return fast;
-}
-nb::object as_sequence(nb::handle iterable, const char* what) {
-    return as_sequence(iterable, what, [] { return std::string(); });
 }
 
 // Strings, and bytes that are UTF-8, name attributes.
@@ -56,12 +52,11 @@ nb::handle item_of(const nb::object& fast, size_t i) { return fast_item(fast.ptr
 
 // --- Generators, subclasses and other types of numbers run code of the caller's when they are read. That code may
 // change the objects that it is part of, or come back to the same encoder. So it runs first; what it gave is plain and
-// is then read in one go.
+// is then read in one go. Reading plain objects runs no such code and makes no Python objects, as the garbage collector
+// runs code too.
 
 bool is_plain_number(nb::handle value) { return PyFloat_Check(value.ptr()) || PyLong_CheckExact(value.ptr()); }
-bool is_plain_list(nb::handle value) {
-    return PyList_CheckExact(value.ptr()) || PyTuple_CheckExact(value.ptr()) || PyAnySet_CheckExact(value.ptr());
-}
+bool is_plain_list(nb::handle value) { return PyList_CheckExact(value.ptr()) || PyTuple_CheckExact(value.ptr()); }
 bool is_plain_value(nb::handle value) {
     return is_text(value) || is_plain_number(value) || PyBool_Check(value.ptr()) || is_plain_list(value);
 }
@@ -109,6 +104,15 @@ nb::object plain_dict(nb::handle dict) {
     return copy;
 }
 
+// The members of what ought to be a plain list, which `plain_items` has made of everything that can be iterated.
+template <class Where>
+nb::object plain_list(nb::handle value, const char* what, const Where& where) {
+    if (is_plain_list(value)) return nb::borrow(value);
+    const nb::object given = nb::borrow(value);
+    throw BadInput(where() + what + ", not " +
+                   (is_text(given) ? "the " + kind_of(given) + " " + repr_of(given) : kind_of(given)));
+}
+
 bool is_plain(nb::handle item) {
     return PyDict_Check(item.ptr()) ? is_plain_dict(item) : is_plain_list(item) || is_text(item) || !is_iterable(item);
 }
@@ -136,6 +140,10 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t cursor = 0;
     const auto quoted = [&](std::string_view name) { return std::string("'").append(outer).append(name).append("'"); };
+    // Naming a type may run code of the caller's, so that everything else has been read before.
+    const auto refuse = [&](const std::string& found, nb::handle what, const char* expected) {
+        throw BadInput(encoder.where() + found + kind_of(what) + expected);
+    };
     while (PyDict_Next(dict.ptr(), &cursor, &key, &value)) {
         if (!is_text(key)) throw BadInput(encoder.where() + "the key " + repr_of(key) + " is not a string");
         const std::string_view name = utf8(key, encoder);
@@ -147,12 +155,11 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
             const RecursionGuard guard;
             add_dict(encoder, value, encoder.nested(outer, name));
         } else if (is_plain_list(value)) {
-            const nb::object members = as_sequence(value, "");
+            const nb::object members = nb::borrow(value);
             for (size_t k = 0, n = size_of(members); k < n; ++k) {
                 const nb::handle member = item_of(members, k);
                 if (!is_text(member))
-                    throw BadInput(encoder.where() + quoted(name) + " holds a " + kind_of(member) +
-                                   "; a list in a feature dict must hold strings");
+                    refuse(quoted(name) + " holds a ", member, "; a list in a feature dict must hold strings");
                 encoder.add_text(outer, name, utf8(member, encoder));
             }
         } else if (is_plain_number(value)) {
@@ -163,8 +170,8 @@ void add_dict(Encoder& encoder, nb::handle dict, std::string_view outer) {
             }
             encoder.add_number(outer, name, number);
         } else {
-            throw BadInput(encoder.where() + quoted(name) + " is a " + kind_of(value) +
-                           "; expected a string, a number, a boolean, a list of strings or a dict");
+            refuse(quoted(name) + " is a ", value,
+                   "; expected a string, a number, a boolean, a list of strings or a dict");
         }
     }
 }
@@ -218,7 +225,7 @@ void add_rows(Encoder& encoder, nb::handle sequence, bool alone) {
         if (is_string(row.ptr())) {
             encoder.add_cell(utf8(row, encoder));
         } else {
-            alive.push_back(as_sequence(row, "a token must be a list of column strings, or a string", where));
+            alive.push_back(plain_list(row, "a token must be a list of column strings, or a string", where));
             for (size_t c = 0, n = size_of(alive.back()); c < n; ++c) {
                 const nb::handle cell = item_of(alive.back(), c);
                 if (!is_string(cell.ptr()))
@@ -246,7 +253,7 @@ void each_item(Encoder& encoder, nb::handle sequence, bool alone, const End& end
         if (PyDict_Check(item.ptr())) {
             add_dict(encoder, item, {});
         } else {
-            names = as_sequence(item, "an item must be a list of attribute strings or a dict", where);
+            names = plain_list(item, "an item must be a list of attribute strings or a dict", where);
             for (size_t k = 0, n = size_of(names); k < n; ++k) {
                 const nb::handle name = item_of(names, k);
                 if (!is_text(name))

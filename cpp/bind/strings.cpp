@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "../core/text/encoder.hpp"
 #include "../core/text/wapiti_weights.hpp"
 
 namespace crfkit {
@@ -15,6 +16,25 @@ namespace {
 
 nb::object decode(std::string_view text) {
     return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+// The strings in UTF-8; throws if one of them cannot be.
+std::vector<std::string> texts_of(const nb::list& strings) {
+    std::vector<std::string> texts;
+    for (size_t k = 0; k < nb::len(strings); ++k) {
+        const nb::object text = strings[k];
+        Py_ssize_t size = 0;
+        if (!PyUnicode_Check(text.ptr()))
+            throw BadInput("string " + std::to_string(k) + " is " +
+                           nb::cast<std::string>(text.type().attr("__name__")) + ", not str");
+        const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+        if (!data) {
+            PyErr_Clear();
+            throw BadInput("string " + std::to_string(k) + " is not valid Unicode: it has a lone surrogate");
+        }
+        texts.emplace_back(data, static_cast<size_t>(size));
+    }
+    return texts;
 }
 
 // A read-only NumPy view of one of the arrays.
@@ -41,8 +61,8 @@ void bind_strings(nb::module_& m) {
             },
             "offsets"_a, "bytes"_a, "slots"_a, "Checks that the arrays make a table.")
         .def_static(
-            "from_strings", [](const std::vector<std::string>& strings) { return make_table(freeze(strings)); },
-            "strings"_a)
+            "from_strings", [](const nb::list& strings) { return make_table(freeze(texts_of(strings))); }, "strings"_a,
+            nb::sig("def from_strings(strings: list[str]) -> StringTable"))
         .def_static(
             "from_bytes",
             [](const Array<uint64_t>& offsets, const Array<uint8_t>& bytes) {
@@ -68,8 +88,17 @@ void bind_strings(nb::module_& m) {
             },
             "id"_a, nb::sig("def __getitem__(self, id: int) -> str"))
         .def(
-            "find", [](const StringTable& t, std::string_view text) { return t.view().find(text); }, "text"_a,
-            "The id of text, or -1.")
+            "find",
+            [](const StringTable& t, const nb::str& text) {
+                const char* data = nullptr;
+                Py_ssize_t size = 0;
+                if (!(data = PyUnicode_AsUTF8AndSize(text.ptr(), &size))) {
+                    PyErr_Clear();  // a lone surrogate: no table has it
+                    return int32_t{-1};
+                }
+                return t.view().find({data, static_cast<size_t>(size)});
+            },
+            "text"_a, "The id of text, or -1.")
         .def(
             "find_all",
             [](const StringTable& t, const StringTable& other) {

@@ -15,8 +15,8 @@ struct StringTable {
     Array<uint64_t> slots;
 
     StringIndex view() const {
-        return {slots.data(), slots.size(), offsets.data(), reinterpret_cast<const char*>(bytes.data()),
-                offsets.size() - 1};
+        return stored_index(slots.data(), slots.size(), offsets.data(), reinterpret_cast<const char*>(bytes.data()),
+                            offsets.size() - 1);
     }
 };
 

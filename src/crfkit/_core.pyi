@@ -6,6 +6,8 @@ from typing import Annotated, Any, overload
 import numpy
 from numpy.typing import NDArray
 
+import crfkit.errors
+
 
 def available_kernels() -> list[str]:
     """Instruction sets that this machine runs, fastest first."""
@@ -25,7 +27,7 @@ class StringTable:
         """Checks that the arrays make a table."""
 
     @staticmethod
-    def from_strings(strings: Sequence[str]) -> StringTable: ...
+    def from_strings(strings: list[str]) -> StringTable: ...
 
     @staticmethod
     def from_bytes(offsets: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> StringTable:
@@ -117,7 +119,7 @@ class TextRules:
     def expand(self, rows: Sequence[Sequence[str]]) -> list[list[tuple[str, float]]]:
         """The attributes of each position, with their values."""
 
-class BadInput(ValueError):
+class BadInput(crfkit.errors.DataError):
     pass
 
 class LineError(ValueError):
@@ -136,7 +138,7 @@ class Items:
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
-    def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = None, hash_bits: int = 0) -> None: ...
+    def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = None, hash_bits: int = 0, most: int = 2147483647) -> None: ...
 
     def feed(self, bytes: bytes, end: bool = False) -> None: ...
 

@@ -7,12 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from crfkit.errors import ParameterError
+
+MOST = 1024
+
 _threads: ContextVar[int] = ContextVar("crfkit_threads", default=1)
 
 
 def count_threads(n_threads: int | None) -> int:
-    """Return the number of threads to use: as given, or as many as this process may run on."""
+    """Return the number of threads to use: as given, or as many as this process may run on.
+
+    Raises ParameterError for a number that no machine has and that would take memory for each of them.
+    """
     if n_threads is not None:
+        if n_threads > MOST:
+            raise ParameterError(f"n_threads is {n_threads}; at most {MOST} threads are supported")
         return max(1, n_threads)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

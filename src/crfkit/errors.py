@@ -55,5 +55,9 @@ class StopTraining(Exception):  # noqa: N818 - a signal, not an error
     """Raised by a callback to end training at the current iterate."""
 
 
+class CheckpointWarning(UserWarning):
+    """A checkpoint that could not be written while training went on."""
+
+
 class ApproximationWarning(UserWarning):
     """An approximation that was used because exact inference would take too long, or whose results are unreliable."""

@@ -1,68 +1,278 @@
-"""Model files as bytes: mapped into memory to be read, and replaced only when they are complete."""
+"""Files that are read and written whole: models, checkpoints, output, plots.
+
+Reading is private: the bytes are copied into memory once, and nothing that happens to the file later (it is overwritten
+in place, truncated, deleted) can change or break what was loaded.
+
+Writing goes through a temporary file beside the target, ``.NAME.xxxxxxxx.crfkit-tmp``: it is written, flushed to the
+disk and then renamed, so that at every moment, also after a crash of the machine, the old or the new file is there
+whole. Temporary files of processes that were killed are removed by the next one that writes the same target.
+"""
 
 from __future__ import annotations
 
-import mmap
+import errno
+import io
 import os
 import stat
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from crfkit.temporary import Temporary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PARALLEL = 1 << 24  # bytes of files that two threads read
+_AT_ONCE = 1 << 30  # bytes; systems read at most 2 GB at once
+
+# --- reading
 
 
-def mapped(path: str | Path) -> mmap.mmap | bytes:
-    """Return the bytes of a model file, of which only those take memory that are looked at."""
+def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = None) -> NDArray[np.uint8]:
+    """Return the contents of a regular file as one private copy; raise ModelFileError if it cannot be read.
+
+    `check_head` is called with the first 64 bytes and the size, before the rest is read. A file that changes while it
+    is read is read again, up to three times.
+    """
     from crfkit.errors import ModelFileError
 
     try:
-        with open(path, "rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        for attempt in range(3):
+            with _regular(path) as stream:
+                before = os.fstat(stream.fileno())
+                if before.st_size > _memory():
+                    raise ModelFileError(
+                        f"cannot read {path}: it has {before.st_size:,} bytes, more than this machine has memory"
+                    )
+                if check_head is not None:
+                    check_head(stream.read(64), before.st_size)
+                contents = _contents(stream, before.st_size)
+                after = os.fstat(stream.fileno())
+            unchanged = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+            if (unchanged and len(contents) == before.st_size) or attempt == 2:
+                break
+        contents.flags.writeable = False
+        return contents
+    except OSError as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
+    except MemoryError:
+        raise ModelFileError(f"cannot read {path}: there is not enough memory for it") from None
+
+
+def _contents(stream: io.FileIO, size: int) -> NDArray[np.uint8]:
+    """Return so many bytes from the beginning of a file, or what there is."""
+    import numpy as np
+
+    buffer = np.empty(size, dtype=np.uint8)
+    if size < PARALLEL or not hasattr(os, "preadv"):
+        stream.seek(0)
+        return buffer[: _fill(lambda view, _: stream.readinto(view) or 0, buffer.data, 0)]
+    from concurrent.futures import ThreadPoolExecutor
+
+    def part(begin: int, end: int) -> int:
+        return _fill(lambda view, at: os.preadv(stream.fileno(), [view], at), buffer.data[begin:end], begin)
+
+    half = size // 2
+    with ThreadPoolExecutor(1) as other:
+        second = other.submit(part, half, size)
+        n = part(0, half)
+        return buffer[: n + second.result() if n == half else n]
+
+
+def _fill(read_into: Callable[[memoryview, int], int], view: memoryview, begin: int) -> int:
+    """Read into a view as long as there is something; return the number of bytes."""
+    n = 0
+    while n < len(view) and (got := read_into(view[n : n + _AT_ONCE], begin + n)):
+        n += got
+    return n
+
+
+def read_head(path: str | Path, size: int = 64) -> bytes:
+    """Return the first bytes of a regular file; raise ModelFileError if it cannot be read."""
+    from crfkit.errors import ModelFileError
+
+    try:
+        with _regular(path) as stream:
+            head = bytearray(size)
+            return bytes(head[: stream.readinto(head) or 0])
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def make_ordinary(path: str) -> None:
-    """Give a temporary file the permissions that a new file would have."""
-    umask = os.umask(0)
-    os.umask(umask)
-    os.chmod(path, 0o666 & ~umask)
+@dataclass(frozen=True)
+class Signature:
+    """What changes when a file is written to."""
+
+    inode: int
+    size: int
+    modified: int
+    fresh: bool = field(compare=False)  # whether it was written to in the last second
 
 
-def is_special(path: Path) -> bool:
+def signature(path: str | Path) -> Signature | None:
+    """Return the signature of a file as it is now, or None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return Signature(found.st_ino, found.st_size, found.st_mtime_ns, abs(time.time() - found.st_mtime) < 1)
+
+
+def _regular(path: str | Path) -> io.FileIO:
+    """Open a regular file for reading; a pipe or a device raises OSError instead of blocking."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    handle = os.open(path, flags)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return io.FileIO(handle)
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _memory() -> int:
+    """Return the bytes of memory of this machine."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return sys.maxsize
+
+
+# --- writing
+
+
+def is_special(path: str | Path) -> bool:
     """Return whether a path is a device, a pipe or the like; a file must not take its place."""
     try:
-        mode = path.stat().st_mode
+        mode = os.stat(path).st_mode
     except OSError:  # reported when it is opened
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a model file for writing; an older one is replaced when the new one is complete, else it stays.
+def replacing(
+    path: str | Path, error: Callable[[str], Exception] | None = None, durable: bool = True
+) -> Iterator[BinaryIO]:
+    """Open a file for writing; an older one is replaced when the new one is complete and on the disk, else it stays.
 
-    A device or a pipe, such as /dev/null, is written to and never replaced.
+    A new file has the permissions that the process gives to new files, and a file that takes the place of an older one
+    has those of the older one. A device or a pipe, such as /dev/null, is written to and never replaced. What fails is
+    raised as `error(message)`, ModelFileError by default; errors of the block itself are not touched. With `durable`
+    off, the file is not forced to the disk before it replaces the older one.
     """
-    import tempfile
-
-    from crfkit.errors import ModelFileError
-
-    target = Path(path).resolve()
-    temporary: str | None = None
+    fail = _failure(path, error)
+    with fail.converted():
+        target = _target(path)
+    if is_special(target):
+        with fail.converted():
+            handle = os.open(target, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            yield from _written(handle, fail)
+        finally:
+            os.close(handle)
+        return
+    with fail.converted():
+        temporary = Temporary(target)
     try:
-        if is_special(target):
-            with open(target, "wb") as stream:
-                yield stream
-            return
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        make_ordinary(temporary)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
+        yield from _written(temporary.handle, fail)
+        with fail.converted():
+            temporary.replace(durable)
     finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+        temporary.discard()
+
+
+def check_writable(path: str | Path, error: Callable[[str], Exception] | None = None) -> None:
+    """Raise an error now if `path` could not be replaced later; remove what killed processes left beside it."""
+    fail = _failure(path, error)
+    with fail.converted():
+        target = _target(path)
+        if is_special(target):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        Temporary(target).discard()
+
+
+def write(path: str | Path, contents: bytes, error: Callable[[str], Exception] | None = None) -> None:
+    """Write a file whole; see `replacing`."""
+    with replacing(path, error) as stream:
+        stream.write(contents)
+
+
+class _Failure:
+    """How errors of the system are told: in the words and the class of errors of the caller."""
+
+    def __init__(self, path: str | Path, error: Callable[[str], Exception]) -> None:
+        self._path, self._error = path, error
+
+    @contextmanager
+    def converted(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._error(f"cannot write {self._path}: {error.strerror or error}") from error
+
+
+def _failure(path: str | Path, error: Callable[[str], Exception] | None) -> _Failure:
+    if error is None:
+        from crfkit.errors import ModelFileError
+
+        error = ModelFileError
+    return _Failure(path, error)
+
+
+class _Raw(io.FileIO):
+    """The file under a buffer. Once writing has failed it takes everything, so that closing does not fail again."""
+
+    def __init__(self, handle: int, fail: _Failure) -> None:
+        super().__init__(handle, "wb", closefd=False)
+        self._fail, self._failed = fail, False
+
+    def write(self, data: Any, /) -> int:
+        if self._failed:
+            return memoryview(data).nbytes
+        try:
+            with self._fail.converted():
+                return super().write(data)
+        except BaseException:
+            self._failed = True
+            raise
+
+
+def _written(handle: int, fail: _Failure) -> Iterator[BinaryIO]:
+    raw = _Raw(handle, fail)
+    stream = io.BufferedWriter(raw, 1 << 16)
+    try:
+        yield stream
+        if not stream.closed:
+            stream.flush()
+    except BaseException:
+        raw._failed = True
+        raise
+    finally:
+        stream.close()
+
+
+def _target(path: str | Path) -> str:
+    """Return the file that a path means, through symbolic links; raise OSError if none can be written there."""
+    target = os.path.realpath(path)
+    try:
+        mode = os.lstat(target).st_mode
+    except FileNotFoundError:
+        return target
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a directory")
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is write-protected")
+    return target

@@ -28,12 +28,14 @@ class Limits:
     """The largest numbers that crfkit accepts from files."""
 
     memory: int = 1_000_000_000  # bytes that a file of a model may ask for, beyond 64 times its own size
-    pixels: int = 100_000_000  # of one image
-    line: int = 256_000_000  # bytes of one line of a text file
+    pixels: int = 80_000_000  # of one image
+    blocks: int = 1_000_000  # of one image, of which features are computed
+    line: int = 16_000_000  # bytes of one line of a text file
     columns: int = 100_000  # of one table, or of one line of a column file
     steps: int = 1_000_000  # sweeps, samples, trees and iterations that a model may ask for when it predicts
 
 
+PER_PAIR = 50  # bytes of memory that a chain takes for each pair of labels
 PER_BYTE = 64  # bytes of memory that each byte of a model file may ask for
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -70,6 +72,14 @@ def check_memory(needed: int, what: str, file_size: int = 0) -> None:
             f"{what} would take {size_text(needed)} of memory, and the limit for this file is {size_text(limit)}; "
             f"{_advice('memory', needed)}"
         )
+
+
+def check_labels(n_labels: int, order: int, file_size: int) -> None:
+    """Raise LimitError if a file of this size may not have a chain with so many labels.
+
+    A chain takes memory for every pair of labels, at order 2 for every triple, whether it has weights for them or not.
+    """
+    check_memory(PER_PAIR * n_labels ** (order + 1), f"a chain of {n_labels:,} labels and order {order}", file_size)
 
 
 def size_text(n_bytes: float) -> str:

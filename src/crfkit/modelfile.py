@@ -1,16 +1,21 @@
-"""Model files: a safetensors container with versioned metadata, memory-mapped on load, written atomically.
+"""Model files: a safetensors container with versioned metadata, read whole and checked, written atomically.
 
 The metadata entry "crfkit" holds its own checksum (16 hexadecimal digits) and then JSON: format version, kind of model,
 its options, and a checksum per tensor.
 Everything is checked before use: header against file size, tensors against the header, checksums against contents.
+
+A loaded model is a private copy: whatever happens to its file afterwards, it stays as it was checked. A file that
+another program overwrites in place while it is loaded (``cp new.crf live.crf``) is the old model, the new one, or a
+ModelFileError. Files that crfkit itself writes are replaced at once, so that readers never see a half.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,13 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
-from crfkit.files import is_special, make_ordinary, mapped
+from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
+from crfkit.files import check_writable, is_special, replacing, signature
+from crfkit.files import read as read_file
+
+__all__ = ["FORMAT_VERSION", "Contents", "check_writable", "load", "read", "write"]
 
 Model = TypeVar("Model")
 
 FORMAT_VERSION = 2
 _MAX_HEADER = 100_000_000
+MOST_DIMENSIONS = 32
 _DTYPES = {
     "F64": np.float64,
     "F32": np.float32,
@@ -35,10 +44,14 @@ _DTYPES = {
     "U8": np.uint8,
 }
 
+_NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
+LARGE = 1_000_000  # bytes; larger files are looked at before they are read
+ATTEMPTS, WAIT = 20, 0.006  # how often a file that is being written is read, with so many seconds between
+
 
 @dataclass(frozen=True)
 class Contents:
-    """What a model file holds. Tensors are read-only views of the mapped file."""
+    """What a model file holds. Tensors are read-only views of one private copy of the file."""
 
     kind: str
     metadata: Mapping[str, Any]
@@ -61,68 +74,84 @@ class Contents:
         w = self.tensor("weights", np.float64)
         if len(w) != size:
             raise ModelFileError(f"the model has {len(w)} weights, but its field needs {size}")
-        if not np.isfinite(w).all():
+        if not (np.isfinite(w.sum()) or np.isfinite(w).all()):  # a sum is finite only if all its terms are
             raise ModelFileError("a weight is not a finite number")
         return w
 
     def entry(self, name: str, *types: type) -> Any:
+        """Return an entry of one of these types: of numbers, those that are finite and fit into 64 bits."""
         value = self.metadata.get(name)
-        if not isinstance(value, types):
-            raise ModelFileError(f"the metadata entry '{name}' is {value!r}")
+        if type(value) not in types or (isinstance(value, (int, float)) and not abs(value) < 2**63):
+            raise ModelFileError(f"the metadata entry '{name}' is {value!r:.200}")
         return value
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all tensors, by which limits of memory are measured."""
+        return sum(array.nbytes for array in self.tensors.values())
 
 
 def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
     """Write a model file. An older file at `path` is replaced only when the new one is complete."""
-    import tempfile
-
-    import safetensors
-    import safetensors.numpy
-
-    path = Path(path).resolve()
     if is_special(path):
         raise ModelFileError(f"cannot write {path}: it is not a regular file")
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    sums = {name: _checksum(array) for name, array in tensors.items()}
-    header = {"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}
-    temporary: str | None = None
+    # those of the widest elements first, so that each is aligned
+    order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+    arrays = {name: np.ascontiguousarray(tensors[name]) for name in order}
+    sums = {name: _checksum(array) for name, array in arrays.items()}
+    text = json.dumps({"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}, ensure_ascii=False)
+    header: dict[str, Any] = {"__metadata__": {"crfkit": _text_checksum(text) + text}}
+    begin = 0
+    for name, array in arrays.items():
+        end = begin + array.nbytes
+        if array.dtype not in _NAMES:
+            raise ModelFileError(f"cannot write {path}: model files cannot hold the type {array.dtype} of '{name}'")
+        header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+        begin = end
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-        text = json.dumps(header, ensure_ascii=False)
-        safetensors.numpy.save_file(tensors, temporary, {"crfkit": _text_checksum(text) + text})
-        make_ordinary(temporary)
-        os.replace(temporary, path)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise ModelFileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
-    finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-def check_writable(path: str | Path) -> None:
-    """Raise an error now if `path` could not be written later."""
-    import tempfile
-
-    path = Path(path)
-    if path.is_dir():
-        raise ModelFileError(f"cannot write {path}: it is a directory")
-    if is_special(path):
-        raise ModelFileError(f"cannot write {path}: it is not a regular file")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise ModelFileError(f"cannot write {path}: {error.strerror or error}") from error
+        head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = ascii(error.object[max(0, error.start - 20) : error.end])
+        raise ModelFileError(f"cannot write {path}: {shown} is not text; it holds half a surrogate pair") from None
+    head += b" " * (-len(head) % 8)
+    with replacing(path) as stream:
+        stream.write(len(head).to_bytes(8, "little") + head)
+        for array in arrays.values():
+            stream.write(array.reshape(-1).view(np.uint8).data)
 
 
 def read(path: str | Path) -> Contents:
-    """Map a model file into memory and check it."""
-    buffer = mapped(path)
+    """Read a model file into memory and check it.
+
+    A file that is not valid is read again if it has changed meanwhile: somebody may be in the middle of writing it.
+    """
+    for _ in range(ATTEMPTS - 1):
+        before = signature(path)
+        try:
+            return _read(path)
+        except ModelFileError:
+            if before is None or not before.fresh:
+                raise
+            time.sleep(WAIT)
+            if signature(path) == before:
+                raise
+    return _read(path)
+
+
+def _read(path: str | Path) -> Contents:
+    contents = read_file(path, partial(_check_head, path))
     try:
-        return _parse(buffer)
+        return _parse(contents)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
+
+
+def _check_head(path: str | Path, head: bytes, size: int) -> None:
+    """Raise ModelFileError, before a large file is read, if it does not begin as a model does."""
+    if size > LARGE and int.from_bytes(head[:8], "little") > min(_MAX_HEADER, size - 8):
+        raise ModelFileError(f"{path}: not a crfkit model, or truncated: its header does not fit the file")
+    if size > LARGE and head[8:9] != b"{":
+        raise ModelFileError(f"{path}: not a crfkit model (no crfkit metadata in its header)")
 
 
 def load(path: str | Path, from_parts: Callable[[Contents, int | None], Model], n_threads: int | None) -> Model:
@@ -133,7 +162,8 @@ def load(path: str | Path, from_parts: Callable[[Contents, int | None], Model], 
     try:
         return from_parts(contents, n_threads)
     except CrfkitError as error:
-        raise ModelFileError(f"{path}: {error}") from None
+        kind = LimitError if isinstance(error, LimitError) else ModelFileError
+        raise kind(f"{path}: {error}") from None
 
 
 def _parse(buffer: Any) -> Contents:
@@ -173,10 +203,11 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
     tensors, spans = {}, []
     for name, entry in header.items():
         try:
-            dtype = np.dtype(_DTYPES[entry["dtype"]])
-            shape = [int(n) for n in entry["shape"]]
-            begin, end = (int(n) for n in entry["data_offsets"])
-        except (KeyError, TypeError, ValueError, OverflowError):
+            dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), list(entry["shape"])
+            begin, end = entry["data_offsets"]
+            if len(shape) > MOST_DIMENSIONS or not all(type(n) is int for n in (*shape, begin, end)):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
             raise ModelFileError(f"the header entry of '{name}' is malformed") from None
         count = 1
         for n in shape:
@@ -186,7 +217,10 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
         if end > len(data):
             raise ModelFileError(f"truncated: '{name}' ends at byte {end}, but there are {len(data)}")
         spans.append((begin, end))
-        array = data[begin:end].view(dtype).reshape(shape)
+        try:
+            array = data[begin:end].view(dtype).reshape(shape)
+        except (ValueError, OverflowError):  # empty, but with dimensions that no array has
+            raise ModelFileError(f"the header entry of '{name}' has an impossible shape") from None
         tensors[name] = array if array.flags.aligned else array.copy()  # of a header that was not padded
     position = 0
     for begin, end in sorted(spans):

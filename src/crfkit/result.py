@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+LAST_WEIGHTS = "last_weights"  # in a state: the weights that it belongs to, if the result has others
+
 
 class Status(Enum):
     """The reason why a solver stopped. The value is a sentence with the cause and the remedy."""

@@ -103,7 +103,8 @@ def test_a_file_in_another_encoding_names_the_byte_and_the_option(fails):
 def test_any_chunks_give_the_same_text(text, chunk, encoding):
     text = text.encode("utf-8", "ignore").decode()
     file = ColumnFile(io.BytesIO(text.encode(encoding)), encoding, "columns")
-    assert b"".join(file.chunks(False, chunk=chunk)) == text.encode()
+    expected = text if "\n" in text else text.replace("\r", "\n")  # lines that end with carriage returns alone
+    assert b"".join(file.chunks(False, chunk=chunk)) == expected.encode()
 
 
 # --- CoNLL-U

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -281,7 +283,7 @@ def test_an_interrupted_run_goes_on(call, monkeypatch, solver):
     assert outcome.code == 130
     assert "model written to part.crf" in outcome.out
     use(call, "part.crf")
-    assert call(*TRAIN, "rest.crf", "-i", 3, "--resume", "c", *options).code == 0
+    assert call(*TRAIN, "rest.crf", "-i", 6, "--resume", "c", *options).code == 0
     assert call(*TRAIN, "whole.crf", "-i", 6, *options).code == 0
     np.testing.assert_array_equal(weights("rest.crf"), weights("whole.crf"))
 
@@ -393,3 +395,26 @@ def test_constraints_that_no_labelling_keeps(call, fails):
         message = fails(command, "s.crf", "dev.txt")
         assert "allow no labelling of sequence 0" in message
         assert "dev.txt" in message
+
+
+def test_a_dry_run_says_what_training_would_take_and_writes_nothing(call):
+    before = sorted(Path().iterdir())
+    said = call(*TRAIN, "dry.crf", "--dry-run", "--checkpoint", "dry.state", "--log", "dry.log").out
+    assert sorted(Path().iterdir()) == before
+    made = call(*TRAIN, "made.crf").out
+    weights = re.search(r"\d+ weights", made)[0]
+    assert weights in said
+    assert re.search(r"one pass over the data takes .* s; most trainings take 30 to 150 passes", said)
+    assert re.search(r"memory at the peak: about .* MB", said)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+def test_a_template_may_be_a_pipe(call):
+    """It can be read only once, as in `-t <(…)`."""
+    os.mkfifo("pipe.t")
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(Path("pipe.t").write_text, TINY, "utf-8")
+        call("train", "tiny.txt", "-t", "pipe.t", "-q", "-m", "piped.crf")
+        written.result()
+    call(*TRAIN, "plain.crf")
+    assert ChainCRF.load("piped.crf").classes_.tolist() == ChainCRF.load("plain.crf").classes_.tolist()

@@ -211,7 +211,7 @@ def test_a_state_of_other_weights_is_refused():
     state = solve(quadratic(n=8)[0], L1(0.1), max_iterations=5).state
     with pytest.raises(ParameterError, match="saved state has 8 weights, not 9"):
         solve(quadratic(n=9)[0], L1(0.1), resume=state)
-    with pytest.raises(ParameterError, match="free weights, but the start vector has 0"):
+    with pytest.raises(ParameterError, match="free weights, not 0"):
         solve(quadratic(n=8)[0], L1(0.1), resume=state)
 
 

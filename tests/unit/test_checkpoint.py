@@ -10,8 +10,8 @@ from oracle import make_problem
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L1, L2, ChainCRF, NoPenalty, Template, modelfile
-from crfkit.checkpoint import Checkpoint
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.checkpoint import Checkpoint, Checkpoints
+from crfkit.errors import CheckpointWarning, CrfkitError, ModelFileError, ParameterError
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
@@ -128,8 +128,9 @@ def test_an_interrupted_fit_goes_on(tmp_path):
             broken.fit(ROWS, LABELS, callbacks=[callback])
         assert broken.result_.status is Status.INTERRUPTED
         broken.checkpoint().save(tmp_path / "c")
-        rest = fitted(name, 3, Checkpoint.load(tmp_path / "c"))
+        rest = fitted(name, 6, Checkpoint.load(tmp_path / "c"))  # the limit counts the whole run, which was cut off
         assert (rest.coef_ == fitted(name, 6).coef_).all()
+        assert [row.iteration for row in rest.result_.trace] == [3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "sgd", "averaged-perceptron"])
@@ -299,3 +300,100 @@ def test_missing_files(tmp_path):
         Checkpoint.load(tmp_path / "none")
     with pytest.raises(ModelFileError, match="cannot write"):
         fitted("lbfgs", 2).checkpoint().save(tmp_path / "no" / "where")
+
+
+# --- while training
+
+
+def kept(iteration):
+    """The checkpoint of an iteration, as a file would have it."""
+    state = {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in iteration.saved().items()}
+    return Checkpoint(iteration.w.copy(), state)
+
+
+@pytest.mark.parametrize("name", ESTIMATED)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_run_that_was_cut_off_ends_as_if_it_had_not_been(name):
+    """By its own stopping rule, which looks at more iterations than those after the cut."""
+    seen = []
+    whole = crf(name, None).fit(ROWS, LABELS, callbacks=[lambda it: seen.append(kept(it))]).result_
+    for checkpoint in {1: seen[1], 2: seen[len(seen) // 2], 3: seen[-2]}.values():
+        rest = crf(name, None).fit(ROWS, LABELS, resume=checkpoint).result_
+        assert (rest.w == whole.w).all()
+        assert (rest.iterations, rest.status) == (whole.iterations, whole.status)
+
+
+def test_interrupted_in_the_stochastic_start(monkeypatch):
+    """The model has the weights in the middle of the epoch; the checkpoint makes the epoch again."""
+    from crfkit.solvers.parts import stochastic_start
+
+    solver = make_solver("auto", epochs=2, least_sequences=1)
+    whole = crf(solver, None).fit(ROWS, LABELS)
+    epoch, calls = stochastic_start.run_epoch, []
+
+    def interrupted(*arguments):
+        epoch(*arguments)
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(stochastic_start, "run_epoch", interrupted)
+    broken = crf(solver, None)
+    with pytest.raises(KeyboardInterrupt):
+        broken.fit(ROWS, LABELS)
+    assert broken.coef_.any()
+    assert not broken.checkpoint().w.any()
+    rest = crf(solver, None).fit(ROWS, LABELS, resume=broken.checkpoint())
+    assert (rest.coef_ == whole.coef_).all()
+    assert rest.result_.iterations == whole.result_.iterations
+
+
+def test_checkpoints_are_written_every_few_iterations(path):
+    seen = []
+
+    def look(iteration):
+        seen.append(Checkpoint.load(path).state["iterations"] if path.exists() else None)
+
+    made = crf("lbfgs", 6)
+    with pytest.warns(ConvergenceWarning):
+        made.fit(ROWS, LABELS, callbacks=[Checkpoints(path, "2it"), look])
+    assert seen == [None, None, 2, 2, 4, 4, 6]
+
+
+def test_checkpoints_are_written_from_time_to_time(path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("crfkit.checkpoint.time.monotonic", lambda: now[0])
+    written = []
+    monkeypatch.setattr(Checkpoint, "save", lambda self, path: written.append(self.state["iterations"]))
+
+    def tick(iteration):
+        now[0] += 20
+
+    with pytest.warns(ConvergenceWarning):
+        crf("lbfgs", 8).fit(ROWS, LABELS, callbacks=[Checkpoints(path, "1m"), tick])
+    assert written == [3, 6]
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_training(tmp_path):
+    made = crf("lbfgs", None)
+    with pytest.warns(CheckpointWarning, match="cannot write .* training goes on"):
+        made.fit(ROWS, LABELS, callbacks=[Checkpoints(tmp_path / "missing" / "c", "3it")])
+    assert made.result_.status.converged
+
+
+@pytest.mark.parametrize("every", ["", "10", 2.5, "0", -1, "10 minutes", "2.5it", "1e3", "∞", "nan"])
+def test_times_between_checkpoints(every):
+    if every in ("10", 2.5):
+        Checkpoints("c", every)
+        return
+    with pytest.raises(ParameterError, match="time between checkpoints"):
+        Checkpoints("c", every)
+
+
+@pytest.mark.parametrize(
+    "change", [{"past": np.zeros(3)}, {"past": np.zeros((2, 3))}, {"iterations": -1}, {"iterations": "x"}], ids=str
+)
+def test_a_past_that_cannot_be(change):
+    part = fitted("lbfgs", 3).checkpoint()
+    with pytest.raises(ParameterError, match="cannot be resumed"):
+        crf("lbfgs", 3).fit(ROWS, LABELS, resume=Checkpoint(part.w, {**part.state, **change}))

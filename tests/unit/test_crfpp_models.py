@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from crfkit import ChainCRF
 from crfkit.convert import crfpp
 from crfkit.convert.kinds import CRFPP, CRFPP_TEXT, recognise
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.readers.crfpp_model import read_crfpp_model
 
 ROWS = [[("a", "n"), ("bé", "v"), ("a", "n"), ("zzz", "n")], [("bé", "v")]]
@@ -241,5 +241,5 @@ def test_the_record_names_the_tool():
 
 def test_too_many_labels():
     labels = [f"{k:x}" for k in range(20_000)]
-    with pytest.raises(ModelFileError, match="20000 labels are too many for a file of"):
+    with pytest.raises(LimitError, match="20,000 labels and order 1 would take 20 GB"):
         crfpp.read(text_model(labels, ["U"], ["U"], np.zeros(20_000)))

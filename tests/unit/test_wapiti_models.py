@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crfkit import ChainCRF, _core, convert
 from crfkit.convert import wapiti
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.models.chain import ChainModel
 from crfkit.readers.wapiti_model import format_wapiti, parse_wapiti
 from crfkit.training.transfer import transfer
@@ -271,10 +271,10 @@ def test_every_truncation_is_refused():
             wapiti.read(MODEL[:size])
 
 
-@pytest.mark.parametrize(("n", "why"), [(46341, "at most 46340 are supported"), (46340, "too many for a file of")])
-def test_too_many_labels(n, why):
+@pytest.mark.parametrize("n", [46341, 20_000])
+def test_too_many_labels(n):
     labels = b"".join(b"%d:%x,\n" % (len(b"%x" % k), k) for k in range(n))
-    with pytest.raises(ModelFileError, match=f"{n} labels.*{why}"):
+    with pytest.raises(LimitError, match=f"{n:,} labels and order 1 would take"):
         wapiti.read(b"#mdl#2#0\n#rdr#1/0/0\n1:b,\n#qrk#%d\n" % n + labels + b"#qrk#1\n1:b,\n")
 
 

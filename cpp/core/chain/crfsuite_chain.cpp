@@ -46,7 +46,7 @@ CrfsuiteChain::CrfsuiteChain(std::string_view file, const ChainKernels& kernels)
 }
 
 int32_t CrfsuiteChain::find(std::string_view attribute) {
-    const uint64_t hash = hash_string(attribute);
+    const uint64_t hash = taken_.hash(attribute);
     if (const int32_t taken = taken_.view().find(attribute, hash); taken >= 0) return taken;
     const int32_t id = file_.attributes.find(attribute);
     if (id < 0) return -1;

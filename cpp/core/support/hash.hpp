@@ -1,7 +1,8 @@
-// 64-bit string hash: eight bytes at a time, folded through a 128-bit product.
-// Model files store tables built with it, so its values are part of the format (version 1).
+// 64-bit string hashes: a fast one, and one with a key for strings that were chosen to collide in the fast one.
+// Model files store tables built with them, so their values are part of the format (version 1).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -13,6 +14,7 @@ inline uint64_t fold_multiply(uint64_t a, uint64_t b) {
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
+// Eight bytes at a time, folded through a 128-bit product. Anybody can make strings that collide.
 inline uint64_t hash_bytes(const char* data, size_t size) {
     constexpr uint64_t k1 = 0x9e3779b97f4a7c15ull, k2 = 0xd1b54a32d192ed03ull;
     uint64_t state = k2 ^ (size * k1);
@@ -29,5 +31,49 @@ inline uint64_t hash_bytes(const char* data, size_t size) {
 }
 
 inline uint64_t hash_string(std::string_view text) { return hash_bytes(text.data(), text.size()); }
+
+// 128 bits; zeros stand for the hash without a key.
+struct HashKey {
+    uint64_t first = 0, second = 0;
+    bool is_set() const { return (first | second) != 0; }
+    friend bool operator==(const HashKey&, const HashKey&) = default;
+};
+
+// SipHash-1-3 (Aumasson and Bernstein, 2012): whoever does not know the key cannot make strings that collide.
+inline uint64_t siphash(std::string_view text, HashKey key) {
+    uint64_t v0 = key.first ^ 0x736f6d6570736575ull, v1 = key.second ^ 0x646f72616e646f6dull;
+    uint64_t v2 = key.first ^ 0x6c7967656e657261ull, v3 = key.second ^ 0x7465646279746573ull;
+    const auto round = [&] {
+        v0 += v1, v1 = std::rotl(v1, 13) ^ v0, v0 = std::rotl(v0, 32);
+        v2 += v3, v3 = std::rotl(v3, 16) ^ v2;
+        v0 += v3, v3 = std::rotl(v3, 21) ^ v0;
+        v2 += v1, v1 = std::rotl(v1, 17) ^ v2, v2 = std::rotl(v2, 32);
+    };
+    const auto absorb = [&](uint64_t word) {
+        v3 ^= word;
+        round();
+        v0 ^= word;
+    };
+    const char* data = text.data();
+    size_t left = text.size();
+    for (; left >= 8; data += 8, left -= 8) {
+        uint64_t word;
+        std::memcpy(&word, data, 8);
+        absorb(word);
+    }
+    uint64_t last = 0;
+    if (left > 0) std::memcpy(&last, data, left);
+    absorb(last | static_cast<uint64_t>(text.size()) << 56);
+    v2 ^= 0xff;
+    for (int k = 0; k < 3; ++k) round();
+    return v0 ^ v1 ^ v2 ^ v3;
+}
+
+inline uint64_t hash_string(std::string_view text, HashKey key) {
+    return key.is_set() ? siphash(text, key) : hash_string(text);
+}
+
+// A key that nobody outside this process knows.
+HashKey secret_key();
 
 }  // namespace crfkit

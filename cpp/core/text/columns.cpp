@@ -59,17 +59,19 @@ ColumnParser ColumnParser::loose(int64_t n_features, bool labelled) {
 void ColumnParser::feed(std::string_view bytes, const Sink& sink) {
     text_.append(bytes);
     for (;;) {
-        const size_t end = text_.find('\n', parsed_);
+        const size_t end = text_.find('\n', scanned_);
         if (end == std::string::npos) break;
         take_line(parsed_, end, sink);
-        parsed_ = end + 1;
+        parsed_ = scanned_ = end + 1;
     }
+    scanned_ = text_.size();
     // Drop what was handed out; the spans of the sequence under way move with the text.
     if (sequence_end_ > 0) {
         text_.erase(0, sequence_end_);
         for (auto& span : cells_) span.begin -= sequence_end_;
         for (auto& span : lines_) span.begin -= sequence_end_;
         parsed_ -= sequence_end_;
+        scanned_ -= sequence_end_;
         sequence_end_ = 0;
     }
 }
@@ -77,7 +79,7 @@ void ColumnParser::feed(std::string_view bytes, const Sink& sink) {
 void ColumnParser::finish(const Sink& sink) {
     if (parsed_ < text_.size()) {
         take_line(parsed_, text_.size(), sink);
-        parsed_ = text_.size();
+        parsed_ = scanned_ = text_.size();
     }
     emit(sink);
 }

@@ -55,6 +55,7 @@ private:
 
     std::string text_;         // the current sequence and what follows it
     size_t parsed_ = 0;        // text_ before this offset has been split into lines
+    size_t scanned_ = 0;       // no line ends between parsed_ and here
     size_t sequence_end_ = 0;  // text_ before this offset has been handed out
     std::vector<Span> cells_, lines_;
     std::vector<std::string_view> cell_views_, line_views_;

@@ -44,6 +44,7 @@ int32_t Database::find(std::string_view text) const {
     for (size_t step = 0, b = n > 0 ? (hash >> 8) % n : 0; step < n; ++step, b = b + 1 < n ? b + 1 : 0) {
         const size_t record = bytes_.number(table + 8 * b + 4);
         if (record == 0) return -1;
+        if (step >= kLongestChain) refuse("too many of the strings of a hash table collide");
         if (bytes_.number(table + 8 * b) != hash) continue;
         bytes_.check(record, 1, 8, "records");
         const size_t id = bytes_.number(record);

@@ -24,6 +24,8 @@ constexpr size_t kHeader = 48, kFeature = 20, kDatabaseHeader = 24, kTables = 25
 constexpr size_t kMostLabels = 46340;  // the code of a pair of labels is an int32
 // A chain takes memory for every pair of labels: more labels than this only in a file that is not too small for them.
 constexpr size_t kAlwaysLabels = 2048, kPairsPerByte = 256;
+// A hash table has two buckets per string; more than this many used ones in a row are nobody's accident.
+constexpr size_t kLongestChain = 1024;
 enum Type : uint32_t { kState = 0, kTransition = 1 };
 
 [[noreturn]] inline void refuse(const std::string& what) { throw BadModel(what); }

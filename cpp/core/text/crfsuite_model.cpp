@@ -166,7 +166,9 @@ void write_database(Writer& out, size_t n, const StringAt& string_at) {
         buckets.assign(size, {0, 0});
         for (const Record& record : tables[k]) {
             size_t b = (record.hash >> 8) % size;
-            while (buckets[b].at != 0) b = (b + 1) % size;
+            for (size_t steps = 0; buckets[b].at != 0; b = (b + 1) % size)
+                if (++steps >= kLongestChain)
+                    refuse("too many attributes collide in the hash tables of CRFsuite's format");
             buckets[b] = record;
         }
         for (const Record& bucket : buckets) {

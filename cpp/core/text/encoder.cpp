@@ -49,10 +49,14 @@ std::string Encoder::missing_column(int64_t n) const {
 }
 
 void Encoder::encode(const Columns& x) {
-    if (text_)
-        text_->encode(x, attributes_, data_);
-    else
-        encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+    try {
+        if (text_)
+            text_->encode(x, attributes_, data_);
+        else
+            encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+    } catch (const std::length_error& error) {
+        throw BadInput(error.what());
+    }
 }
 
 void Encoder::feed(std::string_view bytes, bool end) {
@@ -67,7 +71,11 @@ void Encoder::take_columns(const Columns& x, const std::vector<std::string_view>
     const int64_t n = options_.labelled ? x.n_columns - 1 : x.n_columns;
     if (takes_rows()) {
         if (std::string wrong = missing_column(n); !wrong.empty()) throw InputError{first_line, std::move(wrong)};
-        encode(x);
+        try {
+            encode(x);
+        } catch (const BadInput& error) {
+            throw InputError{first_line, error.what()};
+        }
     } else {
         for (int64_t t = 0; t < x.length; ++t) data_.offsets.push_back(0);
         data_.end_sequence();
@@ -156,9 +164,13 @@ void Encoder::take_pairs() {
 }
 
 void Encoder::end_item() {
-    if (options_.by_prefix) take_pairs();
-    ids_.clear();
-    attributes_.ids(names_, ids_);
+    try {
+        if (options_.by_prefix) take_pairs();
+        ids_.clear();
+        attributes_.ids(names_, ids_);
+    } catch (const TooManyStrings& error) {
+        throw BadInput(where() + error.what());
+    }
     for (size_t i = 0; i < ids_.size(); ++i) {
         if (ids_[i] < 0) continue;
         const double value = name_values_[i];

@@ -11,6 +11,11 @@
 
 namespace crfkit {
 
+struct StepHash {  // with a key, as whoever writes the phrases chooses the numbers
+    size_t operator()(uint64_t step) const { return fold_multiply(step ^ key.first, key.second | 1); }
+    HashKey key = secret_key();
+};
+
 class Gazetteer {
 public:
     // The words of a phrase are separated by tabs; with `lower`, words match in any case.
@@ -27,8 +32,8 @@ private:
     std::string name_;
     bool lower_;
     Interner words_;
-    std::unordered_map<uint64_t, uint32_t> next_;  // node << 32 | word → node
-    std::vector<bool> ends_{false};                // per node, whether a phrase ends there
+    std::unordered_map<uint64_t, uint32_t, StepHash> next_;  // node << 32 | word → node
+    std::vector<bool> ends_{false};                          // per node, whether a phrase ends there
 };
 
 }  // namespace crfkit

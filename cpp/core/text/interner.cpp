@@ -7,37 +7,68 @@ namespace crfkit {
 
 namespace {
 
-constexpr uint64_t kMaxStrings = 0x7fffffff;  // ids are int32
-
 uint64_t capacity_for(uint64_t size) { return std::bit_ceil(size * 2 + 2); }
 
-void place(std::vector<uint64_t>& slots, uint64_t hash, uint64_t id) {
+// Puts an id into the next empty slot; returns false, and puts it nowhere, if that is too far away.
+bool place(std::vector<uint64_t>& slots, uint64_t hash, uint64_t id) {
     const uint64_t mask = slots.size() - 1;
     uint64_t i = hash & mask;
-    while (slots[i] != 0) i = (i + 1) & mask;
+    for (uint64_t steps = 0; slots[i] != 0; i = (i + 1) & mask)
+        if (++steps > kLongestRun) return false;
     slots[i] = (hash >> 32 << 32) | (id + 1);
+    return true;
 }
 
-}  // namespace
+bool has_long_run(const uint64_t* slots, uint64_t capacity) {
+    uint64_t run = 0;
+    for (uint64_t i = 0; i < capacity; ++i) {
+        run = slots[i] == 0 ? 0 : run + 1;
+        if (run > kLongestRun) return true;
+    }
+    return false;
+}
 
-std::vector<uint64_t> build_slots(const uint64_t* offsets, const char* bytes, uint64_t size) {
-    std::vector<uint64_t> slots(capacity_for(size), 0);
-    const StringIndex index{slots.data(), slots.size(), offsets, bytes, size};
+// A key that depends on all strings: who changes one to make them collide gets another key.
+HashKey key_of(const char* bytes, uint64_t n_bytes) {
+    const std::string_view all(bytes, n_bytes);
+    return {siphash(all, {1, 2}) | 1, siphash(all, {3, 4})};
+}
+
+// Fills the slots; returns false if strings collide too often under this key.
+bool fill(std::vector<uint64_t>& slots, const uint64_t* offsets, const char* bytes, uint64_t size, HashKey key) {
+    slots.assign(capacity_for(size), 0);
+    const StringIndex index{slots.data(), slots.size(), offsets, bytes, size, key};
     constexpr uint64_t kAhead = 16;  // strings between asking for a slot and using it
     uint64_t hashes[kAhead];
     const uint64_t mask = slots.size() - 1;
     for (uint64_t id = 0; id < size + kAhead; ++id) {
         if (id >= kAhead) {
             const uint64_t earlier = id - kAhead, hash = hashes[earlier % kAhead];
-            if (index.find(index.at(earlier), hash) >= 0)
-                throw std::invalid_argument("the string '" + std::string(index.at(earlier)) + "' occurs twice");
-            place(slots, hash, earlier);
+            uint64_t i = hash & mask, steps = 0;
+            for (; slots[i] != 0; i = (i + 1) & mask) {
+                if (slots[i] >> 32 == hash >> 32 && index.at(static_cast<uint32_t>(slots[i]) - 1) == index.at(earlier))
+                    throw std::invalid_argument("the string '" + std::string(index.at(earlier)) + "' occurs twice");
+                if (++steps > kLongestRun) return false;
+            }
+            slots[i] = (hash >> 32 << 32) | (earlier + 1);
         }
         if (id < size) {
-            hashes[id % kAhead] = hash_string(index.at(id));
+            hashes[id % kAhead] = hash_string(index.at(id), key);
             __builtin_prefetch(&slots[hashes[id % kAhead] & mask], 1);
         }
     }
+    return !has_long_run(slots.data(), slots.size());
+}
+
+}  // namespace
+
+std::vector<uint64_t> build_slots(const uint64_t* offsets, const char* bytes, uint64_t size) {
+    std::vector<uint64_t> slots;
+    if (fill(slots, offsets, bytes, size, {})) return slots;
+    const HashKey key = key_of(bytes, offsets[size]);
+    if (!fill(slots, offsets, bytes, size, key)) throw std::invalid_argument("too many of the strings collide");
+    slots.push_back(key.first);
+    slots.push_back(key.second);
     return slots;
 }
 
@@ -73,13 +104,14 @@ StringArrays freeze(const StringIndex& source, std::span<const int64_t> order) {
 }
 
 std::string check_index(const StringIndex& index, uint64_t n_bytes) {
-    if (index.size > kMaxStrings) return "too many strings";
+    if (index.size > kMostStrings) return "too many strings";
     if (!std::has_single_bit(index.capacity) || index.capacity <= index.size)
         return "its number of slots is not a power of two above the number of strings";
     if (index.offsets[0] != 0 || index.offsets[index.size] != n_bytes)
         return "string offsets do not span the string bytes";
     for (uint64_t i = 0; i < index.size; ++i)
         if (index.offsets[i] > index.offsets[i + 1]) return "string offsets decrease";
+    if (has_long_run(index.slots, index.capacity)) return "too many of its strings collide";
     uint64_t used = 0;
     for (uint64_t i = 0; i < index.capacity; ++i) {
         if (index.slots[i] == 0) continue;
@@ -94,31 +126,44 @@ std::string check_index(const StringIndex& index, uint64_t n_bytes) {
     return "";
 }
 
-Interner::Interner() : slots_(1024, 0) {}
+Interner::Interner(uint64_t most) : slots_(1024, 0), most_(most) {}
 
 int32_t Interner::intern(std::string_view text, uint64_t hash) {
     const uint64_t tag = hash >> 32;
     const uint64_t mask = slots_.size() - 1;
-    uint64_t i = hash & mask;
-    for (; slots_[i] != 0; i = (i + 1) & mask) {
+    uint64_t i = hash & mask, steps = 0;
+    for (; slots_[i] != 0; i = (i + 1) & mask, ++steps) {
         if (slots_[i] >> 32 != tag) continue;
         const auto id = static_cast<uint32_t>(slots_[i]) - 1;
         if (view().at(id) == text) return static_cast<int32_t>(id);
     }
+    if (steps > kLongestRun && !key_.is_set()) {
+        key_ = secret_key();
+        rebuild(slots_.size());
+        return intern(text);
+    }
     const uint64_t id = size();
-    if (id >= kMaxStrings) throw std::length_error("more than 2147483647 different strings");
+    if (id >= most_)
+        throw TooManyStrings("more than " + std::to_string(most_) + " different attributes, which is the limit");
     slots_[i] = (tag << 32) | (id + 1);
     bytes_.insert(bytes_.end(), text.begin(), text.end());
     offsets_.push_back(bytes_.size());
-    if (size() * 2 > slots_.size()) grow();
+    if (size() * 2 > slots_.size()) rebuild(slots_.size() * 2);
     return static_cast<int32_t>(id);
 }
 
-void Interner::grow() {
-    std::vector<uint64_t> slots(slots_.size() * 2, 0);
-    const StringIndex old = view();
-    for (uint64_t id = 0; id < old.size; ++id) place(slots, hash_string(old.at(id)), id);
-    slots_ = std::move(slots);
+void Interner::rebuild(uint64_t capacity) {
+    slots_.assign(capacity, 0);
+    for (uint64_t id = 0; id < size();) {
+        const std::string_view text = view().at(id);
+        if (place(slots_, hash(text), id)) {
+            ++id;
+            continue;
+        }
+        key_ = key_.is_set() ? HashKey{key_.first, key_.second + 1} : secret_key();
+        slots_.assign(capacity, 0);
+        id = 0;
+    }
 }
 
 }  // namespace crfkit

@@ -1,7 +1,11 @@
 // Strings to dense ids: a growing table for training, a frozen one that is searched where it lies
 // (in a memory-mapped model file). Both are the same open-addressing table.
+//
+// The hash has no key, so that tables are the same in every process. Where strings were chosen to collide, so that more
+// than kLongestRun slots in a row are used (honest strings fill about 100 of 2³¹), the table is built again with a key.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -13,6 +17,14 @@
 
 namespace crfkit {
 
+constexpr uint64_t kMostStrings = 0x7fffffff;  // ids are int32
+constexpr uint64_t kLongestRun = 512;
+
+// More different strings than a table can have.
+struct TooManyStrings : std::length_error {
+    using std::length_error::length_error;
+};
+
 // A slot is 0 (empty) or (upper half of the hash) << 32 | (id + 1); linear probing.
 struct StringIndex {
     const uint64_t* slots = nullptr;  // [capacity], a power of two
@@ -20,13 +32,14 @@ struct StringIndex {
     const uint64_t* offsets = nullptr;  // [size + 1] into bytes
     const char* bytes = nullptr;
     uint64_t size = 0;
+    HashKey key{};
 
     std::string_view at(uint64_t id) const {
         return {bytes + offsets[id], static_cast<size_t>(offsets[id + 1] - offsets[id])};
     }
 
     // The id of text, or -1.
-    int32_t find(std::string_view text) const { return find(text, hash_string(text)); }
+    int32_t find(std::string_view text) const { return find(text, hash_string(text, key)); }
     int32_t find(std::string_view text, uint64_t hash) const {
         if (capacity == 0) return -1;
         const uint64_t tag = hash >> 32;
@@ -39,7 +52,14 @@ struct StringIndex {
     }
 };
 
-// The slots for `size` strings; throws if one occurs twice.
+// The index over stored slots: a power of two of them or, with the key at their end, two more.
+inline StringIndex stored_index(const uint64_t* slots, uint64_t n_slots, const uint64_t* offsets, const char* bytes,
+                                uint64_t size) {
+    if (n_slots <= 2 || std::has_single_bit(n_slots)) return {slots, n_slots, offsets, bytes, size};
+    return {slots, n_slots - 2, offsets, bytes, size, {slots[n_slots - 2], slots[n_slots - 1]}};
+}
+
+// The slots for `size` strings, as they are stored; throws if a string occurs twice.
 std::vector<uint64_t> build_slots(const uint64_t* offsets, const char* bytes, uint64_t size);
 
 // A frozen table that owns its arrays.
@@ -59,25 +79,31 @@ std::string check_index(const StringIndex& index, uint64_t n_bytes);
 
 class Interner {
 public:
-    Interner();
+    explicit Interner(uint64_t most = kMostStrings);
 
     // The id of text, given out in order of first occurrence.
-    int32_t intern(std::string_view text) { return intern(text, hash_string(text)); }
+    int32_t intern(std::string_view text) { return intern(text, hash(text)); }
+    // The same with its hash, which must be of the key that is now in use.
     int32_t intern(std::string_view text, uint64_t hash);
+    uint64_t hash(std::string_view text) const { return hash_string(text, key_); }
+    HashKey key() const { return key_; }
     int32_t find(std::string_view text) const { return view().find(text); }
     StringIndex view() const {
-        return {slots_.data(), slots_.size(), offsets_.data(), bytes_.data(), offsets_.size() - 1};
+        return {slots_.data(), slots_.size(), offsets_.data(), bytes_.data(), offsets_.size() - 1, key_};
     }
     uint64_t size() const { return offsets_.size() - 1; }
     const std::vector<uint64_t>& offsets() const { return offsets_; }
     const std::vector<char>& bytes() const { return bytes_; }
 
 private:
-    void grow();
+    // Places all strings anew, in this number of slots.
+    void rebuild(uint64_t capacity);
 
     std::vector<uint64_t> slots_;
     std::vector<uint64_t> offsets_{0};
     std::vector<char> bytes_;
+    HashKey key_{};
+    uint64_t most_;
 };
 
 }  // namespace crfkit

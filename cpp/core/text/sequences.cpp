@@ -74,7 +74,7 @@ void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int
     const StringIndex index = growing_ ? interner_.view() : frozen_;
     hashes_.clear();
     for (const auto name : names) {
-        hashes_.push_back(hash_string(name));
+        hashes_.push_back(hash_string(name, index.key));
         if (index.capacity > 0) __builtin_prefetch(&index.slots[hashes_.back() & (index.capacity - 1)]);
     }
     const auto each_guess = [&](const auto& look) {  // the string that stands first where the hash points
@@ -86,8 +86,13 @@ void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int
         each_guess([&](uint32_t id) { __builtin_prefetch(&index.offsets[id]); });
         each_guess([&](uint32_t id) { __builtin_prefetch(index.bytes + index.offsets[id]); });
     }
-    for (size_t i = 0; i < names.size(); ++i)
-        out.push_back(growing_ ? interner_.intern(names[i], hashes_[i]) : frozen_.find(names[i], hashes_[i]));
+    if (!growing_) {
+        for (size_t i = 0; i < names.size(); ++i) out.push_back(frozen_.find(names[i], hashes_[i]));
+        return;
+    }
+    for (size_t i = 0; i < names.size(); ++i)  // strings that collide make the table change its key
+        out.push_back(interner_.key() == index.key ? interner_.intern(names[i], hashes_[i])
+                                                   : interner_.intern(names[i]));
 }
 
 namespace {

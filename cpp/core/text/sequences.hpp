@@ -34,7 +34,8 @@ struct Lookup {
 // Attribute names and their ids: growing while training, fixed (unknown names are dropped) afterwards.
 class Vocabulary {
 public:
-    Vocabulary() = default;
+    // Grows to `most` names.
+    explicit Vocabulary(uint64_t most = kMostStrings) : interner_(most) {}
     explicit Vocabulary(StringIndex frozen) : frozen_(frozen), growing_(false) {}
     explicit Vocabulary(Lookup& lookup) : lookup_(&lookup), growing_(false) {}
     // Names are hashed into buckets: growing, or fixed; the caller keeps those.

@@ -127,6 +127,7 @@ void expand(const TemplateLine& line, const Columns& x, int64_t t, std::string& 
             append_boundary(out, '+', at - x.length + 1);
         else
             out += x.cells[at * x.n_columns + piece.column];
+        check_expansion(out.size());
     }
 }
 

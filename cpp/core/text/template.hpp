@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -78,5 +79,11 @@ std::string_view next_line(std::string_view& text);
 // Notes which columns the line needs.
 void note_columns(Template& rules, const TemplateLine& line, int64_t number);
 constexpr int64_t largest_template_number = 1'000'000;
+// Throws std::length_error if the attributes of one position become too long: a short line may name a long cell often.
+inline void check_expansion(size_t size) {
+    constexpr size_t most = size_t{1} << 27;
+    if (size > most)
+        throw std::length_error("the template makes attributes of more than 134 million bytes at one position");
+}
 
 }  // namespace crfkit

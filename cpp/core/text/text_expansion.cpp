@@ -129,6 +129,7 @@ void TextExpansion::add_entry(Source& source, std::string_view text, int boundar
     for (const size_t end : group_ends) {
         for (; k < end; ++k)
             if (found_ids_[k] >= 0) source.ids.push_back(found_ids_[k]);
+        if (source.ids.size() > UINT32_MAX) throw TooManyStrings("a sequence has too many different words");
         source.ends.push_back(static_cast<uint32_t>(source.ids.size()));
     }
     std::string value;

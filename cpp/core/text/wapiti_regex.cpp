@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 namespace crfkit {
 
@@ -16,6 +17,7 @@ bool is_alnum(char c) { return is_alpha(c) || is_digit(c); }
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_punct(char c) { return c > ' ' && c < 0x7f && !is_alnum(c); }
 
+constexpr size_t kMostAtoms = 1000;  // the time is their number times the length of the text
 constexpr std::string_view classes = "adlpsuwADLPSUW";
 
 // What a part of the pattern gives at a place of the text: whether it matches, and by how much the length grew (also
@@ -62,6 +64,8 @@ WapitiRegex::WapitiRegex(std::string_view pattern) {
             pattern.remove_prefix(1);
         }
         atoms_.push_back(atom);
+        if (atoms_.size() > kMostAtoms)
+            throw std::invalid_argument("it has more than " + std::to_string(kMostAtoms) + " parts");
     }
 }
 

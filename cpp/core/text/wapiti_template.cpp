@@ -196,6 +196,7 @@ void expand_wapiti(const TemplateLine& line, const Columns& x, int64_t t, std::s
             std::transform(value.begin(), value.end(), std::back_inserter(out), fold_case);
         else
             out += value;
+        check_expansion(out.size());
         if (cut) return;
     }
 }

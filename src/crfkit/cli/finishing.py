@@ -1,4 +1,4 @@
-"""What commands that train print at their end, and their exit codes after Ctrl-C."""
+"""What commands that train print at their end, and how they exit after Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from crfkit.cli import signals
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
     from crfkit.result import Result
 
 
-def exit_without_model(what: str = "iteration", code: int = 130) -> NoReturn:
+def exit_without_model(what: str = "iteration") -> NoReturn:
     """Say that training was interrupted too early to write a model, and exit."""
-    typer.echo(f"interrupted before the first {what} was complete; no model was written", err=True)
-    raise typer.Exit(code)
+    signals.remark(f"the first {what} was not complete, so that no model was written")
+    raise typer.Exit(130)
 
 
 def outcome(result: Result) -> str:
@@ -26,11 +27,12 @@ def outcome(result: Result) -> str:
     return f"{result.objective}{value} after {counted(result.iterations, 'iteration')}, {result.seconds:.2f} s"
 
 
-def say_written(model: Path, interrupted: bool, code: int = 130) -> None:
-    """Say where the model is; exit with `code` if training was interrupted."""
+def say_written(model: Path, interrupted: bool) -> None:
+    """Say where the model is; exit if training was interrupted."""
     typer.echo(f"model written to {model}")
     if interrupted:
-        raise typer.Exit(code)
+        signals.remark("the model so far was written")
+        raise typer.Exit(130)
 
 
 def note(text: str) -> None:

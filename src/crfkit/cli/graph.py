@@ -86,6 +86,7 @@ def train(
     from crfkit.cli.graph_messages import in_options
     from crfkit.cli.options import check_distinct, make_penalty
     from crfkit.cli.progress import json_log, progress_callback
+    from crfkit.cli.signals import result_is_kept
     from crfkit.encoders.tables import TableEncoder
     from crfkit.penalties import L2
     from crfkit.readers.tables import read_table
@@ -119,7 +120,7 @@ def train(
     except DataError as error:
         raise DataError(str(error), Y.path) from None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        done = training.run(encoder, X, states, None, [*logging, *showing])
+        done = training.run(encoder, X, states, None, [*logging, *showing, result_is_kept])
     trained, result = done.model, done.result
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:

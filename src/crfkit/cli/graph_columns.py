@@ -11,6 +11,7 @@ from crfkit._types import Ids
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import read_chunks
+from crfkit.readers.lines import checked_lines
 from crfkit.readers.tables import Table, read_table
 from crfkit.wording import counted
 
@@ -62,7 +63,7 @@ def read_edges(path: Path, Y: Table) -> list[tuple[int, int]]:
     """Read pairs of label columns: two names, or numbers from 1, per line, with a comma, a tab or spaces between."""
     pairs = []
     seen: dict[tuple[int, int], int] = {}
-    text = b"".join(read_chunks(path)).decode("utf-8-sig", errors="replace")
+    text = b"".join(checked_lines(read_chunks(path), str(path))).decode("utf-8-sig", errors="replace")
     for number, line in enumerate(text.splitlines(), start=1):
         mark = next((mark for mark in ",\t" if mark in line), None)
         cells = [cell.strip() for cell in line.split(mark)]
@@ -134,14 +135,15 @@ def with_missing(source: Table, names: list[str]) -> Table:
 def observed_columns(spec: str, source: Table, encoder: TableEncoder) -> list[int]:
     """Return the ids of the variables that --observed names, by name or by column of the table with the labels."""
     chosen = []
+    places = {name: i for i, name in enumerate(encoder.variables)}
     for place in source.select(spec):
         name = source.columns[place]
-        if name not in encoder.variables:
+        if name not in places:
             raise DataError(
                 f"--observed: {name!r} is not a label of the model; its labels are {_shown(encoder.variables)}",
                 source.path,
             )
-        chosen.append(encoder.variables.index(name))
+        chosen.append(places[name])
     return chosen
 
 

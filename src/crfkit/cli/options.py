@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,11 +71,11 @@ def scaled_penalty(
 
 def check_distinct(paths: dict[str, Path | None]) -> None:
     """Raise ParameterError if two arguments are the same file."""
-    seen: dict[Path, str] = {}
+    seen: dict[str, str] = {}
     for name, path in paths.items():
         if path is None or path == STDIN:
             continue
-        other = seen.setdefault(path.resolve(), name)
+        other = seen.setdefault(os.path.realpath(path), name)  # never raises, unlike resolve for a loop of links
         if other != name:
             raise ParameterError(f"{other} and {name} are the same file, {path}; give different files")
 
@@ -83,13 +84,7 @@ def read_template(path: Path, encoding: str, syntax: str = "auto") -> Template:
     """Return a template that is UTF-8 or, if it is not, of the encoding of the input files."""
     from crfkit.features.template import Template
 
-    try:
-        path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return Template.read(path, syntax, encoding)
-    except OSError:  # reported below
-        pass
-    return Template.read(path, syntax)
+    return Template.read(path, syntax, encoding, prefer_utf8=True)
 
 
 def column_files(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crfkit.errors import DataError
-from crfkit.files import make_ordinary
+from crfkit.files import replacing
 
 
 def open_input(path: Path) -> Path | BinaryIO:
@@ -26,32 +25,12 @@ def open_input(path: Path) -> Path | BinaryIO:
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Open standard output, or a file that replaces an older one only when it is complete."""
     if path is None:
-        if sys.stdout is None:
-            raise DataError("standard output is closed; give --output FILE")
         yield sys.stdout.buffer
         return
-    if path.is_dir() or not path.name:
+    if not path.name:
         raise DataError("cannot write the output: it is a directory", path)
-    if path.exists() and not path.is_file():  # a pipe or a device
-        with open(path, "wb") as stream:
-            yield stream
-        return
-    import tempfile
-
-    target = path.resolve()
-    temporary = None
-    try:
-        try:
-            handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        except OSError as error:
-            raise DataError(f"cannot write the output: {error.strerror}", path) from error
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        make_ordinary(temporary)
-        os.replace(temporary, target)
-    finally:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
+    with replacing(path, DataError) as stream:
+        yield stream
 
 
 def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:

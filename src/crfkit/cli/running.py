@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import os
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from crfkit.cli import signals, streams
 from crfkit.errors import CrfkitError
 
 
@@ -20,20 +20,19 @@ def run(
     program: str = "crfkit",
     failure: int = 2,
 ) -> NoReturn:
-    """Run a command. Errors are one line on stderr and exit code `failure`; Ctrl-C is exit code 130."""
-    with _named(program, failure):
+    """Run a command. Errors are one line on stderr and exit code `failure`.
+
+    Ctrl-C is exit code 130, SIGTERM 143, and a reader of the output that has ended 141.
+    """
+    with _named(program, failure), streams.dependable():
         _run(command, usage_error)
 
 
 def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -> NoReturn:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a question mark for what the console cannot show
     code: Any = None
     try:
-        with _plain_warnings():
+        with signals.Interrupts() as interrupts, _plain_warnings():
             code = command()
-        if sys.stdout is not None:
             sys.stdout.flush()
     except usage_error as error:
         message = error.format_message()  # type: ignore[attr-defined]
@@ -44,21 +43,33 @@ def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -
     except CrfkitError as error:
         _fail(str(error))
     except MemoryError:
-        _fail(
-            "out of memory; use fewer attributes (train: raise --min-frequency) or fewer rows, edges and features "
-            "(graph)"
-        )
+        _fail(OUT_OF_MEMORY)
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:  # the program that reads the output has ended, as in `crfkit tag … | head`
-        _discard_output()
-        code = 1
+    except (BrokenPipeError, streams.NoReaderError):
+        discard_output()
+        sys.exit(BROKEN_PIPE)
+    except ImportError as error:
+        if not _lacks_memory(error):
+            raise
+        _fail(OUT_OF_MEMORY)
     except OSError as error:
-        _discard_output()
+        discard_output()
         _fail(described(error))
-    if code == 130:
-        print(f"{_program[0]}: interrupted", file=sys.stderr)
+    if code == 130 or interrupts.first is not None:
+        code = interrupts.code
+        print(f"{_program[0]}: {interrupts.word}", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _lacks_memory(error: ImportError) -> bool:
+    """Return whether a library could not be loaded because there was no memory for it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or "failed to map segment" in str(cause) or "allocate memory" in str(cause):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def described(error: OSError) -> str:
@@ -75,7 +86,11 @@ def described(error: OSError) -> str:
     return f"cannot write the output: {text}" if error.errno in _DISK else text
 
 
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell shows for programs that end when nobody reads their output
+OUT_OF_MEMORY = (
+    "out of memory; use fewer attributes (train: raise --min-frequency) or fewer rows, edges and features (graph)"
+)
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)
 
 _program = ("crfkit", 2)  # the name in messages, the exit code of errors
 
@@ -95,8 +110,7 @@ def _plain_warnings() -> Any:
     """Show warnings as one line each, without the line of source code that raised them."""
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
-        if sys.stderr is not None:
-            print(f"{_program[0]}: warning: {message}", file=sys.stderr, flush=True)
+        print(f"{_program[0]}: warning: {message}", file=sys.stderr, flush=True)
 
     before = warnings.showwarning
     warnings.showwarning = show
@@ -112,7 +126,7 @@ def _fail(message: str) -> NoReturn:
     sys.exit(code)
 
 
-def _discard_output() -> None:
+def discard_output() -> None:
     """Redirect standard output to nowhere, so that the flush at exit does not fail again."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,11 +1,9 @@
-"""Pictures that `crfkit segment` and `crfkit refine` write, their progress, and how they end on SIGTERM."""
+"""Pictures that `crfkit segment` and `crfkit refine` write, and their progress."""
 
 from __future__ import annotations
 
 import io
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 import typer
 
 from crfkit.errors import DataError, ParameterError
+from crfkit.files import replacing
 
 if TYPE_CHECKING:
     from crfkit.models.segmenter import Segmentation
@@ -52,7 +51,8 @@ def write_mask(folder: Path, stem: str, mask: Any, classes: Any) -> None:
 
 def write_map(folder: Path, stem: str, probabilities: Any) -> None:
     """Write STEM_probabilities.npy, a float32 array [H, W, classes] in the order of the classes."""
-    np.save(folder / f"{stem}{MAP}.npy", np.asarray(probabilities, dtype=np.float32))
+    with replacing(folder / f"{stem}{MAP}.npy", DataError, durable=False) as stream:
+        np.save(stream, np.asarray(probabilities, dtype=np.float32))
 
 
 def overlay(image: Image, mask: Any, classes: Any) -> Any:
@@ -71,7 +71,8 @@ def write_picture(path: Path, pixels: Any) -> None:
 
     buffer = io.BytesIO()
     pillow().fromarray(pixels).save(buffer, format="PNG", compress_level=1)
-    path.write_bytes(buffer.getvalue())
+    with replacing(path, DataError, durable=False) as stream:
+        stream.write(buffer.getvalue())
 
 
 def make_folder(path: Path) -> None:
@@ -106,22 +107,3 @@ def bar(text: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-@contextmanager
-def termination() -> Iterator[list[bool]]:
-    """Turn SIGTERM into KeyboardInterrupt, so that the model so far is kept. The list is empty until SIGTERM comes."""
-    came: list[bool] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield came
-        return
-
-    def stop(*_: Any) -> None:
-        came.append(True)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield came
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -218,7 +218,6 @@ def train(
             segment_files.bar("features", quiet) as progress,
             json_log(log) as logging,
             progress_callback(max_iterations, quiet) as showing,
-            segment_files.termination() as terminated,
         ):
             try:
                 segmenter.fit(
@@ -233,18 +232,15 @@ def train(
                 )
             except KeyboardInterrupt:
                 interrupted = True
-    code = 143 if terminated else 130
     if interrupted and not (hasattr(segmenter, "model_") and segmenter.result_.iterations):
-        exit_without_model(code=code)
+        exit_without_model()
     segmenter.save(model)
     concerns = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     for w in caught:
         if w.category is UserWarning:
             note(str(w.message))
     _report(segmenter, concerns)
-    if terminated:
-        typer.echo("crfkit: terminated; the model so far was written", err=True)
-    say_written(model, interrupted, code)
+    say_written(model, interrupted)
 
 
 def _pair(

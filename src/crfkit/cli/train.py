@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -221,13 +221,26 @@ def train(
             OPTIMISATION,
             "--resume",
             metavar="FILE",
-            help="Continue from a checkpoint that was written with the same data and options.",
+            help="Continue from a checkpoint that was written with the same data and options. The result is that of "
+            "a run that was not interrupted.",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         option(
-            OUTPUT, "--checkpoint", metavar="FILE", help="Write the solver's last state to this file, for --resume."
+            OUTPUT,
+            "--checkpoint",
+            metavar="FILE",
+            help="Write the solver's state to this file from time to time and at the end, for --resume.",
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        str | None,
+        option(
+            OUTPUT,
+            "--checkpoint-every",
+            metavar="TIME",
+            help="Time between checkpoints, e.g. 90s, 10m or 2h; 20it is 20 iterations. Default: 10m.",
         ),
     ] = None,
     log: shared.Log = None,
@@ -235,19 +248,29 @@ def train(
         bool,
         flag(OUTPUT, "--train-error", help="Report the token and sequence error of each iteration, as CRF++ does."),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "--dry-run",
+            help="Print the sizes of the training and an estimate of its memory and time. Nothing is written.",
+        ),
+    ] = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Train a sequence tagger from column files and a template or features, or from files of attributes.
 
-    Ctrl-C stops early and still writes the model. All defaults are those of ChainCRF in Python.
+    Ctrl-C and SIGTERM stop early and still write the model; the exit codes are then 130 and 143. All defaults
+    are those of ChainCRF in Python.
     """
     from dataclasses import replace
 
     from crfkit import modelfile
-    from crfkit.checkpoint import Checkpoint
+    from crfkit.checkpoint import Checkpoint, Checkpoints
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
+    from crfkit.cli.signals import result_is_kept
     from crfkit.cli.text_options import text_features
     from crfkit.encoders.weak_labels import LabelColumn
     from crfkit.result import Status
@@ -284,6 +307,9 @@ def train(
     for path in (model, checkpoint):
         if path is not None:
             modelfile.check_writable(path)
+    if checkpoint_every is not None and checkpoint is None:
+        raise ParameterError("--checkpoint-every needs a file for the checkpoints; give --checkpoint FILE")
+    periodic: list[Any] = [] if checkpoint is None else [Checkpoints(checkpoint, checkpoint_every or "10m")]
     start = Checkpoint.load(resume) if resume is not None else None
     if template is not None:
         training = replace(training, template=read_template(template, encoding, template_syntax))
@@ -296,14 +322,19 @@ def train(
             "--train-error": train_error,
         }
         given |= {"--unknown-label": unknown_label, "--label-separator": label_separator}
-        _refuse({**given, "--weight-column": weight_column})
+        _refuse({**given, "--weight-column": weight_column, "--dry-run": dry_run})
     else:
         corpus, weights = training.learn_files(sources[: len(files)], labels)
         held_out = (
             _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience) if dev is not None else None
         )
+    if dry_run:
+        from crfkit.training.dry_run import Estimate
+
+        typer.echo(Estimate.of(training, corpus, weights))
+        return
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        seen = [*logging, *showing]
+        seen = [*logging, *showing, *periodic, result_is_kept]
         try:
             if out_of_core:
                 trained, result = fit_stored(training, sources, seen)
@@ -312,11 +343,11 @@ def train(
         except DataError as error:
             raise error if error.path else DataError(str(error), ", ".join(map(str, files))) from None
     interrupted = result.status is Status.INTERRUPTED
+    if checkpoint is not None:
+        Checkpoint.of(result).save(checkpoint)
     if interrupted and result.iterations == 0:
         exit_without_model()
     trained.save(model)
-    if checkpoint is not None:
-        Checkpoint.of(result).save(checkpoint)
     typer.echo(
         f"{counted(len(trained.classes), 'label')}, {counted(len(trained.vocabulary.attributes), 'attribute')}, "
         f"{counted(len(trained.w), 'weight')}"

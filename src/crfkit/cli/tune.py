@@ -15,6 +15,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, option
+from crfkit.cli.output import open_output
 from crfkit.errors import ParameterError
 from crfkit.extras import load
 
@@ -166,13 +167,15 @@ def _write(found: Tuning, table: Path | None, plot: Path | None) -> None:
     if table is not None:
         rows = [{**asdict(trial.candidate), **{k: v for k, v in asdict(trial).items() if k != "candidate"}}
                 for trial in found.trials]  # fmt: skip
-        table.write_text(json.dumps({"measure": found.measure, "trials": rows}, indent=1) + "\n", encoding="utf-8")
+        with open_output(table) as out:
+            out.write((json.dumps({"measure": found.measure, "trials": rows}, indent=1) + "\n").encode("utf-8"))
         typer.echo(f"trials written to {table}")
     if plot is not None:
         load("matplotlib", "--plot needs").use("Agg")
         from crfkit.plots.tuning import plot_tuning
 
-        plot_tuning(found).figure.savefig(plot, format=plot.suffix.lower()[1:], dpi=150)
+        with open_output(plot) as out:
+            plot_tuning(found).figure.savefig(out, format=plot.suffix.lower()[1:], dpi=150)
         typer.echo(f"plot written to {plot}")
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from crfkit._checks import check_encoding
 from crfkit.convert import kinds
 from crfkit.convert.sources import read_bytes
-from crfkit.errors import CrfkitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
+from crfkit.files import read_head
 from crfkit.models.chain import ChainModel
 
 READERS = {
@@ -29,8 +30,7 @@ def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8"
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
     check_encoding(encoding)
-    data = read_bytes(path)
-    kind = kinds.recognise(bytes(data[:64]))
+    kind = model_kind(path)
     if kind == kinds.CRFKIT:
         return ChainModel.load(path, n_threads)
     try:
@@ -39,12 +39,14 @@ def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8"
             return read(path, n_threads, encoding)
         from crfkit.convert.pickled import find_model
 
+        data = read_bytes(path)
         inside = find_model(data)
         if inside is not None:
             return import_module(READERS[kinds.CRFSUITE]).read(inside, n_threads, encoding)  # type: ignore[no-any-return]
     except CrfkitError as error:
         text = str(error)
-        raise ModelFileError(text if str(path) in text else f"{path}: {text}") from None
+        kind_of_error = LimitError if isinstance(error, LimitError) else ModelFileError
+        raise kind_of_error(text if str(path) in text else f"{path}: {text}") from None
     raise ModelFileError(f"{path}: {_reason(bytes(data[:2]))}")
 
 
@@ -66,4 +68,4 @@ def _reason(head: bytes) -> str:
 
 def model_kind(path: str | Path) -> str | None:
     """Return which tool a model file is of ("crfkit", "CRFsuite", "CRF++", "CRF++ text", "Wapiti"); None if unknown."""
-    return kinds.recognise(bytes(read_bytes(path)[:64]))
+    return kinds.recognise(read_head(path))

@@ -7,19 +7,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.files import mapped, replacing
+from crfkit import files
 
 Source = str | Path | bytes | bytearray | memoryview
 
 
 def read_bytes(source: Source) -> NDArray[np.uint8]:
-    """Return the bytes of a file, mapped into memory, or those that were given."""
+    """Return the bytes of a file, as a private copy, or those that were given."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return np.frombuffer(bytes(source), dtype=np.uint8)  # of those that may change, a copy
-    return np.frombuffer(mapped(source), dtype=np.uint8)
+    return files.read(source)
 
 
 def write_bytes(path: str | Path, contents: bytes) -> None:
     """Write a file. An older file at `path` is replaced only when the new one is complete."""
-    with replacing(path) as stream:
-        stream.write(contents)
+    files.write(path, contents)

@@ -9,8 +9,8 @@ from crfkit import _core
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, encoded, learned_items
 from crfkit.encoders.vocabulary import Inputs
-from crfkit.errors import DataError, ParameterError
-from crfkit.readers.columns import ColumnFile, ColumnSource, column_files, read_chunks, transcoded
+from crfkit.errors import DataError, LimitError, ParameterError
+from crfkit.readers.columns import ColumnFile, ColumnSource, column_files
 from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
 from crfkit.readers.suspicion import describe_attribute_file
 
@@ -90,11 +90,11 @@ def looks_like_attributes(file: ColumnFile) -> bool:
         return False
     beginning = b""
     try:
-        for block in transcoded(read_chunks(file.source, SAMPLE), file.encoding, file.name):
+        for block in file.text_blocks(SAMPLE):
             beginning += block
             if len(beginning) >= SAMPLE:
                 break
-    except DataError:  # reported when the file is read
+    except (DataError, LimitError):  # reported when the file is read
         return False
     lines = [line for line in beginning.split(b"\n") if not line.startswith(b"@weight")]
     return describe_attribute_file(b"\n".join(lines)) is not None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError, LimitError, ParameterError
 from crfkit.readers.image_folders import raise_all
 from crfkit.readers.images import VOID, Image, Mask, MaskRules, as_list, known_values, read_image, resize_nearest
 from crfkit.warn import warn_caller
@@ -91,7 +91,7 @@ class Pairs:
         """Return one pair to compare with what a model of these classes finds; None adds to the problems."""
         try:
             pair = cls.read([image], [mask], rules, classes)
-        except DataError as error:
+        except (DataError, LimitError) as error:
             problems.append(str(error))
             return None
         strange = np.setdiff1d(known_values(pair.masks[0]), classes)
@@ -179,7 +179,7 @@ def confusion(found: NDArray[Any], mask: Mask, classes: NDArray[Any]) -> NDArray
 def _attempt(read: Callable[[Any, str], Value], given: Any, name: str, problems: list[str]) -> Value | None:
     try:
         return read(given, name)
-    except DataError as error:
+    except (DataError, LimitError) as error:
         problems.append(str(error))
         return None
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit import limits
 from crfkit._checks import unmasked
 from crfkit._types import Floats, Ids
 from crfkit.encoders.states import read_labels
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import CrfkitError, DataError, ParameterError
 from crfkit.features.image import Image
 from crfkit.readers.images import as_list, read_image, read_mask
 
@@ -92,15 +95,18 @@ def _read_file(path: Path) -> Any:
     suffix = path.suffix.lower()
     try:
         if suffix == ".npy":
-            return np.load(path, allow_pickle=False)
+            return np.array(np.load(path, mmap_mode="r", allow_pickle=False))  # a mapping cannot exceed the file
         if suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
                 if len(archive.files) != 1:
                     raise DataError(f"the file has the arrays {', '.join(archive.files)}; expected one", path)
+                _check_member(path)
                 return archive[archive.files[0]]
     except FileNotFoundError:
         raise DataError("no such file", path) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
+        if isinstance(error, CrfkitError):
+            raise
         raise DataError(f"cannot be read as an array: {error}", path) from None
     grey = read_image(path)
     if grey.ndim == 3:
@@ -108,6 +114,13 @@ def _read_file(path: Path) -> Any:
             raise DataError("the image has colours; a probability map is grey", path)
         grey = grey[..., 0]
     return grey
+
+
+def _check_member(path: Path) -> None:
+    """Raise LimitError if the array of an archive would unpack to more than its file may ask for."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    limits.check_memory(size, f"{path}: the array", path.stat().st_size)
 
 
 def read_truth(given: Any, shape: tuple[int, ...], where: str, ignore: Any, multiclass: bool) -> tuple[Any, Any]:

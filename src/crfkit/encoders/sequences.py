@@ -235,8 +235,21 @@ def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
 def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
     lengths = np.diff(starts)
     y = label_rows(y)
-    names = sort_labels(check_labels(y, lengths))
+    found = check_labels(y, lengths)
+    try:
+        names = sort_labels(found)
+    except DataError as error:
+        raise DataError(f"{_first_place(y, error)}{error}") from None
     return label_array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
+
+
+def _first_place(y: Iterable[Iterable[Any]], error: DataError) -> str:
+    """Return where the label stands that was refused, if it is a text."""
+    for n, row in enumerate(y):
+        for t, label in enumerate(row):
+            if isinstance(label, str) and not label.isascii() and repr(label) in str(error):
+                return f"sequence {n}, position {t}: "
+    return ""
 
 
 def _finish(

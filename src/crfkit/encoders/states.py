@@ -6,7 +6,7 @@ An unknown label is None, NaN or masked; −1 too, unless −1 is itself a label
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,22 @@ def read_labels(given: Any, what: str) -> tuple[Labels, NDArray[np.bool_]]:
     return values, known
 
 
+def check_unicode(texts: Iterable[Any], found: str) -> None:
+    """Raise DataError if one of the texts is not valid Unicode; `found` begins the message."""
+    for text in texts:
+        if isinstance(text, str):
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise DataError(f"{found} {text!r}, which is not valid Unicode: it has a lone surrogate") from None
+
+
 def learn_classes(values: Labels, known: NDArray[np.bool_], what: str, minus_one: bool = False) -> Labels:
     """Return the labels that occur, sorted. −1 means unknown unless `minus_one`, or 1 is the only other label."""
     classes = np.unique(values[known])
     if not minus_one and classes.dtype.kind in "if" and -1 in classes and classes.tolist() != [-1, 1]:
         classes = classes[classes != -1]
+    check_unicode(classes, f"{what} has the label")
     if len(classes) < 2:
         found = f"only the label {classes.tolist()[0]!r}" if len(classes) else "no known label"
         raise DataError(f"{what} has {found}; at least two different labels are needed")

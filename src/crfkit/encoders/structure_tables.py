@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from crfkit import limits
 from crfkit._types import Ids
 from crfkit.data.graph import Graph
-from crfkit.encoders.states import Labels
+from crfkit.encoders.states import Labels, check_unicode
 from crfkit.encoders.table_columns import column_names, read_columns
 from crfkit.encoders.table_inputs import check_own, split_inputs
 from crfkit.encoders.tables import TableEncoder
@@ -77,12 +77,15 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     if not names or not len(columns[0][0]):
         raise DataError("Y has no columns" if not names else "Y has no rows")
     n = len(columns[0][0])
+    pairs_of = f"learning edges between all pairs of {len(names):,} columns"
+    limits.check_memory(24 * len(names) ** 2, pairs_of, 8 * n * len(names))
     found: list[Labels] = []
+    kinds = _kinds(Y)
     for name, (values, known) in zip(names, columns, strict=True):
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
             raise DataError(f"Y has no label at row {row}, column {name}: fill it in, or drop the row or the column")
-        classes = in_given_order(np.unique(values), Y, name)
+        classes = in_given_order(np.unique(values), kinds.get(name))
         if len(classes) > 2 and (2 * len(classes) > n or (len(classes) > MOST and classes.dtype.kind in "iuf")):
             advice = (
                 "Give bins=5 (--bins 5) to cut numbers into groups of equal size, make it an input, or leave it out"
@@ -93,6 +96,7 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
                 f"column {name} has {len(classes)} different values in {n} rows, too many to learn from: is it a "
                 f"number or a name? {advice}"
             )
+        check_unicode(classes, f"column {name} has the label")
         found.append(classes)
     features, n_own = None, 0
     if X is not None:
@@ -106,7 +110,8 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
         if own is not None:
             n_own = check_own(own, len(names)).shape[2]
     constant = [i for i, classes in enumerate(found) if len(classes) < 2]
-    completed = [with_another(classes, found) if len(classes) < 2 else classes for classes in found]
+    two = {tuple(c.tolist()) for c in found if len(c) == 2}
+    completed = [with_another(classes, two) if len(classes) < 2 else classes for classes in found]
     encoder = TableEncoder(
         classes=completed,
         variables=names,
@@ -130,15 +135,19 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     return encoder, states
 
 
-def in_given_order(classes: Labels, Y: Any, name: str) -> Labels:
-    """Return the labels of a column, in the order of its categories if a data frame says that they are ordered."""
+def _kinds(Y: Any) -> dict[str, Any]:
+    """Return the type of each column of a data frame; of other tables nothing is known."""
     kinds = getattr(Y, "dtypes", None)
     if kinds is None or not hasattr(Y, "columns"):
-        return classes
-    kind = dict(zip(map(str, Y.columns), kinds, strict=True)).get(name)
+        return {}
+    return dict(zip(map(str, Y.columns), kinds, strict=True))
+
+
+def in_given_order(classes: Labels, kind: Any) -> Labels:
+    """Return the labels of a column, in the order of its categories if its type says that they are ordered."""
     if not getattr(kind, "ordered", False):
         return classes
-    ranks = {label: k for k, label in enumerate(list(kind.categories))}  # type: ignore[union-attr]
+    ranks = {label: k for k, label in enumerate(list(kind.categories))}
     return classes[np.argsort([ranks[label] for label in classes.tolist()], kind="stable")]
 
 
@@ -155,9 +164,11 @@ def unordered_columns(Y: Any, encoder: TableEncoder, binned: set[str]) -> list[s
     ]
 
 
-def with_another(classes: Labels, all_classes: Sequence[Labels]) -> Labels:
-    """Return a constant column's label and one that it never takes: that of the other columns if they share two."""
-    pairs = {tuple(c.tolist()) for c in all_classes if len(c) == 2}
+def with_another(classes: Labels, pairs: set[tuple[Any, ...]]) -> Labels:
+    """Return a constant column's label and one that it never takes: that of the other columns if they share two.
+
+    `pairs` are the labels of the columns that have two.
+    """
     label = classes.tolist()[0]
     if len(pairs) == 1 and label in (pair := next(iter(pairs))) and type(pair[0]) is type(label):
         return np.array(pair)

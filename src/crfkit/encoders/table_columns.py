@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit import limits
 from crfkit._types import Ids
 from crfkit.data.graph import Graph
-from crfkit.encoders.states import Labels, read_labels
+from crfkit.encoders.states import Labels, check_unicode, read_labels
 from crfkit.errors import DataError, ParameterError
 from crfkit.wording import counted
 
@@ -29,8 +31,9 @@ def column_names(table: Any, letter: str) -> list[str]:
     """Return the names of the columns: those of a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]
+        check_unicode(names, "the table has the column")
         if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+            twice = next(name for name, n in Counter(names).items() if n > 1)
             raise DataError(f"two columns have the same name, {twice!r}; rename one of them")
         return names
     what = "X must be [samples, features]" if letter == "x" else "Y must be [samples, variables] with labels"
@@ -46,7 +49,7 @@ def column_names(table: Any, letter: str) -> list[str]:
 
 def have_names(names: list[str], letter: str) -> bool:
     """Return whether the columns of the training set had names; otherwise they are known by their order."""
-    return names != [f"{letter}{i}" for i in range(len(names))]
+    return any(name != f"{letter}{i}" for i, name in enumerate(names))
 
 
 # --- pairs of columns
@@ -57,6 +60,8 @@ def make_structure(graph: Any, names: list[str]) -> Graph:
     n = len(names)
     if isinstance(graph, str):
         if graph == "complete":
+            needed = n * (n - 1) // 2 * 16
+            limits.check_memory(needed, f"the graph of all pairs of {n:,} columns")
             return Graph.complete(n)
         if graph == "none":
             return Graph(n, np.empty((0, 2), dtype=np.int32))
@@ -68,8 +73,9 @@ def make_structure(graph: Any, names: list[str]) -> Graph:
             )
         return graph
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):  # networkx
+        places = _places(names)
         for node in graph.nodes:
-            _column_number(node, names, "the graph has a node")
+            _column_number(node, places, "the graph has a node")
         graph = list(graph.edges())
     pairs = _column_pairs(graph, names, "the graph has a node")
     if pairs is None:
@@ -94,25 +100,32 @@ def candidate_pairs(candidates: Any, names: list[str]) -> Ids | None:
 
 def _column_pairs(given: Any, names: list[str], found: str) -> list[tuple[int, int]] | None:
     """Return pairs of column numbers; None if what was given is not a list of pairs."""
+    places = _places(names)
     try:
-        return [(_column_number(a, names, found), _column_number(b, names, found)) for a, b in given]
+        return [(_column_number(a, places, found), _column_number(b, places, found)) for a, b in given]
     except DataError:
         raise
     except (TypeError, ValueError):
         return None
 
 
-def _column_number(column: Any, names: list[str], found: str) -> int:
+def _places(names: list[str]) -> dict[str, int]:
+    """Return the number of each column, the first if several have its name."""
+    return {name: i for i, name in reversed(list(enumerate(names)))}
+
+
+def _column_number(column: Any, places: dict[str, int], found: str) -> int:
     """Return the number of a column from its name or number; `found` begins the error if there is no such column."""
     if isinstance(column, str):
-        if column not in names:
+        if column not in places:
+            names = sorted(places, key=places.__getitem__)
             shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
             raise DataError(f"{found} {column!r}; the columns of Y are {shown}")
-        return names.index(column)
+        return places[column]
     if (
         isinstance(column, (bool, np.bool_))
         or not isinstance(column, (int, np.integer))
-        or not 0 <= column < len(names)
+        or not 0 <= column < len(places)
     ):
-        raise DataError(f"{found} {column!r}; the columns of Y are numbered 0 … {len(names) - 1}")
+        raise DataError(f"{found} {column!r}; the columns of Y are numbered 0 … {len(places) - 1}")
     return int(column)

@@ -61,8 +61,9 @@ class TableEncoder:
         if not names or not len(columns[0][0]):
             raise DataError("Y has no columns" if not names else "Y has no rows")
         found = [np.unique(values[known]) for values, known in columns]
+        shared: dict[tuple[str, Any], Labels] = {}
         classes = [
-            _borrowed(found, i, name, constant)
+            _borrowed(found, i, name, constant, shared)
             if constant is not None and len(found[i]) == 1
             else learn_classes(values, known, f"column {name} of Y", minus_one=True)
             for i, (name, (values, known)) in enumerate(zip(names, columns, strict=True))
@@ -149,9 +150,10 @@ class TableEncoder:
         """Return the states [samples, variables] of labels; −1 where a label is unknown."""
         names = column_names(Y, "y")
         if hasattr(Y, "columns") and have_names(self.variables, "y"):
-            if missing := [name for name in self.variables if name not in names]:
+            places = {name: i for i, name in enumerate(names)}
+            if missing := [name for name in self.variables if name not in places]:
                 raise DataError(f"the labels have no column {missing[0]!r}, which the model was trained on")
-            Y = Y.to_numpy()[:, [names.index(name) for name in self.variables]]
+            Y = Y.to_numpy()[:, [places[name] for name in self.variables]]
         elif len(names) != len(self.classes):
             raise DataError(f"{len(names)} columns of labels; the model has {len(self.classes)} variables")
         columns = read_columns(Y, self.variables)
@@ -231,7 +233,7 @@ class TableEncoder:
         if not classes or len(variables) != len(classes):
             raise ModelFileError(f"{len(variables)} variables, but labels of {len(classes)}")
         own = contents.entry("own_features", int) if "own_features" in contents.metadata else 0
-        if own < 0 or (own and features is None):
+        if own < 0 or (own and features is None) or own > len(contents.tensor("weights", np.float64)):
             raise ModelFileError(f"the metadata entry 'own_features' is {own!r}")
         edges = contents.tensor("structure", np.int32)
         if len(edges) % 2:
@@ -276,12 +278,13 @@ class TableEncoder:
         assert self.features is not None
         names = column_names(X, "x")
         named = hasattr(X, "columns") and have_names(self.features, "x")
-        if named and (missing := [name for name in self.features if name not in names]):
+        places = {name: i for i, name in enumerate(names)}
+        if named and (missing := [name for name in self.features if name not in places]):
             raise DataError(f"X has no column {missing[0]!r}, which the model was trained on")
         if len(names) != len(self.features) and not named:
             raise DataError(f"X has {len(names)} columns; the model has {len(self.features)} features")
         if named:
-            X = X.to_numpy()[:, [names.index(name) for name in self.features]]
+            X = X.to_numpy()[:, [places[name] for name in self.features]]
         elif hasattr(X, "columns"):
             X = X.to_numpy()
         return check_features(X, "X")
@@ -296,16 +299,24 @@ class TableEncoder:
         return replace(data, edge_features=np.ones((1, 1)), edge_rows=none)
 
 
-def _borrowed(found: list[Labels], i: int, name: str, constant: Constant) -> Labels:
-    """Return labels for a column that has only one: those of the columns that have this label and more."""
+def _borrowed(
+    found: list[Labels], i: int, name: str, constant: Constant, shared: dict[tuple[str, Any], Labels]
+) -> Labels:
+    """Return labels for a column that has only one: those of the columns that have this label and more.
+
+    `shared` remembers them from column to column.
+    """
     label = found[i][0]
-    others = [c for c in found if len(c) > 1 and c.dtype.kind == found[i].dtype.kind and label in c]
-    if not others:
+    key = (found[i].dtype.kind, label.item())
+    if key not in shared:
+        others = [c for c in found if len(c) > 1 and c.dtype.kind == found[i].dtype.kind and label in c]
+        shared[key] = np.unique(np.concatenate(others)) if others else np.array([])
+    labels = shared[key]
+    if not len(labels):
         raise DataError(
             f"column {name} of Y has only the label {label.item()!r}; at least two different labels are needed: leave "
             "the column out, since there is nothing to learn from it"
         )
-    labels = np.unique(np.concatenate(others))
     constant(
         f"column {name} of Y has only the label {label.item()!r} in the training set; its labels are taken to be those "
         f"of the other columns ({', '.join(map(str, labels.tolist()[:10]))}), and predictions of it say little"

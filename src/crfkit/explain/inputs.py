@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crfkit.encoders.sequences import label_rows
 from crfkit.errors import DataError, ParameterError
 from crfkit.models.token_text import token_text
-from crfkit.readers.columns import ColumnFile, ColumnSource, read_chunks, read_columns
+from crfkit.readers.columns import ColumnFile, ColumnSource, read_columns
 from crfkit.readers.crfsuite_data import read_crfsuite
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def token_lines(source: ColumnSource) -> list[list[int]] | None:
     file = ColumnFile.of(source)
     if hasattr(file.source, "read"):
         return None
-    blocks = file.chunks(labelled=True) if file.format != "crfsuite" else read_chunks(file.source)
+    blocks = file.chunks(labelled=True) if file.format != "crfsuite" else file.text_blocks()
     rows: list[list[int]] = [[]]
     for number, line in enumerate(b"".join(blocks).split(b"\n"), start=1):
         if line.strip():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from crfkit import _core
 from crfkit._checks import unmasked
 from crfkit.errors import DataError, ParameterError
+from crfkit.readers.columns import read_chunks
+from crfkit.readers.lines import whole_lines, with_newlines
 
 
 class Embeddings:
@@ -58,10 +60,7 @@ class Embeddings:
     def read(cls, path: str | Path) -> Embeddings:
         """Read the text format of word2vec, whose first line has the numbers of words and dimensions, or GloVe's."""
         try:
-            with open(path, encoding="utf-8", errors="strict", newline="\n") as lines:
-                return cls._parsed(lines, path)
-        except OSError as error:
-            raise DataError(f"cannot read the embeddings: {error.strerror}", path) from error
+            return cls._parsed(_read_lines(path), path)
         except UnicodeDecodeError:
             raise DataError(
                 "the embeddings are not UTF-8; convert binary files to word2vec's text format", path
@@ -72,7 +71,7 @@ class Embeddings:
         vectors: dict[str, NDArray[np.float32]] = {}
         dimensions = 0
         for number, line in enumerate(lines, start=1):
-            cells = line.rstrip(" \r\n").split(" ")
+            cells = line.rstrip(" ").split(" ")
             if number == 1 and len(cells) == 2 and all(cell.isdigit() for cell in cells):
                 dimensions = int(cells[1])
                 continue
@@ -112,6 +111,11 @@ class Embeddings:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (np.array(self.words.offsets), np.array(self.words.bytes), np.array(self.vectors))
+
+
+def _read_lines(path: str | Path) -> Iterator[str]:
+    for block in whole_lines(with_newlines(read_chunks(path, what="the embeddings"), str(path))):
+        yield from block.decode("utf-8").removesuffix("\n").split("\n")
 
 
 def _unpickle(offsets: NDArray[np.uint64], data: NDArray[np.uint8], vectors: NDArray[np.float32]) -> Embeddings:

@@ -9,6 +9,8 @@ from typing import Any
 
 from crfkit import _core
 from crfkit.errors import DataError, ParameterError
+from crfkit.readers.columns import read_chunks
+from crfkit.readers.lines import whole_lines, with_newlines
 
 
 class Phrases(Sequence[str]):
@@ -73,13 +75,7 @@ def phrases_of(name: str, given: Any) -> Phrases:
     if isinstance(given, Phrases):
         return given
     if isinstance(given, (str, Path)):
-        try:
-            text = Path(given).read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise DataError(f"cannot read the gazetteer {name!r}: {error.strerror}", given) from error
-        except UnicodeDecodeError as error:
-            raise DataError(f"the gazetteer {name!r} is not UTF-8 at byte {error.start + 1}", given) from None
-        found = Phrases.of_lines(name, text.splitlines())
+        found = Phrases.of_lines(name, _read_lines(given, name))
     elif isinstance(given, Iterable) and not isinstance(given, (bytes, dict)):
         found = Phrases.of_lines(name, given)
     else:
@@ -89,8 +85,20 @@ def phrases_of(name: str, given: Any) -> Phrases:
     return found
 
 
+def _read_lines(path: str | Path, name: str) -> Iterator[str]:
+    place = 0
+    for block in whole_lines(with_newlines(read_chunks(path, what=f"the gazetteer {name!r}"), str(path))):
+        try:
+            yield from block.decode("utf-8" if place else "utf-8-sig").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            raise DataError(f"the gazetteer {name!r} is not UTF-8 at byte {place + error.start + 1}", path) from None
+        place += len(block)
+
+
 def check_name(name: Any) -> str:
     """Return the name of a gazetteer; raise ParameterError if it is not a usable string."""
     if not isinstance(name, str) or not name:
         raise ParameterError(f"a gazetteer needs a name that is a string, not {name!r}")
+    if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
+        raise ParameterError(f"the name {name!r} of a gazetteer is not valid Unicode: it has a lone surrogate")
     return name

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import modelfile
+from crfkit import limits, modelfile
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.features.c1 import C1_NAMES, block_means, c1_units
 from crfkit.features.custom import CustomFeatures, check_names, with_names
@@ -25,7 +25,6 @@ KINDS = ("sift", "c1")
 COLOUR_NAMES = ("red", "green", "blue", "lightness", "a*", "b*")
 POSITION_NAMES = ("row", "column")
 VERSION = 1  # raise it when the values of features change, so that older caches are not used
-MOST_BLOCKS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -158,11 +157,8 @@ class ImageFeatures:
 
     def _resized(self, image: Image) -> Image:
         h, w = self.blocks(image.shape)
-        if h * w > MOST_BLOCKS:
-            raise DataError(
-                f"an image of {image.shape[0]}×{image.shape[1]} pixels has {h * w} blocks; at most {MOST_BLOCKS} fit: "
-                "resize it (size) or take larger blocks (block_size)"
-            )
+        what = f"an image of {image.shape[0]}×{image.shape[1]} pixels has {h * w:,} blocks: resize it (size) or take "
+        limits.check("blocks", h * w, f"{what}larger blocks (block_size)")
         if self.size is None:
             return image
         from crfkit.readers.images import resize

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from crfkit import _core
 from crfkit._checks import check_encoding
-from crfkit.errors import ParameterError, TemplateError, TemplateWarning
+from crfkit.errors import DataError, ParameterError, TemplateError, TemplateWarning
 from crfkit.names import unknown_name
+from crfkit.readers.columns import read_small
 from crfkit.warn import warn_caller
 from crfkit.wording import shortened
 
@@ -85,15 +86,18 @@ class Template:
         )
 
     @classmethod
-    def read(cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8") -> Template:
-        """Read a template file."""
+    def read(
+        cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8", prefer_utf8: bool = False
+    ) -> Template:
+        """Read a template file; with `prefer_utf8`, as UTF-8 unless its bytes are not."""
         check_encoding(encoding)
         try:
-            data = Path(path).read_bytes()
+            data = read_small(path, "the template")
+            encoding = "utf-8" if prefer_utf8 and _decodes(data) else encoding
             text = data.decode("utf-8-sig" if _is_utf8(encoding) else encoding)
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        except OSError as error:
-            raise TemplateError(f"cannot read the template: {error.strerror}", path) from error
+        except DataError as error:
+            raise TemplateError(str(error)) from error
         except UnicodeDecodeError as error:
             bad = error.object[error.start]
             raise TemplateError(
@@ -182,7 +186,10 @@ class Template:
 
     def expand(self, rows: list[list[str]]) -> list[tuple[list[str], list[str]]]:
         """Return (unigram attributes, bigram attributes) of each position."""
-        return _core.expand_template(self.text, rows, self.syntax)
+        try:
+            return _core.expand_template(self.text, rows, self.syntax)
+        except ValueError as error:
+            raise DataError(str(error)) from None
 
 
 _MACRO = re.compile(r"%[xXtTmM]\[")
@@ -202,6 +209,14 @@ def detect_syntax(text: str) -> str:
         return "wapiti"
     starts = {line[0] for line in lines}
     return "wapiti" if "*" in starts or (starts and starts <= set("ub")) else "crf++"
+
+
+def _decodes(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_utf8(encoding: str) -> bool:

@@ -16,7 +16,7 @@ from crfkit.extras import how_to_install
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.cuts import alpha_expansion, attractive_graphs, cuts_installed, graph_cut
 from crfkit.inference.defaults import EXACT_ENGINES, default_decoder, default_engine
-from crfkit.inference.engines import make_engine
+from crfkit.inference.engines import make_engine, new_engine
 from crfkit.inference.icm import better, icm
 from crfkit.inference.marginals import Engine, Marginals
 from crfkit.inference.qpbo import open_part, persistent_states
@@ -151,7 +151,7 @@ def _missing_cuts(potentials: Potentials, method: str) -> str:
 
 def _exactly(engine: str) -> Callable[..., Found]:
     def find(potentials: Potentials, n_threads: int | None, **options: Any) -> Found:
-        made: Any = make_engine(engine, n_threads=n_threads, **options)
+        made: Any = new_engine(engine, {"n_threads": n_threads, **options})
         return made.decode(potentials), True, EXACT
 
     return find

@@ -17,10 +17,11 @@ from crfkit._types import Floats
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, labels_from_json, to_json
 from crfkit.encoders.sequences import Vocabulary
-from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.errors import DataError, LimitError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
+from crfkit.limits import check_labels
 from crfkit.models import chain_calibration, chain_tagging
 from crfkit.models.chain_answers import ChainAnswers
 from crfkit.models.chain_calibration import Calibration, Objective
@@ -171,6 +172,7 @@ class ChainModel(ChainAnswers):
         if contents.kind != "chain":
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected 'chain'")
         labels = labels_from_json(contents.entry("labels", list))
+        check_labels(len(labels), 2 if contents.entry("order", int) == 2 else 1, contents.size)
         n_features = contents.entry("n_features", int, type(None))
         if n_features is not None and n_features < 0:
             raise ModelFileError(f"the metadata entry 'n_features' is {n_features}")
@@ -209,7 +211,7 @@ class ChainModel(ChainAnswers):
                 **arrays,
             )
         except (DataError, ValueError) as error:
-            if isinstance(error, ModelFileError):
+            if isinstance(error, (ModelFileError, LimitError)):
                 raise
             raise ModelFileError(f"inconsistent model: {error}") from None
         w = contents.weights(field.size)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import _core, modelfile
+from crfkit import _core, limits, modelfile
 from crfkit.encoders.vocabulary import Names
 from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.features.embeddings import Embeddings
 from crfkit.features.gazetteers import Phrases
 from crfkit.features.text import TextFeatures
 
+PER_BUCKET = 8  # bytes, in the tables of attributes and of pair attributes together
 KINDS = ("template", "text", "items", "matrix", "observations")
 
 
@@ -32,6 +33,7 @@ def read_names(contents: modelfile.Contents, name: str) -> Names:
         return _table(contents, name)
     if isinstance(bits, bool) or not isinstance(bits, int) or not 4 <= bits <= 28:
         raise ModelFileError(f"the metadata entry 'hash_bits' is {bits!r}")
+    limits.check_memory(PER_BUCKET << bits, f"a table of 2^{bits} buckets", contents.size)
     return _core.BucketTable(bits, contents.tensor(f"{name}.buckets", np.uint32))
 
 

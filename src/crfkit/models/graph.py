@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import modelfile
+from crfkit import limits, modelfile
 from crfkit._types import Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
@@ -21,13 +21,13 @@ from crfkit.encoders.calibrated import CalibratedEncoder
 from crfkit.encoders.graphs import SampleEncoder
 from crfkit.encoders.grids import GridEncoder
 from crfkit.encoders.tables import TableEncoder
-from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, DataError, LimitError, ModelFileError, ParameterError
 from crfkit.fields.basis import is_unit
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import METHODS, Decoding, decode
 from crfkit.inference.defaults import default_engine
-from crfkit.inference.engines import ENGINES, make_engine
+from crfkit.inference.engines import ENGINES, make_engine, restored_engine
 from crfkit.inference.marginals import Engine, Marginals, Sampler
 
 Encoder = TableEncoder | SampleEncoder
@@ -182,7 +182,10 @@ class GraphModel:
         try:
             encoder = ENCODERS[kind].from_parts(contents)
             field = encoder.field(contents.entry("node_form", str), contents.entry("edge_form", str))
+            _check_states(field, contents.size)
             inference = _read_engine(contents.entry("inference", dict))
+        except LimitError:
+            raise
         except CrfkitError as error:
             raise ModelFileError(f"inconsistent model: {error}") from None
         w = contents.weights(field.size)
@@ -200,7 +203,7 @@ class GraphModel:
             decode=decode,
             training=training,
             n_threads=n_threads,
-            auto_engine=auto if auto in ENGINES else None,
+            auto_engine=auto if isinstance(auto, str) and auto in ENGINES else None,
         )
 
     def save(self, path: str | Path) -> None:
@@ -280,8 +283,15 @@ def describe_engine(inference: str | Engine) -> dict[str, Any]:
     return {"name": inference.name, "options": options}
 
 
+def _check_states(field: GraphField, file_size: int) -> None:
+    """Raise LimitError if the tables of edges of a file would take too much memory: symmetric ones are K⁴/2 numbers."""
+    K = field.max_states
+    if field.edge_form == "symmetric":
+        limits.check_memory(4 * K**4, f"symmetric tables for all pairs of {K:,} labels", file_size)
+
+
 def _read_engine(entry: Mapping[str, Any]) -> str | Engine:
     name, options = entry.get("name"), entry.get("options")
     if not isinstance(name, str) or not isinstance(options, dict) or name not in ("auto", *ENGINES):
         raise ModelFileError(f"unknown inference {name!r}")
-    return make_engine(name, **options) if options else name
+    return restored_engine(name, options) if options else name

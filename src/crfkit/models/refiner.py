@@ -16,6 +16,7 @@ from crfkit.encoders.calibrated import CalibratedEncoder
 from crfkit.encoders.graph_samples import GraphSample
 from crfkit.encoders.grids import loaded_edge_function, missing_edge_function
 from crfkit.encoders.image_regions import Regions
+from crfkit.encoders.labels import label_array
 from crfkit.errors import ModelFileError, ParameterError
 from crfkit.features.image import Image, lab
 from crfkit.features.image_edges import CONTRAST_NAMES, call_edge_function, contrast_features
@@ -25,6 +26,7 @@ from crfkit.models.graph import GraphModel
 from crfkit.models.image_inference import quick_marginals
 
 KIND = "refiner"
+MOST = 1 << 12, 1_000_000  # side of a block in pixels, superpixels of an image
 
 
 @dataclass(frozen=True)
@@ -172,16 +174,23 @@ class RefinerModel:
             raise ModelFileError(f"this is a model of kind '{contents.kind}'; expected '{KIND}'")
         field = GraphModel.from_parts(replace(contents, kind="graph"), n_threads)
         entry = contents.entry("nodes", dict)
-        classes = np.array(contents.entry("column_labels", list))
+        labels = contents.entry("column_labels", list)
+        if not all(type(label) in (str, int, float, bool) for label in labels):
+            raise ModelFileError(f"the metadata entry 'column_labels' is {labels!r:.200}")
+        classes = label_array(labels)
         try:
             nodes = NodeOptions(**entry)
         except TypeError:
             raise ModelFileError(f"the metadata entry 'nodes' is {entry!r}") from None
         if not isinstance(field.encoder, CalibratedEncoder) or classes.shape != (len(field.encoder.classes),):
             raise ModelFileError("inconsistent model: its field is not one on probabilities of its classes")
-        whole = [nodes.block_size, nodes.neighbours, 1 if nodes.superpixels is None else nodes.superpixels]
-        if nodes.edges not in ("contrast", "callable", None) or not all(type(n) is int and n >= 1 for n in whole):
-            raise ModelFileError(f"the metadata entry 'nodes' is {entry!r}")
+        whole = [nodes.block_size, 1 if nodes.superpixels is None else nodes.superpixels]
+        if (
+            nodes.edges not in ("contrast", "callable", None)
+            or nodes.neighbours not in (4, 8)
+            or not all(type(n) is int and 1 <= n <= most for n, most in zip(whole, MOST, strict=True))
+        ):
+            raise ModelFileError(f"the metadata entry 'nodes' is {entry!r:.200}")
         if nodes.edges != "callable" and nodes.edge_width != field.encoder.n_edge_features:
             raise ModelFileError("inconsistent model: its edges have another number of features")
         return cls(nodes, field, classes, float(contents.entry("detail", int, float)))

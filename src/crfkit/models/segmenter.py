@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import modelfile
+from crfkit import limits, modelfile
 from crfkit._types import Floats
 from crfkit.encoders.grids import GridEncoder, cached_grid
 from crfkit.encoders.image_blocks import UPSAMPLING, full_size, interpolate
@@ -26,6 +26,8 @@ from crfkit.models.image_inference import quick_marginals
 from crfkit.readers.masks import MaskRules
 
 KIND = "segmenter"
+LARGEST_BLOCK = 1 << 12  # side of a block, or of a cell of SIFT, in pixels
+PER_PIXEL = 100  # bytes of memory to compute features
 _STRIP = 1 << 11  # blocks whose features are subtracted at a time
 
 
@@ -244,9 +246,16 @@ def _read_features(entry: Mapping[str, Any]) -> ImageFeatures:
         raise ModelFileError(f"the metadata entry 'image_features' has the size {size!r}")
     entry |= {"kinds": tuple(entry["kinds"]), "size": None if size is None else tuple(size)}
     try:
-        return ImageFeatures(**entry, custom=tuple(_read_function(function) for function in functions))
+        features = ImageFeatures(**entry, custom=tuple(_read_function(function) for function in functions))
     except (CrfkitError, TypeError) as error:
         raise ModelFileError(f"inconsistent model: {error}") from None
+    if max(features.block_size, features.sift_cell) > LARGEST_BLOCK:
+        raise ModelFileError(f"the model has blocks or cells of SIFT of more than {LARGEST_BLOCK} pixels a side")
+    if features.size is not None:
+        (height, width), (rows, columns) = features.size, features.blocks(features.size)
+        needed = PER_PIXEL * height * width + 8 * rows * columns * len(features.names)
+        limits.check_memory(needed, f"features of images that are resized to {height} × {width} pixels")
+    return features
 
 
 def _read_function(entry: Any) -> CustomFeatures:

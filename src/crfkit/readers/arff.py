@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from crfkit.errors import DataError
+from crfkit import limits
+from crfkit.errors import DataError, LimitError
 
 NUMERIC = ("numeric", "real", "integer")
 BOOLEANS = {"true": "1", "1": "1", "false": "0", "0": "0"}
 _WORD = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_WORD}|[^\s{{]+)\s*(\{{.*\}}|\S+.*)$", re.IGNORECASE)
-_CELL = re.compile(rf"\s*({_WORD}|[^,'\"]*)\s*(,|$)")
+_QUOTED = re.compile(rf"\s*({_WORD})\s*(,|$)")
+_PLAIN = re.compile(r"([^,'\"]*)(,|$)")
 _ENTRY = re.compile(rf"\s*(\d+)\s+({_WORD}|[^,\s'\"]+)\s*(,|$)")
 
 
@@ -22,6 +25,10 @@ class _Attribute:
     values: list[str] | None = None  # the values of a nominal attribute
     text: bool = False
     boolean: bool = False  # true and false, or 1 and 0; read as 1 and 0
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        return frozenset(self.values or ())
 
     @property
     def zero(self) -> str:
@@ -41,7 +48,11 @@ def read_arff(text: str, path: str | Path) -> tuple[list[str], list[list[str]], 
             continue
         try:
             if in_data:
-                cells = _sparse(line, attributes) if line.startswith("{") else _dense(line, attributes)
+                sparse = line.startswith("{")
+                if sparse:
+                    needed = 8 * len(attributes) * (len(rows) + 1)
+                    limits.check_memory(needed, f"{path}: the table of its sparse rows", len(text))
+                cells = _sparse(line, attributes) if sparse else _dense(line, attributes)
                 rows.append([_checked(cell, a) for cell, a in zip(cells, attributes, strict=True)])
                 lines.append(number)
             elif (word := line.split(None, 1)[0].lower()) == "@attribute":
@@ -50,6 +61,8 @@ def read_arff(text: str, path: str | Path) -> tuple[list[str], list[list[str]], 
                 in_data = True
             elif word != "@relation":
                 raise ValueError(f"expected @attribute or @data, not {line[:40]!r}")
+        except LimitError:
+            raise
         except ValueError as error:
             raise DataError(str(error), path, number) from None
     if not in_data or not attributes:
@@ -115,7 +128,7 @@ def _checked(cell: str, attribute: _Attribute) -> str:
             raise ValueError(f"{attribute.name!r} is {cell!r}; expected true, false, 1 or 0")
         return BOOLEANS[cell.lower()]
     if attribute.values is not None:
-        if cell not in attribute.values:
+        if cell not in attribute.known:
             raise ValueError(f"{attribute.name!r} is {cell!r}; expected one of {', '.join(attribute.values[:8])}")
         return cell
     try:
@@ -131,7 +144,7 @@ def _split(text: str) -> list[str]:
         return [cell.strip() for cell in text.split(",")]
     cells, position = [], 0
     while True:
-        match = _CELL.match(text, position)
+        match = _QUOTED.match(text, position) or _PLAIN.match(text, position)
         if not match:
             raise ValueError(f"cannot read {text[position : position + 20]!r}: a quote is not closed or out of place")
         cells.append(_unquote(match[1].strip()))

@@ -7,15 +7,18 @@ have comments and ranges, are recognised (see :mod:`crfkit.readers.conllu`). Fil
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from crfkit import limits
 from crfkit._checks import check_encoding
 from crfkit.errors import DataError
 from crfkit.names import unknown_name
 from crfkit.readers.conllu import Conllu, column_number, is_conllu
+from crfkit.readers.lines import checked_lines, each_line, whole_lines, with_newlines
 from crfkit.readers.plain_text import PLAIN_FORMATS, plain_chunks
 from crfkit.wording import counted
 
@@ -23,15 +26,24 @@ CHUNK = 1 << 20
 FORMATS = ("auto", "columns", "conllu", "crfsuite", *PLAIN_FORMATS)
 
 
-def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) -> Iterator[bytes]:
-    """Yield the bytes of a file or an open binary stream block by block; those of a ColumnFile in UTF-8."""
+def read_chunks(
+    source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK, what: str = "the file"
+) -> Iterator[bytes]:
+    """Yield the bytes of a file or an open binary stream block by block; those of a ColumnFile in UTF-8.
+
+    Messages call the file `what`.
+    """
     if isinstance(source, ColumnFile):
         yield from source.chunks(labelled=False, chunk=chunk)
         return
     if hasattr(source, "read"):
         read = getattr(source, "read1", source.read)
-        while block := read(chunk):
-            yield block
+        try:
+            while block := read(chunk):
+                yield block
+        except OSError as error:
+            name = getattr(source, "name", "the stream")
+            raise DataError(f"cannot read {what}: {error.strerror or error}", name) from error
         return
     path = Path(source)
     failures: tuple[type[Exception], ...] = (OSError, EOFError)
@@ -47,7 +59,18 @@ def read_chunks(source: str | Path | BinaryIO | ColumnFile, chunk: int = CHUNK) 
                 yield block
     except failures as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"cannot read the file: {reason}", path) from error
+        raise DataError(f"cannot read {what}: {reason}", path) from error
+
+
+def read_small(path: str | Path, what: str) -> bytes:
+    """Return a whole file, such as a template, which may be as long as a line of other files."""
+    blocks, size, most = [], 0, limits.current().line
+    for block in read_chunks(path, what=what):
+        blocks.append(block)
+        size += len(block)
+        if size > most:
+            limits.check("line", size, f"{path}: {what} has {size:,} bytes or more")
+    return b"".join(blocks)
 
 
 @dataclass
@@ -72,6 +95,8 @@ class ColumnFile:
     format: str = "auto"
     label_column: str | int | None = None
     conllu: Conllu | None = field(default=None, init=False)  # set when the file is found to be CoNLL-U
+    # whether a carriage return alone ends a line; Wapiti takes it for a blank, and CRF++ for a letter
+    carriage_returns: bool = field(default=True, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_encoding(self.encoding)
@@ -101,7 +126,7 @@ class ColumnFile:
                 "a CRFsuite file has attributes, not columns; read it with read_crfsuite, or use it without a template",
                 self.name,
             )
-        blocks = transcoded(read_chunks(self.source, chunk), self.encoding, self.name)
+        blocks = self.text_blocks(chunk)
         if self.format in PLAIN_FORMATS:
             if labelled:
                 raise DataError(
@@ -111,35 +136,52 @@ class ColumnFile:
                 )
             yield from plain_chunks(blocks, self.format, self.name)
             return
-        start, found = (
-            b"",
-            self.format == "conllu" or (self.format == "auto" and self.name.removesuffix(".gz").endswith(".conllu")),
-        )
-        if self.format == "auto" and not found:
-            verdict: bool | None = None
-            for block in blocks:
-                start += block
-                verdict = is_conllu(start)
-                if verdict is not None:
-                    break
-            found = is_conllu(start, end=True) is True if verdict is None else verdict
+        found = self.format == "conllu"
+        if self.format == "auto":
+            found, blocks = (
+                (True, blocks) if self.name.removesuffix(".gz").endswith(".conllu") else _starts_as_conllu(blocks)
+            )
         if not found:
-            if start:
-                yield start
             yield from blocks
             return
         column = column_number("upos" if self.label_column is None else self.label_column)
         self.conllu = Conllu(column, labelled, keep_lines, self.name)
-        if start:
-            yield self.conllu.feed(start)
-        for block in blocks:
+        for block in whole_lines(blocks):
             yield self.conllu.feed(block)
         yield self.conllu.finish()
+
+    def text_blocks(self, chunk: int = CHUNK) -> Iterator[bytes]:
+        """Yield the text of the file in UTF-8, with line feeds at the ends of lines."""
+        blocks = transcoded(read_chunks(self.source, chunk), self.encoding, self.name)
+        return (with_newlines if self.carriage_returns else checked_lines)(blocks, self.name)
 
     def line(self, number: int) -> int:
         """Return the line number in the file of a line of `chunks`."""
         return self.conllu.line(number) if self.conllu is not None else number
 
+
+def _starts_as_conllu(blocks: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:
+    """Return whether the first lines are CoNLL-U, and all blocks."""
+    seen: list[bytes] = []
+    rest: list[bytes] = []  # pieces of the line under way
+    comments, size = False, 0
+    for block in blocks:
+        seen.append(block)
+        size += len(block)
+        if b"\n" not in block:
+            rest.append(block)
+            continue
+        text = b"".join([*rest, block])
+        end = text.rfind(b"\n") + 1
+        rest = [text[end:]]
+        verdict = is_conllu(text[:end], comments=comments)
+        if verdict is not None or size > _MOST_COMMENTS:
+            return verdict is True, chain(seen, blocks)
+        comments = comments or bool(text[:end].strip())
+    return is_conllu(b"".join(rest), end=True, comments=comments) is True, iter(seen)
+
+
+_MOST_COMMENTS = 1 << 24  # bytes before the first token
 
 ColumnSource = str | Path | BinaryIO | ColumnFile
 
@@ -195,7 +237,7 @@ def _sequences(file: ColumnFile, labelled: bool) -> Iterator[list[tuple[str, ...
 def rows_of(file: ColumnFile, labelled: bool = True) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield (line number, cells) of every line; a blank line has no cells."""
     width = 0
-    for number, raw in enumerate(_lines(file.chunks(labelled)), start=1):
+    for number, raw in enumerate(each_line(file.chunks(labelled)), start=1):
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -220,22 +262,13 @@ def rows_of(file: ColumnFile, labelled: bool = True) -> Iterator[tuple[int, tupl
 NAME_THE_ENCODING = "name the encoding of the file, as in --encoding latin-1 or, in Python, encoding='latin-1'"
 
 
-def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for block in blocks:
-        *whole, rest = (rest + block).split(b"\n")
-        yield from whole
-    if rest:
-        yield rest
-
-
 def transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[bytes]:
     """Yield the same text in UTF-8. Text in UTF-8 is passed on unchecked, because the parser checks it."""
     if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         yield from blocks
         return
     decoder = codecs.getincrementaldecoder(encoding)()
-    bytes_before, line = 0, 1
+    bytes_before, line, last = 0, 1, ""
     ended = False
     while not ended:
         block = next(blocks, b"")
@@ -244,10 +277,19 @@ def transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[by
         try:
             text = decoder.decode(block, final=ended)
         except UnicodeDecodeError as error:
-            line += error.object[: error.start].decode(encoding, "ignore").count("\n")
+            line += _line_ends(error.object[: error.start].decode(encoding, "ignore"), last)
             place = f"byte {bytes_before - pending + error.start + 1} of the file (0x{error.object[error.start]:02X})"
             raise DataError(f"not {encoding} at {place}: {error.reason}; name another encoding", name, line) from None
+        except UnicodeError as error:  # such as UTF-16 without its first two bytes
+            raise DataError(f"not {encoding}: {error}; name another encoding", name) from None
         bytes_before += len(block)
-        line += text.count("\n")
+        line += _line_ends(text, last)
+        last = text[-1:] or last
         if text:
             yield text.encode("utf-8", "surrogatepass")
+
+
+def _line_ends(text: str, before: str) -> int:
+    """Return the number of line ends of a text; `before` is the character before it."""
+    split = before == "\r" and text.startswith("\n")
+    return text.count("\n") + text.count("\r") - text.count("\r\n") - split

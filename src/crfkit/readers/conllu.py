@@ -37,15 +37,14 @@ def column_number(column: str | int) -> int:
     return number
 
 
-def is_conllu(start: bytes, end: bool = False) -> bool | None:
+def is_conllu(start: bytes, end: bool = False, comments: bool = False) -> bool | None:
     """Return whether a file with this beginning is CoNLL-U; None if more of it is needed (never at the file's `end`).
 
     A file is taken for CoNLL-U only if its first line that does not start with # has ten cells between tabs, of which
     the first is the number of a first token and HEAD and FEATS are what they must be. In such a file no token line can
-    start with #, so that no token is taken for a comment.
+    start with #, so that no token is taken for a comment. `comments` says whether comments came before this.
     """
     lines = start.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    comments = False
     for line in lines if end else lines[:-1]:
         cells = line.removesuffix(b"\r").split(b"\t")
         if line.startswith(b"#"):

@@ -16,8 +16,8 @@ import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
-from crfkit.files import mapped
-from crfkit.readers.limits import check_label_count
+from crfkit.files import read
+from crfkit.limits import check_labels
 
 VERSION = 100
 NOT_CRFPP = "this is not a CRF++ model: it has neither the first lines of a text model nor the header of a binary one"
@@ -47,7 +47,7 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
     """Return the contents of a model file, or of its bytes; raise ModelFileError if it is not a valid one."""
     if isinstance(source, bytes):
         return _parse(source)
-    data = mapped(source)[:]
+    data = read(source).tobytes()
     try:
         return _parse(data)
     except ModelFileError as error:
@@ -56,7 +56,7 @@ def read_crfpp_model(source: str | Path | bytes) -> CRFPPModel:
 
 def _parse(data: bytes) -> CRFPPModel:
     model = _parse_text(data) if re.match(rb"version:\s", data) else _parse_binary(data)
-    check_label_count(len(model.labels), len(data))
+    check_labels(len(model.labels), 1, len(data))
     return model
 
 

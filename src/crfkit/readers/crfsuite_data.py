@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crfkit.errors import DataError
-from crfkit.readers.columns import CHUNK, NAME_THE_ENCODING, ColumnFile, ColumnSource, read_chunks, transcoded
+from crfkit.readers.columns import CHUNK, NAME_THE_ENCODING, ColumnFile, ColumnSource
+from crfkit.readers.lines import whole_lines
 
 Item = list[str] | dict[str, float]
 
@@ -79,15 +80,11 @@ def crfsuite_blocks(source: ColumnSource, chunk: int = CHUNK) -> Iterator[list[A
 
 def _lines(file: ColumnFile, chunk: int) -> Iterator[list[str]]:
     """Yield the lines of each block, without their ends."""
-    rest, before = b"", 0
-    for block in transcoded(read_chunks(file.source, chunk), file.encoding, file.name):
-        whole, end, rest = (rest + block).rpartition(b"\n")
-        if end:
-            lines = _decoded(whole, file, before)
-            before += len(lines)
-            yield lines
-    if rest:
-        yield _decoded(rest, file, before)
+    before = 0
+    for block in whole_lines(file.text_blocks(chunk)):
+        lines = _decoded(block.removesuffix(b"\n"), file, before)
+        before += len(lines)
+        yield lines
 
 
 def _decoded(data: bytes, file: ColumnFile, before: int) -> list[str]:

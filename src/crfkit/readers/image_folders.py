@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,7 +64,7 @@ def pair_folders(
     named in one error; or in the list `unpaired`, where one is given.
     """
     pictures, labels = list_images(images, image_pattern), list_images(masks, mask_pattern)
-    if image_pattern is None and mask_pattern is not None and Path(images).resolve() == Path(masks).resolve():
+    if image_pattern is None and mask_pattern is not None and os.path.realpath(images) == os.path.realpath(masks):
         taken = set(labels.values())
         pictures = {name: path for name, path in pictures.items() if path not in taken}
     partners = dict(labels)

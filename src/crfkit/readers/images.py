@@ -66,7 +66,9 @@ def _unit(array: NDArray[Any], where: str) -> Image:
         top = 65535 if sixteen or high > 255 else 255
         if low < 0 or high > top:
             raise DataError(f"{where} has values from {low} to {high}; expected 0 to 255 or 0 to 65535")
-        return array.astype(np.float32) / np.float32(top)
+        scaled = array.astype(np.float32)
+        scaled /= np.float32(top)  # in place: these are the largest arrays of a photograph
+        return scaled
     if kind != "f":
         raise DataError(f"{where} is an array of {array.dtype}; expected numbers")
     if not np.isfinite(array).all():

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.errors import DataError, ParameterError
+from crfkit.readers.columns import read_small
 
 Colours = tuple[tuple[int, int, int, int | None], ...]  # (red, green, blue, class); class None is unknown
 
@@ -83,9 +84,9 @@ def _read_text(given: str | Path) -> list[tuple[Any, Any]]:
     if isinstance(given, str) and "=" in given and not path.is_file():
         return [_item(part, f"in {part.strip()!r}") for part in re.split(r"[;,]", given) if part.strip()]
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text file"
+        lines = read_small(path, "the colours of masks").decode("utf-8").splitlines()
+    except (DataError, UnicodeDecodeError) as error:
+        reason = getattr(error.__cause__, "strerror", None) or "not a text file"
         raise DataError(f"cannot read the colours of masks: {reason}; or give them as black=0,red=1", path) from None
     return [_item(line, f"in line {n} of {path}") for n, line in enumerate(lines, 1) if line.strip()]
 

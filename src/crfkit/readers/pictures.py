@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.errors import DataError
+from crfkit import limits
+from crfkit.errors import DataError, LimitError
 from crfkit.extras import load
 
 Image = NDArray[np.float32]
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".webp", ".gif")
+_ORIENTATION = 0x0112  # EXIF's number for how the camera was held
 LOSSY = ("JPEG", "MPO")
 
 
@@ -24,14 +26,16 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
     A file of one bit per pixel gives an array of bool.
     """
     pil = pillow()
+    _allow_pixels(pil)
     transpose = load("PIL.ImageOps", "images need").exif_transpose
     try:
         with pil.open(path) as picture:
             name = picture.format
+            _check_pixels(picture.size, path)
             if (count := getattr(picture, "n_frames", 1)) > 1 and name != "MPO":  # MPO: a photograph and its previews
                 kind = "pages" if name == "TIFF" else "frames"
                 raise DataError(f"the file has {count} {kind}; expected one", path)
-            turned = transpose(picture)
+            turned = transpose(picture) if picture.getexif().get(_ORIENTATION, 1) != 1 else picture
             if turned.mode in ("P", "PA") and palette:
                 turned = turned.convert("RGB")
             elif turned.mode == "PA":
@@ -44,17 +48,43 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
                 turned = turned.convert("RGB")
             pixels = np.array(turned)
             lossy = name in LOSSY or (name == "WEBP" and not _webp_lossless(path))
-    except DataError:
+    except (DataError, LimitError):
         raise
     except FileNotFoundError:
         raise DataError("there is no such file", path) from None
+    except OSError as error:
+        if error.strerror is None:  # Pillow's, not the system's
+            raise DataError(_not_an_image(error), path) from None
+        raise DataError(f"cannot read the file: {error.strerror}", path) from None
+    except (pil.DecompressionBombError, pil.DecompressionBombWarning):
+        raise LimitError(
+            f"{path}: the image has more pixels than the limit of {limits.current().pixels:,}; if you trust the file, "
+            "set CRFKIT_LIMITS=pixels=4e8 or as many as it has"
+        ) from None
     except Exception as error:  # Pillow's plug-ins raise all kinds on damaged files
         if isinstance(error, MemoryError):
             raise
-        raise DataError(f"the file cannot be read as an image: {str(error) or type(error).__name__}", path) from None
+        raise DataError(_not_an_image(error), path) from None
     if pixels.ndim < 2 or pixels.size == 0:
         raise DataError(f"the image has no pixels: its shape is {pixels.shape}", path)
     return pixels, lossy
+
+
+def _check_pixels(size: tuple[int, int], path: str | Path) -> None:
+    """Raise LimitError if the size that a file declares is too large; nothing has been decoded yet."""
+    width, height = size
+    limits.check("pixels", width * height, f"{path}: the image has {width:,} × {height:,} pixels")
+
+
+def _allow_pixels(pil: Any) -> None:
+    """Let Pillow open what the limit of crfkit allows, if somebody has raised it above Pillow's own."""
+    most = pil.MAX_IMAGE_PIXELS
+    if most is not None and most < limits.current().pixels:
+        pil.MAX_IMAGE_PIXELS = limits.current().pixels
+
+
+def _not_an_image(error: Exception) -> str:
+    return f"the file cannot be read as an image: {str(error) or type(error).__name__}"
 
 
 def _webp_lossless(path: str | Path) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from crfkit.errors import DataError
+from crfkit.readers.lines import whole_lines
 
 _TOKEN = re.compile(r"\w+(?:[-'’.,:/@&+]\w+)*|[^\w\s]")
 
@@ -35,10 +36,9 @@ PLAIN_FORMATS: dict[str, Callable[[str], list[str]]] = {
 def plain_chunks(blocks: Iterable[bytes], format: str, name: str) -> Iterator[bytes]:
     """Yield a text in UTF-8 as lines of one token each, with a blank line after each sentence."""
     tokens = PLAIN_FORMATS[format]
-    rest, number = b"", 0
-    for block in _and_end(blocks):
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
+    number = 0
+    for block in whole_lines(blocks):
+        lines = block.removesuffix(b"\n").split(b"\n")
         found = []
         for raw in lines:
             number += 1
@@ -56,9 +56,3 @@ def plain_chunks(blocks: Iterable[bytes], format: str, name: str) -> Iterator[by
                 found.append("\n".join(words) + "\n\n")
         if found:
             yield "".join(found).encode()
-
-
-def _and_end(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the blocks and, so that the last line ends, a newline."""
-    yield from blocks
-    yield b"\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,9 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit import limits
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.arff import read_arff
 from crfkit.readers.columns import read_chunks
+from crfkit.readers.lines import checked_lines
 
 Column = NDArray[Any]
 MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null"})
@@ -77,7 +80,7 @@ class Table:
         for item in (part.strip() for part in spec.split(",")):
             chosen += self._range(item)
         if len(set(chosen)) != len(chosen):
-            twice = next(i for i in chosen if chosen.count(i) > 1)
+            twice = next(i for i, n in Counter(chosen).items() if n > 1)
             raise ParameterError(f"{spec!r} names the column {self.columns[twice]!r} twice; name it once")
         return chosen
 
@@ -132,13 +135,14 @@ def read_table(
     """
     text = _text(path)
     name = str(path).lower().removesuffix(".gz")
-    if name.endswith(".arff") or re.match(r"(\s*%.*\n|\s)*@relation\b", text, re.IGNORECASE):
+    if name.endswith(".arff") or _starts_as_arff(text):
         names, cells, lines = read_arff(text, path)
+        limits.check("columns", len(names), f"{path}: the table has {len(names):,} columns")
         named = False
     else:
         names, cells, lines, named = _read_csv(text, path, header, prefix)
     if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, n in Counter(names).items() if n > 1)
         hint = "; if the first line is data, give --no-header (header=False)" if named else ""
         raise DataError(f"two columns have the name {twice!r}{hint}", path)
     gaps = MISSING if na is None else frozenset({"", *na})
@@ -158,11 +162,36 @@ def make_column(cells: list[str], missing: frozenset[str] = MISSING) -> Column:
 
 
 def _text(path: str | Path) -> str:
-    raw = b"".join(read_chunks(path))
+    blocks, size, file_size = [], 0, _size(path)
+    for block in checked_lines(read_chunks(path), str(path)):
+        blocks.append(block)
+        size += len(block)
+        limits.check_memory(size, f"{path}: the table", file_size)
+    raw = b"".join(blocks)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError("the file is not UTF-8; convert it", path, raw.count(b"\n", 0, error.start) + 1) from None
+
+
+def _size(path: str | Path) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _starts_as_arff(text: str) -> bool:
+    """Return whether the first word other than comments (%) is @relation."""
+    for found in _LINE.finditer(text):
+        line = found[0].strip()
+        if line and not line.startswith("%"):
+            return _RELATION.match(line) is not None
+    return False
+
+
+_LINE = re.compile(r"[^\r\n]+")
+_RELATION = re.compile(r"@relation\b", re.IGNORECASE)
 
 
 def _read_csv(
@@ -176,9 +205,12 @@ def _read_csv(
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     rows: list[list[str]] = []
     lines: list[int] = []
+    most = limits.current().columns
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
+            if len(cells) > most:
+                limits.check("columns", len(cells), f"{path}:{reader.line_num}: the line has {len(cells):,} cells")
             if not any(cells) and len(cells) <= 1:
                 continue
             if rows and len(cells) != len(rows[0]):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.columns import ColumnFile, ColumnSource, read_chunks
+from crfkit.readers.lines import checked_lines, lines_with_ends
 
 Source = ColumnSource
 
@@ -54,7 +55,7 @@ def rewrite_column(source: Source, column: int, rewrite: Callable[[list[str]], l
             for begin, end in [_cell(raw, column, source, n).span()]
         )
 
-    for number, raw in _lines(read_chunks(source)):
+    for number, raw in _lines(_blocks(source)):
         if _blank(raw):
             yield (rewritten() if lines else b"") + raw
             lines = []
@@ -86,7 +87,7 @@ def find_line(sources: Sequence[ColumnSource], position: int) -> tuple[str, int,
 
 def _sequences(source: Source) -> Iterator[list[tuple[int, bytes]]]:
     lines: list[tuple[int, bytes]] = []
-    for number, raw in _lines(read_chunks(source)):
+    for number, raw in _lines(_blocks(source)):
         if not _blank(raw):
             lines.append((number, raw))
         elif lines:
@@ -96,16 +97,13 @@ def _sequences(source: Source) -> Iterator[list[tuple[int, bytes]]]:
         yield lines
 
 
+def _blocks(source: Source) -> Iterator[bytes]:
+    return checked_lines(read_chunks(source), source_name(source))
+
+
 def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line with its end)."""
-    rest, number = b"", 0
-    for block in blocks:
-        *whole, rest = (rest + block).split(b"\n")
-        for raw in whole:
-            number += 1
-            yield number, raw + b"\n"
-    if rest:
-        yield number + 1, rest
+    return enumerate(lines_with_ends(blocks), start=1)
 
 
 def _blank(raw: bytes) -> bool:

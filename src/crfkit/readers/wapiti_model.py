@@ -7,7 +7,6 @@ label (u), per pair of labels (b), or both (*), in the order of the observations
 
 from __future__ import annotations
 
-import mmap
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,8 @@ import numpy as np
 from crfkit import _core
 from crfkit._types import Floats, Ints
 from crfkit.errors import ModelFileError
-from crfkit.files import mapped
-from crfkit.readers.limits import check_label_count
+from crfkit.files import read
+from crfkit.limits import check_labels
 
 TYPES = ("maxent", "memm", "crf")
 _HEADER = re.compile(rb"#mdl#(?:(\d{1,9})#)?(\d{1,18})\r?\n#rdr#(\d{1,9})/(\d{1,9})(?:/(\d{1,9}))?\r?\n")
@@ -49,14 +48,14 @@ def read_wapiti(source: str | Path | bytes | bytearray | memoryview) -> WapitiMo
     """Return the contents of a model file, or of its bytes; raise ModelFileError if they are damaged."""
     if not isinstance(source, (str, Path)):
         return parse_wapiti(bytes(source))
-    data = mapped(source)
+    data = read(source).tobytes()
     try:
         return parse_wapiti(data)
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from None
 
 
-def parse_wapiti(data: bytes | mmap.mmap) -> WapitiModel:
+def parse_wapiti(data: bytes) -> WapitiModel:
     """Return the contents of a model file from its bytes."""
     header = _HEADER.match(data)
     if header is None:
@@ -70,7 +69,7 @@ def parse_wapiti(data: bytes | mmap.mmap) -> WapitiModel:
     observations, end = _named_list(data, end, "observations")
     if not labels or not observations:
         raise ModelFileError("a Wapiti model without labels or without observations")
-    check_label_count(len(labels), len(data))
+    check_labels(len(labels), 1, len(data))
     for what, names in (("label", labels), ("observation", observations)):
         if len(set(names)) != len(names):
             raise ModelFileError(f"damaged: a {what} of the Wapiti model occurs twice")
@@ -122,14 +121,14 @@ def _shown(name: bytes) -> str:
     return repr(name[:60].decode("utf-8", "replace"))
 
 
-def _named_list(data: bytes | mmap.mmap, begin: int, what: str) -> tuple[tuple[bytes, ...], int]:
+def _named_list(data: bytes, begin: int, what: str) -> tuple[tuple[bytes, ...], int]:
     header = _LIST.match(data, begin)
     if header is None:
         raise ModelFileError(f"damaged or truncated: the list of {what} should begin at byte {begin} with #qrk#")
     return _netstrings(data, header.end(), int(header[1]), what)
 
 
-def _netstrings(data: bytes | mmap.mmap, begin: int, n: int, what: str) -> tuple[tuple[bytes, ...], int]:
+def _netstrings(data: bytes, begin: int, n: int, what: str) -> tuple[tuple[bytes, ...], int]:
     """Return n netstrings that begin there, and where they end."""
     if n > (len(data) - begin) // _SHORTEST + 1:
         raise ModelFileError(f"damaged or truncated: {n} {what} do not fit into the file")
@@ -152,7 +151,7 @@ def _netstrings(data: bytes | mmap.mmap, begin: int, n: int, what: str) -> tuple
     return tuple(texts), begin
 
 
-def _weights(data: bytes | mmap.mmap, begin: int, n: int) -> tuple[Ints, Floats]:
+def _weights(data: bytes, begin: int, n: int) -> tuple[Ints, Floats]:
     try:
         index, weights = _core.parse_wapiti_weights(np.frombuffer(data, np.uint8, offset=begin))
     except ValueError as error:

@@ -21,9 +21,10 @@ from crfkit._checks import check_count, check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
-from crfkit.solvers.parts.descent import check_iterations, saved_vector
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.saved import saved_count, saved_vector
 from crfkit.solvers.parts.stopping import GradientNorm, StoppingRule
 
 EPSILON = 1e-8
@@ -95,8 +96,8 @@ class Adam(IterativeSolver):
         zeros = 0.0 * w0
         if "iterate" not in saved:
             return AdamState(start, 1.0 * w0, zeros, zeros, 0)
-        w, m, v = (saved_vector(saved, name, w0) for name in ("iterate", "m", "v"))
-        return AdamState(start, w, m, v, int(saved["t"]))
+        w, m = (saved_vector(saved, name, w0) for name in ("iterate", "m"))
+        return AdamState(start, w, m, saved_vector(saved, "v", w0, low=0.0), saved_count(saved, "t"))
 
     def step(self, objective: Objective, state: AdamState) -> AdamState:
         xp = array_namespace(state.w)

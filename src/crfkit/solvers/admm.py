@@ -25,12 +25,13 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
-from crfkit.solvers.parts.descent import check_iterations, saved_vector
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState
 from crfkit.solvers.parts.rounding import ROUNDING
+from crfkit.solvers.parts.saved import saved_count, saved_number, saved_vector
 from crfkit.solvers.parts.secant_pairs import SecantPairs
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
@@ -102,9 +103,10 @@ class ADMM(IterativeSolver):
             w, u = objective.at(saved_vector(saved, "own_w", w0)), saved_vector(saved, "u", w0)
         else:
             w, u = z, array_namespace(w0).zeros_like(w0)
-        rho, k, residual = float(saved.get("rho", self.rho or 0.0)), int(saved.get("k", 0)), saved.get("residual", 1.0)
+        rho = saved_number(saved, "rho", self.rho or 0.0, low=0.0)
+        residual, k = saved_number(saved, "residual", 1.0, low=0.0), saved_count(saved, "k", 0)
         pairs = SecantPairs.of(self.memory, saved, w0)
-        return ADMMState(z, w, u, rho, k, float(residual), pairs, Progress.at(z, saved))
+        return ADMMState(z, w, u, rho, k, residual, pairs, Progress.at(z, saved))
 
     def step(self, objective: Objective, state: ADMMState | QuasiNewtonState) -> ADMMState | QuasiNewtonState | Status:
         if isinstance(state, QuasiNewtonState):

@@ -84,7 +84,7 @@ class Auto(IterativeSolver):
             return StartState(objective.at(w0), planned)
         warmed = bool(saved.get("warmed", False))
         solver = self._finish(objective, warmed)
-        return AutoState(solver.init(objective, w0, saved), solver, warmed)
+        return AutoState(solver.init(objective, w0, saved), solver, warmed, int(saved.get("first_row", 0)))
 
     def step(self, objective: Objective, state: AutoState | StartState) -> AutoState | StartState | Status:
         if isinstance(state, StartState):
@@ -98,7 +98,8 @@ class Auto(IterativeSolver):
 
     def finished(self, trace: Sequence[TraceRow], state: AutoState | StartState) -> bool:
         """Return whether the rows of L-BFGS alone satisfy the rule; epochs are too uneven for most rules."""
-        first = len(trace) - 1 if isinstance(state, StartState) else state.first_row
+        last = len(trace) - 1
+        first = last if isinstance(state, StartState) else min(state.first_row, last)
         return super().finished(trace[first:], state)
 
     def _epochs(self, objective: Objective, w0: Vector) -> int:
@@ -129,4 +130,4 @@ class AutoState:
         return self.inner.point
 
     def saved(self) -> Mapping[str, Any]:
-        return {"warmed": self.warmed, **self.inner.saved()}
+        return {"warmed": self.warmed, "first_row": self.first_row, **self.inner.saved()}

@@ -14,13 +14,14 @@ from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import Moved, check_iterations, move, saved_vector
+from crfkit.solvers.parts.descent import Moved, check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
 from crfkit.solvers.parts.progress import Progress
+from crfkit.solvers.parts.saved import POSITIVE, saved_count, saved_number, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -76,7 +77,8 @@ class ConjugateGradient(IterativeSolver):
         if self.preconditioned and start.finite:
             scale = saved_vector(saved, "scale", w0) if "scale" in saved else jacobi_scale(objective, start)
         if "d" in saved:
-            direction = Direction(saved_vector(saved, "d", w0), float(saved["trial"]), int(saved["age"]))
+            trial, age = saved_number(saved, "trial", low=POSITIVE), saved_count(saved, "age")
+            direction = Direction(saved_vector(saved, "d", w0), trial, age)
         return ConjugateGradientState(start, Progress.at(start, saved), scale, direction)
 
     def step(self, objective: Objective, state: ConjugateGradientState) -> ConjugateGradientState | Status:

@@ -28,6 +28,7 @@ from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
+from crfkit.solvers.parts.saved import saved_count, saved_matrix
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -40,10 +41,8 @@ class InverseHessian(ABC):
         self._initial_scaling = initial_scaling
         self.clear()
         if "inverse" in saved:
-            if saved["inverse"].shape != (size, size):
-                raise ParameterError(f"the saved state has {saved['inverse'].shape[0]} weights, not {size}")
-            self.matrix = 1.0 * saved["inverse"]  # a copy: the saved state may be resumed again
-            self._steps = int(saved["steps"])
+            self.matrix = saved_matrix(saved, "inverse", size, size)
+            self._steps = saved_count(saved, "steps")
 
     @staticmethod
     @abstractmethod

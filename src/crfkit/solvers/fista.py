@@ -19,13 +19,13 @@ from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point, extended
 from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.proximal import check_proximal, forward_backward, start
 from crfkit.solvers.parts.rounding import ROUNDING
+from crfkit.solvers.parts.saved import saved_number, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 RESTARTS = ("none", "function", "gradient")
@@ -100,7 +100,7 @@ class FISTA(IterativeSolver):
         w0 = point.w
         length = StepLength.backtracked(objective, self.lipschitz, self.backtracking, saved)
         v = saved_vector(saved, "v", w0) if "v" in saved else array_namespace(w0).zeros_like(w0)
-        t, L = float(saved.get("t", 0.0)), float(saved.get("L", 0.0))
+        t, L = (saved_number(saved, name, 0.0, low=0.0) for name in ("t", "L"))
         return FISTAState(point, v, t, L, length, Progress.at(point, saved))
 
     def step(self, objective: Objective, state: FISTAState) -> FISTAState | Status:

@@ -15,6 +15,7 @@ from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import Progress
+from crfkit.solvers.parts.saved import POSITIVE, saved_number
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 EXPANSION = 4.0  # of the first trial after a step along which the slope did not rise
@@ -56,7 +57,7 @@ class GradientDescent(IterativeSolver):
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> GradientDescentState:
         start = objective.at(w0)
-        trial = float(saved["trial"]) if "trial" in saved else 1.0 / (start.grad_norm or 1.0)
+        trial = saved_number(saved, "trial", low=POSITIVE) if "trial" in saved else 1.0 / (start.grad_norm or 1.0)
         return GradientDescentState(start, Progress.at(start, saved), trial)
 
     def step(self, objective: Objective, state: GradientDescentState) -> GradientDescentState | Status:

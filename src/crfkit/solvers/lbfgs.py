@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import check_iterations, saved_vector
+from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.line_searches import StrongWolfe
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -18,6 +18,7 @@ from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
+from crfkit.solvers.parts.saved import saved_matrix, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -60,8 +61,8 @@ class LBFGS(IterativeSolver):
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
         if "pairs" in saved and ("scale" in saved) != self.preconditioned:
             raise ParameterError("the saved state is of an L-BFGS with another setting of `preconditioned`")
-        if "pairs" in saved and saved["pairs"].shape[1:] != w0.shape:
-            raise ParameterError(f"the saved state has {saved['pairs'].shape[1]} weights, not {w0.shape[0]}")
+        if "pairs" in saved:
+            saved_matrix(saved, "pairs", w0.shape[0])
         return self.begin(objective, objective.at(w0), saved)
 
     def begin(self, objective: Objective, start: Point, saved: Mapping[str, Any]) -> QuasiNewtonState:

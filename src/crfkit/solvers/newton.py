@@ -18,6 +18,7 @@ from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import Progress
+from crfkit.solvers.parts.saved import saved_number
 from crfkit.solvers.parts.sparse_hessian import sparse_direction
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
@@ -77,7 +78,9 @@ class Newton(IterativeSolver):
             # the Hessian, the shifted one, its factor and a copy that is overwritten
             check_memory(w0, 4, self.max_memory, self.name, "direction='cg'")
         start = objective.at(w0)
-        return NewtonState(start, Progress.at(start, saved), float(saved.get("first_norm", start.grad_norm)))
+        return NewtonState(
+            start, Progress.at(start, saved), saved_number(saved, "first_norm", start.grad_norm, low=0.0)
+        )
 
     def step(self, objective: Objective, state: NewtonState) -> NewtonState | Status:
         point = state.point

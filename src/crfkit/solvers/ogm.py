@@ -23,13 +23,13 @@ from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.fista import FISTA, FISTAState
-from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.envelope import Envelope, Smoothed
 from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
 from crfkit.solvers.parts.proximal import check_proximal, start
+from crfkit.solvers.parts.saved import POSITIVE, saved_count, saved_number, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -115,7 +115,7 @@ class OGM(IterativeSolver):
         progress = Progress.at(point, saved)
         if "s" in saved and saved.get("value") == point.value:  # gradients of another objective would be of no use
             s, total, centre = (saved_vector(saved, name, w0) for name in ("s", "total", "centre"))
-            k, mu, settled = int(saved["k"]), float(saved["mu"]), bool(saved["settled"])
+            k, mu, settled = saved_count(saved, "k"), saved_number(saved, "mu", low=POSITIVE), bool(saved["settled"])
             here = Envelope(objective.rest, mu).at(point)
             return OGMState(point, here, s, total, centre, k, mu, settled, length, progress)
         centre = point.w if self.prox_center is None else self.prox_center

@@ -26,6 +26,7 @@ from crfkit.solvers.parts.line_searches.trial import Trial
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import FIRST_ORDER, Progress
+from crfkit.solvers.parts.saved import POSITIVE, saved_count, saved_number
 from crfkit.solvers.parts.step_rules import KAPPA, STEP_RULES, Secant
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
@@ -117,7 +118,7 @@ class SPG(IterativeSolver):
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ProjectedState:
         form = EpigraphForm(objective, w0)
         at = form.start(w0, saved)
-        beta, k = float(saved.get("beta", self.first_step)), int(saved.get("k", 0))
+        beta, k = saved_number(saved, "beta", self.first_step, low=POSITIVE), saved_count(saved, "k", 0)
         kept = self._reference.start(at.value, saved)
         return ProjectedState(form, at, beta, k, kept, Progress.at(at.point, saved))
 

@@ -24,11 +24,11 @@ from crfkit.arrays import add_scaled, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Loss, Vector
 from crfkit.result import TraceRow
-from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.online import shuffled
 from crfkit.solvers.parts.proximal import start
+from crfkit.solvers.parts.saved import POSITIVE, saved_count, saved_number, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule, for_values_that_rise
 
 MOST_IN_BATCH = 32
@@ -118,8 +118,9 @@ class RDA(IterativeSolver):
             if ("squares" in saved) != adapts:
                 raise ParameterError("the saved state is of an RDA with another setting of `adaptive`")
             total, centre = (saved_vector(saved, name, w0) for name in ("total", "centre"))
-            k, epoch, gamma = int(saved["k"]), int(saved["epoch"]), float(saved["gamma"])
-            squares = saved_vector(saved, "squares", w0) if adapts else None
+            k, epoch = saved_count(saved, "k"), saved_count(saved, "epoch")
+            gamma = saved_number(saved, "gamma", low=POSITIVE)
+            squares = saved_vector(saved, "squares", w0, low=0.0) if adapts else None
             return RDAState(point, batches, total, centre, k, epoch, gamma, squares)
         calibrate = self._calibrate_adaptive if adapts else self._calibrate
         scale = self.gamma if self.gamma is not None else calibrate(objective, batches, point)

@@ -20,6 +20,7 @@ from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.online import OnlineState, opened, shuffled
+from crfkit.solvers.parts.saved import saved_count, saved_number
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -55,11 +56,11 @@ class SGD(IterativeSolver):
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
         online = opened(objective, w0, saved)
-        step_size = saved.get("step_size") or self.step_size
+        step_size = saved_number(saved, "step_size", 0.0, low=0.0) or self.step_size
         if step_size is None:
             step_size = calibrate(online, objective, w0, self.sample, self.seed)
-        more = {"step_size": float(step_size), "updates": int(saved.get("updates", 0))}
-        return OnlineState(objective.at(w0), online, int(saved.get("epoch", 0)), online.save(), more)
+        more = {"step_size": float(step_size), "updates": saved_count(saved, "updates", 0)}
+        return OnlineState(objective.at(w0), online, saved_count(saved, "epoch", 0), online.save(), more)
 
     def step(self, objective: Objective, state: OnlineState) -> OnlineState | Status:
         online = state.online
@@ -94,7 +95,7 @@ def run_epoch(
 
 def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> Any:
     """Return η of the updates first … first + count."""
-    epochs = np.arange(first, first + count, dtype=np.float64) / n
+    epochs = (first + np.arange(count, dtype=np.float64)) / n
     if l2 > 0:
         return step_size / (1.0 + step_size * l2 * epochs)
     return step_size / (1.0 + 0.1 * epochs) ** 0.75

@@ -21,10 +21,10 @@ from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Loss, Vector
-from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.online import shuffled
+from crfkit.solvers.parts.saved import saved_count, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -79,9 +79,9 @@ class SMD(IterativeSolver):
         start = objective.at(w0)
         xp = array_namespace(w0)
         first = 1.0 / self.batch if self.step_size is None else self.step_size
-        p = saved_vector(saved, "p", w0) if "p" in saved else first * xp.ones_like(w0)
+        p = saved_vector(saved, "p", w0, low=0.0) if "p" in saved else first * xp.ones_like(w0)
         v = saved_vector(saved, "v", w0) if "v" in saved else xp.zeros_like(w0)
-        return SMDState(start, batches, p, v, int(saved.get("epoch", 0)))
+        return SMDState(start, batches, p, v, saved_count(saved, "epoch", 0))
 
     def step(self, objective: Objective, state: SMDState) -> SMDState:
         loss: Any = objective.loss

@@ -21,6 +21,7 @@ from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.preconditioner import NeedsDiagonal, jacobi_scale
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.rounding import ROUNDING
+from crfkit.solvers.parts.saved import saved_number
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 ETA0, ETA1, ETA2 = 1e-4, 0.25, 0.75  # thresholds of ρ: to take the step; to shrink, to keep or to extend the region
@@ -104,7 +105,7 @@ class Tron(IterativeSolver):
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> TronState:
         start = objective.at(w0)
-        return TronState(start, Progress.at(start, saved), float(saved.get("radius", 0.0)))
+        return TronState(start, Progress.at(start, saved), saved_number(saved, "radius", 0.0, low=0.0))
 
     def step(self, objective: Objective, state: TronState) -> TronState | Status:
         point = state.point

@@ -116,13 +116,11 @@ def partial_fit(
     variances = None
     if before.variances is not None:
         variances = carried(before.current, before.variances, solver.variance)
-    resume = {
-        "solver": solver.name,
-        "epoch": before.batches,
-        "step_size": before.step_size,
-        "updates": before.sequences,
-        "variances": variances,
-    }
+    resume = {"solver": solver.name, "epoch": before.batches, "updates": before.sequences}
+    if before.step_size is not None:
+        resume["step_size"] = before.step_size
+    if variances is not None:
+        resume["variances"] = variances
     # The penalty belongs to all sequences seen so far; the batch takes its share of it.
     penalty = training.options.make_penalty(solver)
     with using_threads(count_threads(training.n_threads)):

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit._types import Floats
-from crfkit.checkpoint import LAST_WEIGHTS
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, DataWarning, ParameterError, StopTraining
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.metrics import evaluate
-from crfkit.result import Result, Status, TraceRow
+from crfkit.result import LAST_WEIGHTS, Result, Status, TraceRow
 from crfkit.schemes import are_phrases
 from crfkit.warn import warn_caller
 from crfkit.wording import counted
@@ -127,7 +126,7 @@ def best_of(result: Result, development: Development) -> Result:
     status = Status.NO_IMPROVEMENT if development.stopped else result.status
     if np.array_equal(w, result.w):
         return replace(result, status=status)
-    state = {**result.state, LAST_WEIGHTS: result.w}  # to which the state belongs
+    state = {LAST_WEIGHTS: result.w, **result.state}  # to which the state belongs
     loss = development.best_loss if result.loss is not None else None
     return replace(result, w=w, value=row.value, optimality=row.optimality, status=status, state=state, loss=loss)
 

@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError, LimitError, ParameterError
 from crfkit.readers.columns import ColumnFile, read_chunks
+from crfkit.readers.lines import checked_lines, whole_lines
 
 BYTES = "latin-1"  # has a character for every byte, so that files in an unknown encoding keep their bytes
 
@@ -24,7 +25,7 @@ class Columns:
 
     def __init__(self, source: Path | BinaryIO, name: str) -> None:
         self.name = name
-        self._blocks = _tidied(read_chunks(source))
+        self._blocks = _tidied(checked_lines(read_chunks(source), name))
 
     def read(self, size: int = -1) -> bytes:
         """Return the next block; the size is that of the source's blocks."""
@@ -37,17 +38,14 @@ def column_file(source: Path | BinaryIO, name: str, encoding: str) -> ColumnFile
         if not "\t".encode(encoding).endswith(b"\t"):
             raise ParameterError(f"CRF++'s commands do not read {encoding}; convert {name} to UTF-8, or use crfkit")
     stream: BinaryIO = Columns(source, name)  # type: ignore[assignment]
-    return ColumnFile(stream, encoding, "columns")
+    file = ColumnFile(stream, encoding, "columns")
+    file.carriage_returns = False
+    return file
 
 
 def _tidied(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for block in blocks:
-        whole, end, rest = (rest + block).rpartition(b"\n")
-        if end:
-            yield _tidy(whole + end)
-    if rest:
-        yield _tidy(rest + b"\n")
+    for block in whole_lines(blocks):
+        yield _tidy(block if block.endswith(b"\n") else block + b"\n")
 
 
 def _tidy(text: bytes) -> bytes:
@@ -71,6 +69,6 @@ def common_encoding(paths: list[str], encoding: str | None) -> tuple[str, str | 
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return BYTES, path
-        except DataError:  # reported when the file is read
+        except (DataError, LimitError):  # reported when the file is read
             break
     return "utf-8", None

@@ -12,7 +12,7 @@ from os import PathLike
 
 import numpy as np
 
-from crfkit import _core, convert
+from crfkit import _core, convert, files
 from crfkit.compat.pycrfsuite._limits import thread_limit
 from crfkit.convert import crfsuite
 from crfkit.errors import ModelFileError
@@ -124,8 +124,7 @@ def write_model(model: ChainModel | None, path: str | PathLike[str]) -> None:
             nothing = np.zeros(0, dtype=np.int32)
             table = _core.StringTable.from_strings([])
             contents = _core.write_crfsuite([], table, np.zeros(1, np.int64), nothing, nothing, np.zeros(0))
-            with open(name, "wb") as stream:
-                stream.write(contents)
+            files.write(name, contents)
     except (ModelFileError, OSError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         if isinstance(cause, OSError):

@@ -92,10 +92,15 @@ class Instances:
 
 
 def _label(label: Any) -> str:
-    if isinstance(label, str):
-        return str(label)
-    if isinstance(label, bytes):
-        return label.decode()
+    try:
+        if isinstance(label, str):
+            if not label.isascii():
+                label.encode()
+            return str(label)
+        if isinstance(label, bytes):
+            return label.decode()
+    except UnicodeError:
+        raise DataError(f"the label {label!r} is not valid Unicode") from None
     raise LabelTypeError(f"a label must be a string, not the {type(label).__name__} {label!r}")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from crfkit.cli.running import described
+from crfkit.cli import signals, streams
+from crfkit.cli.output import open_output
+from crfkit.cli.running import BROKEN_PIPE, described, discard_output
 from crfkit.compat.wapiti.options import PARSERS
 from crfkit.errors import CrfkitError, DataError, ParameterError
 
@@ -26,6 +27,15 @@ crfkit-wapiti MODE --help lists the options of a mode."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    with streams.dependable(), signals.Interrupts() as interrupts:
+        code = _main(given)
+        if code == 130:
+            say(f"error: {interrupts.word}\n")
+            return interrupts.code
+        return code
+
+
+def _main(given: Sequence[str]) -> int:
     try:
         if given and given[0] in ("-h", "--help"):
             print(USAGE)
@@ -41,23 +51,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         mode = MODES[given[0]]
         options = PARSERS[mode]().parse_intermixed_args(given[1:])
         RUNS[mode](options)
+        sys.stdout.flush()
     except CrfkitError as error:
         say(f"error: {error}\n")
         return 1
-    except BrokenPipeError:  # the program that reads the output has ended
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except (BrokenPipeError, streams.NoReaderError):
+        discard_output()
+        return BROKEN_PIPE
     except OSError as error:
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # or the flush at exit fails again
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         say(f"error: {described(error)}\n")
         return 1
     except MemoryError:
         say("error: out of memory; use fewer patterns or less data\n")
         return 1
     except KeyboardInterrupt:
-        say("error: interrupted\n")
         return 130
     return 0
 
@@ -86,8 +94,8 @@ def run_train(options: Any) -> None:
     check_name("algorithm", options.algo, ALGORITHMS)
     if options.output is not None:
         check_writable(options.output)
-    elif sys.stdout is None:  # better before training than after it
-        raise DataError("standard output is closed; give a file")
+    else:
+        sys.stdout.buffer  # noqa: B018 - if it is closed, better say so before training than after it
     start = None
     if options.model is not None:
         say("* Load previous model\n")
@@ -201,12 +209,12 @@ def _wapiti_model(source: Path | bytes) -> Any:
     """Return the contents of a Wapiti model, or those of a crfkit model in this form."""
     from crfkit.convert import kinds, load
     from crfkit.convert.wapiti import to_wapiti
+    from crfkit.files import read_head
     from crfkit.readers.wapiti_model import read_wapiti
 
     if isinstance(source, bytes):
         return read_wapiti(source)
-    with open(source, "rb") as stream:
-        kind = kinds.recognise(stream.read(64))
+    kind = kinds.recognise(read_head(source))
     if kind is not None and kind not in (kinds.CRFKIT, kinds.WAPITI):
         raise ParameterError(f"{source} is a model of {kind.split()[0]}; expected one of Wapiti or crfkit")
     return to_wapiti(load(source)) if kind == kinds.CRFKIT else read_wapiti(source)
@@ -226,12 +234,10 @@ def _opened(path: str | None) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _output(path: str | None) -> Iterator[BinaryIO]:
     if path is None:
-        if sys.stdout is None:
-            raise DataError("standard output is closed; give a file")
         yield sys.stdout.buffer
         sys.stdout.flush()
         return
-    with open(path, "wb") as stream:
+    with open_output(Path(path)) as stream:
         yield stream
 
 

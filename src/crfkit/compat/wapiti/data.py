@@ -12,8 +12,9 @@ from crfkit import _core
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import Vocabulary, sorted_data
 from crfkit.errors import DataError
+from crfkit.readers.columns import read_chunks
+from crfkit.readers.lines import checked_lines, whole_lines
 
-CHUNK = 1 << 20
 _BLANK = rb"[ \t\v\f\r]*\n"  # what C's isspace takes for a blank
 _FIRST_LINES = re.compile(b"(?:%s)*" % _BLANK)
 _END = re.compile(b"\n(?:%s)+" % _BLANK)  # of a sequence
@@ -65,25 +66,30 @@ class Batch:
 
 def read_batches(stream: BinaryIO) -> Iterator[Batch]:
     """Yield the sequences of a stream as they arrive, many at a time if many are there."""
-    text, number = b"", 1
-    read = getattr(stream, "read1", stream.read)
-    while block := read(CHUNK):
-        begin = max(text.rfind(b"\n"), 0)  # no sequence ends before
-        text += block
-        end = max((found.end() for found in _END.finditer(text, begin)), default=0)
-        if end:
-            batch = Batch(text[:end], number)
-            number += batch.text.count(b"\n")
-            text = text[end:]
-            if batch.lines:
-                yield batch
-    if text.strip():
-        yield Batch(text, number)
+    waiting: list[bytes] = []  # whole lines of the sequence under way
+    number = 1
+    for block in whole_lines(_blocks(stream)):
+        before = b"\n" if waiting else b""
+        end = max((found.end() for found in _END.finditer(before + block)), default=0) - len(before)
+        if end <= 0:
+            waiting.append(block)
+            continue
+        batch = Batch(b"".join([*waiting, block[:end]]), number)
+        number += batch.text.count(b"\n")
+        waiting = [block[end:]] if end < len(block) else []
+        if batch.lines:
+            yield batch
+    if any(block.strip() for block in waiting):
+        yield Batch(b"".join(waiting), number)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    return checked_lines(read_chunks(stream), str(getattr(stream, "name", "the stream")))
 
 
 def read_whole(stream: BinaryIO) -> Batch:
     """Return all sequences of a stream."""
-    return Batch(stream.read(), 1)
+    return Batch(b"".join(_blocks(stream)), 1)
 
 
 class Encoding:

@@ -123,6 +123,7 @@ def _corpus(source: Source, template: Template | None, frozen: ChainModel | None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TemplateWarning)  # Wapiti's patterns share observations on purpose
             file = ColumnFile(source.stream, format="columns")
+            file.carriage_returns = False
             return _as_they_appear(learn_file(file, template, 1, loose=True))
     batch = read_whole(source.stream)
     X = [[row[:-1] for row in rows] for rows in batch.cells]

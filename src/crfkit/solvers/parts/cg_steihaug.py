@@ -65,4 +65,6 @@ def _to_boundary(v: Vector, d: Vector, radius: float) -> float:
     vd, dd = dot(v, d), dot(d, d)
     inside = max(radius * radius - dot(v, v), 0.0)
     root = math.sqrt(vd * vd + dd * inside)
-    return inside / (vd + root) if vd >= 0 else (root - vd) / dd
+    if vd < 0:
+        return (root - vd) / dd
+    return inside / (vd + root) if root > 0 else 0.0  # no τ if d is zero to rounding

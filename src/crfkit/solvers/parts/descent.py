@@ -1,10 +1,8 @@
-"""Parts that the line-search solvers share: a step along a direction, saved vectors, a check."""
+"""Parts that the line-search solvers share: a step along a direction, a check."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
@@ -37,14 +35,6 @@ def move(objective: Objective, point: Point, d: Vector, line_search: LineSearch,
     if not found.accepted or found.trial.point is None:
         return Status.LINE_SEARCH_FAILED
     return Moved(found.trial.point, found.trial.step, slope)
-
-
-def saved_vector(saved: Mapping[str, Any], name: str, like: Vector) -> Vector:
-    """Return a copy of a vector of the saved state, which may be resumed again."""
-    vector = saved[name]
-    if vector.shape != like.shape:
-        raise ParameterError(f"the saved state has {vector.shape[0]} weights, not {like.shape[0]}")
-    return 1.0 * vector
 
 
 def check_iterations(max_iterations: int) -> None:

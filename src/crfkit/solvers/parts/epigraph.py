@@ -8,8 +8,8 @@ from typing import Any
 
 from crfkit.arrays import combine, dot, namespace, norm
 from crfkit.protocols import Vector
-from crfkit.solvers.parts.descent import saved_vector
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.saved import saved_vector
 
 
 @dataclass(frozen=True)

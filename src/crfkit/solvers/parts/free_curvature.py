@@ -23,9 +23,9 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from crfkit.arrays import put
-from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.objective import Point, extended
+from crfkit.solvers.parts.saved import saved_count, saved_matrix, saved_vector
 from crfkit.solvers.parts.secant_pairs import two_loop
 
 POWER = 0.6  # 1 would be Jacobi's: features overlap, so that the Hessian is far from its diagonal
@@ -52,15 +52,10 @@ class FreeCurvature:
         if "met" not in saved:
             empty = xp.zeros((0, index.shape[0]), dtype=w.dtype, device=device(w))
             return cls(index, empty, empty, xp.zeros_like(w), xp.zeros_like(w), 0)
-        for name in ("met", "moved"):
-            if saved[name].shape != w.shape:
-                raise ParameterError(f"the saved state has {saved[name].shape[0]} weights, not {w.shape[0]}")
-        if saved["s"].shape != saved["y"].shape or saved["s"].shape[1] != index.shape[0]:
-            raise ParameterError(
-                f"the saved state has pairs of {saved['s'].shape[1]} and {saved['y'].shape[1]} free weights, but the "
-                f"start vector has {index.shape[0]}"
-            )
-        return cls(index, saved["s"], saved["y"], saved["met"], saved["moved"], int(saved["steps"]))
+        met, moved = (saved_vector(saved, name, w, low=0.0) for name in ("met", "moved"))
+        s = saved_matrix(saved, "s", index.shape[0], what="free weights")
+        y = saved_matrix(saved, "y", index.shape[0], s.shape[0], "free weights")
+        return cls(index, s, y, met, moved, saved_count(saved, "steps"))
 
     def __len__(self) -> int:
         return int(self.s.shape[0])

@@ -21,6 +21,7 @@ from crfkit.protocols import Capability
 from crfkit.result import Status
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.rounding import EPSILON
+from crfkit.solvers.parts.saved import saved_number
 
 GROW = 2.0
 SHRINK = 0.9  # of L after every step that was taken; about one trial in seven is then too long
@@ -48,7 +49,7 @@ class StepLength:
         if backtracking is False or (backtracking is None and lipschitz is not None):
             return cls.trusted(objective, lipschitz, backtracking, saved)
         ceiling = math.inf if backtracking else _known(objective) or math.inf
-        first = float(saved["lipschitz"]) if "lipschitz" in saved else lipschitz or 0.0
+        first = saved_number(saved, "lipschitz", lipschitz or 0.0, low=0.0)
         return cls(min(first, ceiling), True, ceiling)
 
     @classmethod
@@ -63,7 +64,9 @@ class StepLength:
                 f"without backtracking the {objective.loss.name} needs a Lipschitz constant of its gradient: give "
                 "lipschitz"
             )
-        return cls(float(saved["lipschitz"]) if checked and "lipschitz" in saved else known or 0.0, checked)
+        return cls(
+            saved_number(saved, "lipschitz", low=0.0) if checked and "lipschitz" in saved else known or 0.0, checked
+        )
 
     def ready(self, objective: Objective, point: Point) -> StepLength | Status:
         """Return the length with a first guess of L, if there is none: the curvature along the gradient."""

@@ -17,10 +17,13 @@ import numpy as np
 from crfkit.arrays import count_nonzero, norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.parameters import Parameters
-from crfkit.protocols import Iterate, Loss, Penalty, Solver, State, Vector
-from crfkit.result import Result, Status, TraceRow
+from crfkit.protocols import Loss, Penalty, Solver, State, Vector
+from crfkit.result import LAST_WEIGHTS, Result, Status, TraceRow
+from crfkit.solvers.parts.endings import at_rounding, has_risen
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.past import ITERATIONS, PAST, Past
 from crfkit.solvers.parts.precision import Precision
+from crfkit.solvers.parts.saved import check_state
 from crfkit.solvers.parts.stopping import for_values_that_rise
 
 NO_OTHERS: Mapping[str, Any] = MappingProxyType({})
@@ -33,6 +36,7 @@ class Iteration:
     row: TraceRow
     w: Vector
     loss: Any = None  # that w belongs to
+    saved: Callable[[], Mapping[str, Any]] = dict  # returns the state, from which a later run can go on at w
 
 
 class InterruptedStepError(KeyboardInterrupt):
@@ -55,7 +59,12 @@ class Steps:
     """
 
     def __init__(
-        self, solver: Solver, objective: Objective, start: State, seconds: Callable[[], float] = lambda: 0.0
+        self,
+        solver: Solver,
+        objective: Objective,
+        start: State,
+        seconds: Callable[[], float] = lambda: 0.0,
+        past: Past | None = None,
     ) -> None:
         self.solver = solver
         self.objective = objective
@@ -63,12 +72,28 @@ class Steps:
         self.status = Status.MAX_ITERATIONS
         self.trace: list[TraceRow] = []
         self._seconds = seconds
+        self._past = past or Past()
+        self._since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
+
+    @property
+    def rows(self) -> list[TraceRow]:
+        """The trace with what is known of earlier parts of the run before it."""
+        return [*self._past.rows, *self.trace]
+
+    def saved(self) -> dict[str, Any]:
+        """Return the state, from which a later run can go on as if it had not been cut off."""
+        rows = self.rows[self._since :]
+        return {
+            "solver": self.solver.name,
+            **self.state.saved(),
+            PAST: np.array([[row.value, row.optimality] for row in rows], dtype=np.float64).reshape(-1, 2),
+        }
 
     def __iter__(self) -> Iterator[State]:
         solver, objective, precision = self.solver, self.objective, Precision(self.objective)
-        since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
-        for iteration in range(solver.max_iterations + 1):
-            if iteration > 0:
+        first = self._past.iterations
+        for iteration in range(first, max(first, solver.max_iterations) + 1):
+            if iteration > first:
                 outcome = solver.step(objective, self.state)
                 if outcome is Status.LINE_SEARCH_FAILED:
                     outcome = precision.check(solver, self.state, tighten=True) or outcome
@@ -79,10 +104,10 @@ class Steps:
             objective.accept(self.state.point)
             self.record()
             yield self.state
-            if solver.finished(self.trace[since:], self.state):
+            if solver.finished(self.rows[self._since :], self.state):
                 later = solver.next_phase(objective, self.state)
                 if later is None:
-                    later, since = precision.check(solver, self.state), len(self.trace)
+                    later, self._since = precision.check(solver, self.state), len(self.rows)
                 if later is None:
                     self.status = Status.CONVERGED
                     return
@@ -95,7 +120,7 @@ class Steps:
         objective, point = self.objective, self.state.point
         self.trace.append(
             TraceRow(
-                len(self.trace),
+                self._past.iterations + len(self.trace),
                 point.value,
                 point.optimality,
                 objective.evaluations,
@@ -130,16 +155,21 @@ def run(
         raise ParameterError("the start vector holds numbers that are not finite")
     if resume and resume.get("solver") != solver.name:
         raise ParameterError(f"the saved state is of the solver {resume.get('solver')!r}, not of {solver.name!r}")
+    check_state(resume or {})
     objective = Objective(loss, penalty)
     if objective.rest is not None and objective.rest.value(w0) == math.inf:
         w0 = objective.rest.prox(w0, 1.0)  # a constraint that the start does not keep
     may_rise = solver.own_objective or solver.nonmonotone
     clock = _Clock()
 
-    def finish(state: State, status: Status, trace: Sequence[TraceRow] = ()) -> Result:
-        if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and _has_risen(trace):
+    def finish(
+        state: State, status: Status, steps: Steps | None = None, saved: Mapping[str, Any] = NO_OTHERS
+    ) -> Result:
+        trace = steps.trace if steps is not None else ()
+        rows = steps.rows if steps is not None else ()
+        if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and has_risen(rows):
             status = Status.DIVERGED
-        if status is Status.LINE_SEARCH_FAILED and _at_rounding(trace, state.point):
+        if status is Status.LINE_SEARCH_FAILED and at_rounding(rows, state.point):
             status = Status.ROUNDING
         return Result(
             state.point.w,
@@ -147,7 +177,7 @@ def run(
             state.point.optimality,
             status,
             tuple(trace),
-            {"solver": solver.name, **state.saved()},
+            saved or {"solver": solver.name, **state.saved()},
             solver.objective_name(objective),
             objective.evaluations,
             clock.seconds(),
@@ -159,27 +189,34 @@ def run(
 
     try:
         state = solver.init(objective, w0, resume or {})
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         if not resume or isinstance(error, CrfkitError):
             raise
         raise ParameterError(f"the saved state cannot be resumed: {error!r}") from error
     if not state.point.finite:
         return finish(state, Status.NON_FINITE)
 
-    steps = Steps(solver, objective, state, clock.seconds)
+    steps = Steps(solver, objective, state, clock.seconds, Past.of(resume or {}, state.point.value))
+
+    def unfinished() -> dict[str, Any]:
+        return {**steps.saved(), ITERATIONS: steps.trace[-1].iteration if steps.trace else 0}
+
     try:
         for state in steps:
             with clock.paused():
-                _call_back(callbacks, steps.trace, state.point.w, objective.loss)
+                _call_back(callbacks, steps.trace, state.point.w, objective.loss, unfinished)
         status = steps.status
     except StopTraining:
         status = Status.STOPPED_BY_CALLBACK
     except InterruptedStepError as stop:
-        steps.state, status = stop.state, Status.INTERRUPTED
+        # the weights are those that the step has reached; a later run makes the whole step again
+        saved = {**unfinished(), LAST_WEIGHTS: steps.state.point.w}
+        steps.state = stop.state
         steps.record()
+        return finish(steps.state, Status.INTERRUPTED, steps, saved)
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return finish(steps.state, status, steps.trace)
+        return finish(steps.state, Status.INTERRUPTED, steps, unfinished())
+    return finish(steps.state, status, steps, steps.saved())
 
 
 class IterativeSolver(Parameters, Solver):
@@ -239,33 +276,16 @@ def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Map
         )
 
 
-def _has_risen(trace: Sequence[TraceRow]) -> bool:
-    """Return whether the value is far above the start: only steps that are too long lead there."""
-    return len(trace) > 1 and trace[-1].value > 2.0 * abs(trace[0].value) + 1.0
-
-
-ROUNDINGS = 100 * 2.0**-52  # relative to the value: gains that are smaller cannot be seen
-SMALL = 1e-7  # a gradient that is small by any rule, relative to max(1, ‖w‖)
-
-
-def _at_rounding(trace: Sequence[TraceRow], point: Iterate) -> bool:
-    """Return whether what is left to gain is lost in the rounding of the objective.
-
-    With curvature h, a gradient g leaves g²/(2h) to gain. From the first row, with a gain of v₀ − v by a gradient g₀,
-    h ≥ g₀²/(2·(v₀ − v)) at least in some direction.
-    """
-    if not trace:
-        return False
-    if point.optimality <= SMALL * max(1.0, norm(point.w)):
-        return True
-    gained = trace[0].value - point.value
-    return gained > 0 and point.optimality**2 * gained <= trace[0].optimality ** 2 * ROUNDINGS * abs(point.value)
-
-
-def _call_back(callbacks: Sequence[Callback], trace: list[TraceRow], w: Vector, loss: Any) -> None:
+def _call_back(
+    callbacks: Sequence[Callback],
+    trace: list[TraceRow],
+    w: Vector,
+    loss: Any,
+    saved: Callable[[], Mapping[str, Any]],
+) -> None:
     """Call each callback and add what it returns to the last row; later callbacks see it."""
     for callback in callbacks:
-        extra = callback(Iteration(trace[-1], w, loss))
+        extra = callback(Iteration(trace[-1], w, loss, saved))
         if extra:
             trace[-1] = replace(trace[-1], extra={**trace[-1].extra, **extra})
 

@@ -20,6 +20,7 @@ from array_api_compat import array_namespace, device
 from crfkit.arrays import curvature_pair, row_type, rows_combine, rows_dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
+from crfkit.solvers.parts.saved import saved_matrix, saved_number, saved_vector
 
 
 class CurvaturePairs:
@@ -72,14 +73,18 @@ class CurvaturePairs:
     def _restore(self, saved: Mapping[str, Any]) -> None:
         if "pairs" not in saved:
             return
-        if saved["pairs"].shape[0] != 2 * self.capacity:
-            raise ParameterError(f"the saved state has a memory of {saved['pairs'].shape[0] // 2}, not {self.capacity}")
-        # a copy: the saved state may be resumed again
-        self._basis = 1.0 * saved["pairs"]
-        self._slots = [int(k) for k in saved["slots"]]
-        self._pending = None if saved["pending"] < 0 else int(saved["pending"])
-        self._sy, self._yy = np.array(saved["sy"]), np.array(saved["yy"])
-        self._products, self._gamma = np.array(saved["products"]), float(saved["gamma"])
+        m, pairs = self.capacity, saved["pairs"]
+        if pairs.ndim != 2 or pairs.shape[0] != 2 * m:
+            raise ParameterError(f"the saved state has a memory of {pairs.shape[0] // 2}, not {m}")
+        self._basis = 1.0 * pairs  # a copy: the saved state may be resumed again
+        slots = [int(k) for k in saved["slots"]]
+        pending = int(saved_number(saved, "pending", low=-1, high=m - 1))
+        if len(set(slots)) < len(slots) or not all(0 <= k < m for k in slots) or pending not in (-1, *slots[-1:]):
+            raise ParameterError("the saved state is damaged: its pairs are not in order")
+        self._slots, self._pending = slots, None if pending < 0 else pending
+        self._sy, self._yy = (saved_matrix(saved, name, m, m) for name in ("sy", "yy"))
+        self._products = saved_vector(saved, "products", self._products)
+        self._gamma = saved_number(saved, "gamma", low=0.0)
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -100,10 +105,13 @@ class CurvaturePairs:
         self._complete(products)
         a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
         sy, yy = self._sy[np.ix_(used, used)], self._yy[np.ix_(used, used)]
-        r = np.triu(sy)
-        ra = np.linalg.solve(r, a)
-        c = np.zeros(2 * m)
-        c[used] = np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
+        r, c = np.triu(sy), np.zeros(2 * m)
+        try:
+            ra = np.linalg.solve(r, a)
+            c[used] = np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
+        except np.linalg.LinAlgError:  # the pairs are of no use
+            self.clear()
+            return -1.0 * g
         c[m + used] = -gamma * ra
         return rows_combine(-c, self._basis, -gamma, g)
 

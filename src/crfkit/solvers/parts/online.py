@@ -16,6 +16,7 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.saved import saved_count, saved_number, saved_vector
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
@@ -37,7 +38,7 @@ def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
     if "theta" in saved:
         online.restore(saved)
     else:
-        online.start(w0, saved.get("variances"))
+        online.start(w0, saved_vector(saved, "variances", w0, low=0.0) if saved.get("variances") is not None else None)
     return online
 
 
@@ -57,6 +58,9 @@ class Mistakes:
     @property
     def finite(self) -> bool:
         return math.isfinite(norm(self.w))
+
+    def saved(self) -> Mapping[str, Any]:
+        return {"mistakes": self.value, "wrong_sequences": self.optimality}
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,13 @@ class MistakeDriven(IterativeSolver, ABC):
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
         online = opened(objective, w0, saved)
-        sequences, positions = online.measure()
-        point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, int(saved.get("epoch", 0)), online.save())
+        if "mistakes" in saved and "theta" in saved:  # of the last epoch, not of its last weights
+            mistakes = saved_number(saved, "mistakes", low=0.0)
+            point = Mistakes(w0, mistakes, saved_number(saved, "wrong_sequences", low=0.0, high=1.0))
+        else:
+            sequences, positions = online.measure()
+            point = Mistakes(w0, float(positions), sequences / max(online.n_sequences, 1))
+        return OnlineState(point, online, saved_count(saved, "epoch", 0), online.save(), point.saved())
 
     def step(self, objective: Objective, state: OnlineState) -> OnlineState | Status:
         if state.point.value == 0.0:
@@ -109,7 +117,7 @@ class MistakeDriven(IterativeSolver, ABC):
         sequences, positions = online.mistakes
         w = online.average() if self.averaged else online.weights()
         point = Mistakes(w, float(positions), sequences / max(online.n_sequences, 1))
-        return OnlineState(point, online, state.epoch + 1, online.save())
+        return OnlineState(point, online, state.epoch + 1, online.save(), point.saved())
 
     @abstractmethod
     def update(self, online: Any, order: Any) -> None:

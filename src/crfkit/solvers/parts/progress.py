@@ -15,6 +15,7 @@ from crfkit.arrays import norm
 from crfkit.result import Status
 from crfkit.solvers.parts.objective import Point
 from crfkit.solvers.parts.rounding import EPSILON
+from crfkit.solvers.parts.saved import saved_count, saved_number
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Progress:
     def at(cls, point: Point, saved: Mapping[str, Any]) -> Progress:
         """Return the progress at the start of a run, or that of `saved` if it is of this point and objective."""
         if saved.get("value") == point.value:
-            return cls(point.value, float(saved["best_value"]), float(saved["best_norm"]), int(saved["stalls"]))
+            best = saved_number(saved, "best_value"), saved_number(saved, "best_norm", low=0.0)
+            return cls(point.value, *best, saved_count(saved, "stalls"))
         return cls(point.value, point.value, point.optimality)
 
     def after(self, new: Point, patience: Patience = LINE_SEARCH, waves: bool = False) -> Progress | Status:

@@ -21,8 +21,10 @@ from array_api_compat import array_namespace
 from crfkit.arrays import combine, dot, rows_combine, rows_dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
+from crfkit.solvers.parts.saved import saved_matrix
 
 Pair = tuple[Vector, Vector]
+LEAST, MOST = 1e-150, 1e150  # of inner products of saved pairs: beyond them B would overflow
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,12 @@ class SecantPairs:
     def of(cls, capacity: int, saved: Mapping[str, Any], like: Vector) -> SecantPairs:
         if "s" not in saved:
             return cls(capacity)
-        s, y = 1.0 * saved["s"], 1.0 * saved["y"]
-        if s.shape[1:] != like.shape:
-            raise ParameterError(f"the saved state has {s.shape[1]} weights, not {like.shape[0]}")
-        return cls(capacity, tuple((s[k, :], y[k, :]) for k in range(s.shape[0]))[-capacity:])
+        s = saved_matrix(saved, "s", like.shape[0])
+        y = saved_matrix(saved, "y", like.shape[0], s.shape[0])
+        pairs = tuple((s[k, :], y[k, :]) for k in range(s.shape[0]))[-capacity:]
+        if not all(dot(s, y) > LEAST and max(dot(s, s), dot(y, y)) < MOST for s, y in pairs):
+            raise ParameterError("the saved state is damaged: it has steps without positive curvature")
+        return cls(capacity, pairs)
 
     def saved(self) -> Mapping[str, Any]:
         if not self.pairs:

@@ -17,6 +17,7 @@ from typing import Any
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.loop import InterruptedStepError
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.saved import saved_count, saved_number
 from crfkit.solvers.sgd import calibrate, run_epoch, strengths
 
 SHARE = 0.15  # of √κ: evaluations that all epochs together may cost; 0.1 to 0.25 are alike
@@ -43,15 +44,17 @@ class StartState:
     epoch: int = 0  # whole epochs made
     step_size: float | None = None  # chosen before the first epoch
     online: Any = None  # opened before the first epoch
-    rows: int = 0  # of the trace of this run so far, but for the first
+    rows: int = 0  # of the trace so far, but for the first
 
     @classmethod
     def resumed(cls, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> StartState:
-        step_size = float(saved["step_size"]) or None
-        return cls(objective.at(w0), int(saved["start_epochs"]), int(saved["epoch"]), step_size)
+        step_size = saved_number(saved, "step_size", low=0.0) or None
+        planned, rows = saved_count(saved, "start_epochs"), saved_count(saved, "rows", default=0)
+        return cls(objective.at(w0), planned, saved_count(saved, "epoch"), step_size, rows=rows)
 
     def saved(self) -> Mapping[str, Any]:
-        return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": self.step_size or 0.0}
+        step_size = self.step_size or 0.0
+        return {"start_epochs": self.planned, "epoch": self.epoch, "step_size": step_size, "rows": self.rows}
 
     def after_epoch(self, objective: Objective, seed: int) -> StartState | None:
         """Return the state after one more epoch; None if there is none left or it does not lower the objective."""

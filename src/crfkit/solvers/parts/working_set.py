@@ -21,6 +21,7 @@ from crfkit.solvers.fista import FISTA
 from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.parts.loop import IterativeSolver, Steps
 from crfkit.solvers.parts.objective import Objective, Point
+from crfkit.solvers.parts.saved import saved_count, saved_number
 from crfkit.solvers.parts.stopping import StoppingRule
 
 SLACK = 1e-6  # of the strength: candidates that exceed it by less do not keep a run from ending
@@ -187,9 +188,9 @@ def begin(objective: Objective, inner: Any, saved: Mapping[str, Any], batches: I
         )
     violations, steps = Violations(), 0
     if "excess" in saved:
-        violations = Violations(int(saved["count"]), float(saved["excess"]), float(saved["waiting"]))
-        steps = int(saved["since"])
-    left = Batches(batches, int(saved.get("batches", 0)))
+        sizes = (saved_number(saved, name, low=0.0) for name in ("excess", "waiting"))
+        violations, steps = Violations(saved_count(saved, "count"), *sizes), saved_count(saved, "since")
+    left = Batches(batches, saved_count(saved, "batches", 0))
     return Grown(inner, loss, violations, objective.passes, left, left.taken, steps)
 
 

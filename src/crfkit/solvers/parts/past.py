@@ -1,0 +1,46 @@
+"""What a run that goes on from a saved state knows of its earlier part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crfkit.errors import ParameterError
+from crfkit.result import TraceRow
+
+PAST = "past"  # in a state: (value, optimality) of each iteration, for the stopping rule
+ITERATIONS = "iterations"  # in a state: how many there were, if the run was cut off before its end
+
+
+@dataclass(frozen=True)
+class Past:
+    """The rows before the first one of this part, and how many iterations count towards the limit.
+
+    A run that was cut off goes on with its count of iterations. One that had ended gets `max_iterations` more.
+    """
+
+    rows: tuple[TraceRow, ...] = ()
+    iterations: int = 0
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any], value: float) -> Past:
+        """Return what a saved state knows, if the objective at its weights is still `value`."""
+        iterations = saved.get(ITERATIONS, 0)
+        table = np.asarray(saved.get(PAST, np.zeros((0, 2))))
+        if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)) or iterations < 0:
+            raise ParameterError(f"the saved state cannot be resumed: its number of iterations is {iterations!r}")
+        if table.dtype != np.float64 or table.ndim != 2 or table.shape[1] != 2:
+            raise ParameterError("the saved state cannot be resumed: its past is not a table of two columns")
+        if not len(table) or not _same(float(table[-1, 0]), value):  # other data or another penalty
+            return cls((), int(iterations))
+        # the last row is that of the saved weights, and comes again
+        rows = tuple(TraceRow(k, v, g, 0, 0.0, 0) for k, (v, g) in enumerate(table[:-1].tolist()))
+        return cls(rows, int(iterations))
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))

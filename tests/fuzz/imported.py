@@ -1,0 +1,88 @@
+"""Targets: models of CRF++, CRFsuite and Wapiti, and a pickled sklearn-crfsuite model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crfpp_cases import binary_model, text_model
+
+from crfkit import ChainCRF, _core, convert
+from crfkit.compat.pycrfsuite import Tagger
+from crfkit.convert import crfsuite
+from crfkit.errors import ModelFileError
+from fuzz.chains import ITEMS, LABELS, ROWS, ask
+from fuzz.commands import inspect
+from fuzz.target import Target
+from fuzz.text import change_lines, change_words
+
+WAPITI = b"""#mdl#2#10
+#rdr#3/0/0
+9:u:%x[0,0],
+9:*:%X[0,0],
+1:b,
+#qrk#2
+1:N,
+1:D,
+#qrk#5
+5:u:the,
+5:*:the,
+5:u:cat,
+1:b,
+5:*:cat,
+1=0x1.8p+1
+0=-0x1p-2
+2=0x1p-1
+5=0x1p+0
+6=-0x1p+0
+8=0x1p+1
+11=0x1.4p+0
+12=0x1p-3
+14=0x1.999999999999ap-4
+19=-0x1p+0
+"""
+
+
+def _crfsuite() -> bytes:
+    return crfsuite.to_bytes(ChainCRF(n_threads=1).fit(ITEMS, LABELS).model_)
+
+
+def _use(X: Any, path: Path, rng: random.Random) -> None:
+    model = convert.load(path, n_threads=1)
+    ask(model, X, rng)
+    if rng.random() < 0.05:
+        inspect(path, rng)
+
+
+def _use_crfsuite(path: Path, rng: random.Random) -> None:
+    """Use a model where it lies, as python-crfsuite does, or converted."""
+    if rng.random() < 0.5:
+        return _use(ITEMS, path, rng)
+    try:
+        tagger = _core.Tagger.open_crfsuite(path.read_bytes())
+        for x in ITEMS:
+            tagger.tag(x)
+    except _core.BadModel as error:
+        raise ModelFileError(str(error)) from None
+    other = Tagger()
+    try:
+        other.open(str(path))
+    except (ValueError, OSError) as error:  # as python-crfsuite raises them
+        raise ModelFileError(str(error)) from None
+    for x in ITEMS:
+        other.tag(x)
+    other.info()
+    return None
+
+
+Use = Callable[[Path, random.Random], None]
+KINDS: dict[str, tuple[Callable[[], bytes], Any, Use]] = {
+    "crfpp-binary": (binary_model, change_words, partial(_use, ROWS)),
+    "crfpp-text": (text_model, change_lines, partial(_use, ROWS)),
+    "wapiti-model": (lambda: WAPITI, change_lines, partial(_use, ROWS)),
+    "crfsuite-model": (_crfsuite, change_words, _use_crfsuite),
+}
+TARGETS = [Target(name, valid, mutate, use) for name, (valid, mutate, use) in KINDS.items()]
