@@ -1,8 +1,8 @@
 #include "grouping.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <bit>
+#include <cstring>
 #include <numeric>
 #include <span>
 
