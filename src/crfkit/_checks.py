@@ -89,36 +89,61 @@ def sparse_matrix(given: Any, what: str) -> Any:
     """
     from scipy.sparse import coo_array, csc_array, csr_array
 
+    if getattr(given, _CHECKED, None) is not None and _still_checked(given):
+        return given
     if given.ndim != 2:
         raise DataError(f"{what} must be a matrix with a row each; got shape {given.shape}")
     rows, columns = (int(size) for size in given.shape)
     try:
         if given.format in ("csr", "csc"):
             n, end, side = (rows, columns, "column") if given.format == "csr" else (columns, rows, "row")
-            kind = np.int32 if max(n, end, len(given.indices)) < 2**31 else np.int64
-            offsets = whole_numbers(given.indptr, f"{what}: indptr", (n + 1,), dtype=kind)
-            ids = whole_numbers(given.indices, f"{what}: indices", dtype=kind)
+            offsets, ids = _indices(given.indptr, what), _indices(given.indices, what)
             values = _numbers(given.data, what)
-            entries = int(offsets[-1])
-            if offsets[0] != 0 or not ascends(offsets) or entries > min(ids.size, values.size):
-                raise DataError(f"{what} is no valid matrix: indptr must ascend from 0 to the number of entries")
-            ids, values = ids[:entries], values[:entries]
+            entries = int(offsets[-1]) if len(offsets) == n + 1 else -1
+            if not 0 <= entries <= min(len(ids), len(values)) or offsets[0] != 0 or not ascends(offsets):
+                raise DataError(f"{what}: not a valid matrix; indptr must ascend from 0 to the number of entries")
+            if entries < max(len(ids), len(values)):
+                ids, values = ids[:entries], values[:entries]
             check_indices(ids, end, f"{what}: {side}")
-            made = csr_array if given.format == "csr" else csc_array
-            matrix = csr_array(made((values, ids, offsets), shape=(rows, columns)))
+            made = (csr_array if given.format == "csr" else csc_array)((values, ids, offsets), shape=(rows, columns))
+            matrix = made if given.format == "csr" else csr_array(made)
         else:
             listed = given.tocoo(copy=True)
-            places = whole_numbers(listed.row, f"{what}: rows"), whole_numbers(listed.col, f"{what}: columns")
+            places = _indices(listed.row, what), _indices(listed.col, what)
             check_indices(places[0], rows, f"{what}: row")
             check_indices(places[1], columns, f"{what}: column")
-            values = _numbers(listed.data, what)
-            matrix = csr_array(coo_array((values, places), shape=(rows, columns)))
+            matrix = csr_array(coo_array((_numbers(listed.data, what), places), shape=(rows, columns)))
         matrix.sum_duplicates()
     except DataError:
         raise
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise DataError(f"{what} is no valid sparse matrix: {error}") from None
+        raise DataError(f"{what}: not a valid matrix: {error}") from None
+    return mark_checked(matrix)
+
+
+_CHECKED = "_crfkit_checked"
+
+
+def mark_checked(matrix: Any) -> Any:
+    """Return a CSR matrix that was made from checked ones, and is not checked again while its indices are the same."""
+    arrays = matrix.indptr, matrix.indices
+    for array in arrays:
+        array.flags.writeable = False
+    setattr(matrix, _CHECKED, arrays)
     return matrix
+
+
+def _still_checked(matrix: Any) -> bool:
+    offsets, ids = getattr(matrix, _CHECKED)
+    same = matrix.indptr is offsets and matrix.indices is ids and len(matrix.data) == len(ids)
+    return same and not offsets.flags.writeable and not ids.flags.writeable
+
+
+def _indices(values: Any, what: str) -> NDArray[Any]:
+    array = np.array(unmasked(values, what))
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise DataError(f"{what}: not a valid matrix; its indices are {array.dtype} of shape {array.shape}")
+    return array
 
 
 def _numbers(values: Any, what: str) -> Floats:

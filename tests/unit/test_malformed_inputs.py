@@ -93,6 +93,9 @@ def test_unsorted_repeated_and_wide_indices():
         found = sparse_matrix(given, "features")
         np.testing.assert_array_equal(found.toarray(), [[4.0, 0.0, 2.0], [0.0, 4.0, 0.0]])
         assert found.has_canonical_format
+        starts, stacked = stack_matrices([given, messy, messy.tocoo()], None)
+        np.testing.assert_array_equal(stacked.toarray(), np.tile(found.toarray(), (3, 1)))
+        assert starts.tolist() == [0, 2, 4, 6]
     assert not messy.has_canonical_format  # that of the caller is as it was
 
 
@@ -172,3 +175,13 @@ def test_masked_entries_are_refused(use):
     with pytest.raises(DataError, match=r"masked; fill them"):
         use(masked)
     use(np.ma.array)  # nothing is masked
+
+
+def test_matrices_are_checked_again_when_they_change():
+    found = sparse_matrix(matrix(), "features")
+    assert sparse_matrix(found, "features") is found
+    with pytest.raises(ValueError, match="read-only"):
+        found.indices[0] = MOST
+    found.indices = np.array([0, 2, 1, 0, MOST])
+    with pytest.raises(DataError, match="does not exist"):
+        sparse_matrix(found, "features")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <numeric>
 #include <span>
 
@@ -114,7 +115,9 @@ Groups find_groups(const SequenceView& data, int64_t n_wide) {
         if (uses[static_cast<size_t>(g)] < kMinUses) break;
         new_id[static_cast<size_t>(g)] = static_cast<int32_t>(result.table.size());
         const auto bytes = names.view().at(static_cast<uint64_t>(g));
-        result.table.add(reinterpret_cast<const int32_t*>(bytes.data()), bytes.size() / sizeof(int32_t));
+        members.resize(bytes.size() / sizeof(int32_t));
+        std::memcpy(members.data(), bytes.data(), bytes.size());
+        result.table.add(members.data(), members.size());
     }
     result.offsets.push_back(0);
     for (size_t t = 0; t < n_positions; ++t) {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._checks import check_features, unmasked, weights_of, whole_numbers
+from crfkit._checks import check_features, mark_checked, unmasked, weights_of, whole_numbers
 from crfkit._types import Features, Floats, Ids
 from crfkit.data.graph import Graph
 from crfkit.errors import DataError
@@ -183,7 +183,7 @@ class GraphData:
     @classmethod
     def join(cls, parts: Sequence[GraphData]) -> GraphData:
         """Return data sets of graphs, with features per node and edge, joined into one."""
-        from scipy.sparse import issparse, vstack
+        from scipy.sparse import csr_array, issparse, vstack
 
         if not parts:
             raise DataError("no graphs")
@@ -198,7 +198,10 @@ class GraphData:
         def stacked(kind: str) -> tuple[Any, Any]:
             matrices = [getattr(part, f"{kind}_features") for part in parts]
             shape_rows = [getattr(part, f"{kind}_rows") for part in parts]
-            stack = vstack(matrices, format="csr") if any(map(issparse, matrices)) else np.concatenate(matrices)
+            if any(map(issparse, matrices)):
+                stack = mark_checked(csr_array(vstack(matrices, format="csr")))
+            else:
+                stack = np.concatenate(matrices)
             if all(rows is None for rows in shape_rows):
                 return stack, None
             starts = np.cumsum([0, *(m.shape[0] for m in matrices)])
@@ -293,5 +296,5 @@ def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tup
     ones = np.ones((features.shape[0], 1))
     if issparse(features):
         columns: Any = [csr_array(ones), features]
-        return csr_array(hstack(columns)), None
+        return mark_checked(csr_array(hstack(columns, format="csr"))), None
     return np.hstack([ones, features]), None
