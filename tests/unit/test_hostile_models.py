@@ -159,7 +159,7 @@ BROKEN = {
     "sgd-0": {"step_size": -1.0, "updates": 10**30, "epoch": -1, "theta": np.zeros(1)},
     "arow-0": {"theta": "x"},
     "tron-0": {"radius": float("nan"), "value": [1]},
-    "admm-1": {"rho": -1.0, "k": 10**400, "residual": None, "u": np.full(9, np.inf)},
+    "admm-1": {"rho": -1.0, "k": 10**400, "residual": "x", "u": np.full(9, np.inf)},
     "fista-0": {"t": -1.0, "L": "1", "lipschitz": float("inf")},
     "adam-0": {"v": np.full(4, -1.0), "t": -3},
 }
