@@ -25,6 +25,20 @@ def _rotated(x, k):
     return (x << np.uint32(k)) | (x >> np.uint32(32 - k))
 
 
+_ROTATIONS = (14, 11, 25, 16, 4, 14, 24)  # of the last mix, on c, a, b, c, a, b, c
+
+
+def lookup3(text):
+    """The hash of a string of at most 11 bytes with a zero at its end, as cpp/core/text/lookup3.hpp has it."""
+    start = (0xDEADBEEF + len(text) + 1) & 0xFFFFFFFF
+    mixed = [(start + int.from_bytes(text[k : k + 4], "little")) & 0xFFFFFFFF for k in (0, 4, 8)]
+    for step, k in enumerate(_ROTATIONS):
+        here = (2, 0, 1)[step % 3]
+        other = mixed[here - 1]
+        mixed[here] = ((mixed[here] ^ other) - (other << k | other >> 32 - k)) & 0xFFFFFFFF
+    return mixed[2]
+
+
 def with_lookup3(hashes, seed=0):
     """One string of 11 bytes for each hash (of the string with a zero at its end): the last mix run backwards."""
     rng = np.random.default_rng(seed)
@@ -33,15 +47,12 @@ def with_lookup3(hashes, seed=0):
         while True:
             a, b = (rng.integers(0, 1 << 32, 4096, dtype=np.uint32) for _ in range(2))
             c = np.full(4096, target, dtype=np.uint32)
-            c = (c + _rotated(b, 24)) ^ b
-            b = (b + _rotated(a, 14)) ^ a
-            a = (a + _rotated(c, 4)) ^ c
-            c = (c + _rotated(b, 16)) ^ b
-            b = (b + _rotated(a, 25)) ^ a
-            a = (a + _rotated(c, 11)) ^ c
-            c = (c + _rotated(b, 14)) ^ b
+            mixed = [a, b, c]
+            for step in reversed(range(len(_ROTATIONS))):
+                here = (2, 0, 1)[step % 3]
+                mixed[here] = (mixed[here] + _rotated(mixed[here - 1], _ROTATIONS[step])) ^ mixed[here - 1]
             start = np.uint32(0xDEADBEEF + 12)
-            texts = np.stack([a - start, b - start, c - start], axis=1).astype("<u4").view(np.uint8)
+            texts = np.stack([word - start for word in mixed], axis=1).astype("<u4").view(np.uint8)
             good = texts[(texts[:, 11] == 0) & (texts[:, :11] != 0).all(axis=1)]
             if len(good):
                 found.append(good[0, :11].tobytes())

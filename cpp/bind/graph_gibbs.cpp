@@ -8,12 +8,18 @@ namespace {
 
 using Labels = Aligned<int32_t, 2>;  // [N][C]
 
+// There are probabilities of all nodes in all chains, and 32-bit numbers of those of a node.
+void check_probabilities(const Graph& graph, int64_t n_chains, int K) {
+    check_number(n_chains * K, 1, kMostIds, "the number of chains times states");
+    checked_product({graph.n_nodes, n_chains, K}, "probabilities");
+}
+
 // labels must be those of the graph, in range: kernels index by them. −1 marks labels that are yet to be drawn.
 void check_chains(const Graph& graph, int K, const Labels& labels, bool set) {
     if (labels.shape(0) != static_cast<size_t>(graph.n_nodes) || labels.shape(1) < 1)
         throw nb::value_error("labels: not a row of chains per node");
     check_number(static_cast<int64_t>(labels.shape(1)), 1, kMostIds, "the number of chains");
-    checked_product({graph.n_nodes, static_cast<int64_t>(labels.shape(1)), K}, "probabilities");
+    check_probabilities(graph, static_cast<int64_t>(labels.shape(1)), K);
     if (set) check_ids({labels.data(), labels.size()}, K, "labels");
 }
 
@@ -100,7 +106,7 @@ void bind_graph_gibbs(nb::module_& m) {
             if (n_runs < 1 || n_steps < 1) throw nb::value_error("no runs or steps");
             const GibbsField field{plan, K, unary.data(), tables.data()};
             const GibbsRun options = make_run(static_cast<size_t>(n_runs), block, n_threads, seed, stream);
-            checked_product({plan.graph.n_nodes, n_runs, K}, "probabilities");
+            check_probabilities(plan.graph, n_runs, K);
             const size_t g = static_cast<size_t>(plan.graph.n_graphs), r = static_cast<size_t>(n_runs);
             nb::capsule owner;
             double* log_weights = allocate<double>(size_of({plan.graph.n_graphs, n_runs}), owner);

@@ -56,6 +56,8 @@ MODULES: dict[str, str] = {
     "crfkit.convert": "models of other tools",
     "crfkit.compat": "interfaces of other tools",
     "crfkit.errors": "exceptions and warnings",
+    "crfkit.limits": "what files may ask for",
+    "crfkit.checkpoint": "runs of a solver that can be resumed",
     "crfkit.synthetic": "generated data",
 }
 HEAD = """# Python interface

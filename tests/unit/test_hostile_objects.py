@@ -1,5 +1,6 @@
 """Objects whose reading runs code of the caller's: it may change what it is part of, or use the same tagger."""
 
+import gc
 import sys
 import threading
 from fractions import Fraction
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose
 from crfkit import ChainCRF, _core
 from crfkit.compat.pycrfsuite import ItemSequence
 from crfkit.convert import crfsuite
+from crfkit.errors import DataError
 
 X = [[{"w": "the", "n": 0.5}, {"w": "cat", "n": 1.5}], [{"w": "a", "n": 0.1}, {"w": "dog"}, {"w": "barks", "n": 2.0}]]
 Y = [["D", "N"], ["D", "N", "V"]]
@@ -212,3 +214,74 @@ def test_none_is_no_sequence(crf, tagger):
     for call in (tagger.tag, tagger.set, ItemSequence, lambda x: crf.predict([x])):
         with pytest.raises(ValueError, match="a sequence must be a list of items, not NoneType"):
             call(None)
+
+
+class Naming(type):
+    """A class whose name does something when it is asked for."""
+
+    action = None
+
+    @property
+    def __name__(cls):
+        cls.action()
+        return "strange"
+
+
+def test_types_whose_names_free_what_is_read():
+    for make in (
+        lambda strange: [{name(1): 1.0, name(2): strange()}],
+        lambda strange: [{name(1): [name(2), strange()]}],
+        lambda strange: [[name(1), strange()]],
+        lambda strange: [[name(1)], strange()],
+    ):
+        Strange = Naming("Strange", (), {})
+        sequence = make(Strange)
+        Strange.action = lambda sequence=sequence: (sequence.clear(), gc.collect(), [name(k) for k in range(99)])
+        with pytest.raises(DataError, match="strange"):
+            ItemSequence(sequence)
+
+
+def test_garbage_that_frees_what_is_read(tagger):
+    """Making a list of a set may run the garbage collector, whose finalisers are code of the caller's."""
+
+    class Garbage:
+        def __init__(self, action):
+            self.me, self.action = self, action
+
+        def __del__(self):
+            self.action()
+
+    thresholds = gc.get_threshold()
+    try:
+        for members in ({name(1)}, frozenset({name(1)})):
+            for _ in range(20):
+                item = {name(k): float(k) for k in range(5)}
+                sequence = [item, members]
+                item["set"] = members
+                gc.set_threshold(1, 1, 1)
+                Garbage(lambda item=item, sequence=sequence: (item.clear(), sequence.clear()))
+                found = ItemSequence(sequence).items()
+                gc.set_threshold(*thresholds)
+                assert all(set(position) <= {*map(name, range(5)), f"set:{name(1)}"} for position in found)
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def test_a_class_that_learns_to_be_read(tagger):
+    """What cannot be iterated when it is looked at first can be when its turn comes."""
+
+    class Late:
+        pass
+
+    def learn():
+        Late.__iter__ = lambda self: iter([name(1)])
+
+    with pytest.raises(DataError, match="not Late"):
+        tagger.tag([Late(), {"n": Number(learn)}])
+    assert tagger.length == 0
+
+
+def test_sets_of_names_are_lists_of_names():
+    assert ItemSequence([{"a"}, frozenset("b"), {"k": {"c"}}]).items() == [{"a": 1.0}, {"b": 1.0}, {"k:c": 1.0}]
+    with pytest.raises(DataError, match="position 0: an attribute in a list must be a string, not int"):
+        ItemSequence([{1}])

@@ -1,8 +1,12 @@
 """Limits: their defaults, how the environment and Python raise them, and what the errors say."""
 
+import numpy as np
 import pytest
 
-from crfkit import limits
+from crfkit import ChainCRF, GraphCRF, limits
+from crfkit._threads import MOST, count_threads
+from crfkit.compat.crfpp import learn
+from crfkit.compat.wapiti import command
 from crfkit.errors import LimitError, ParameterError
 
 
@@ -36,3 +40,25 @@ def test_wrong_limits_are_named(monkeypatch, text):
     monkeypatch.setenv("CRFKIT_LIMITS", text)
     with pytest.raises(ParameterError, match="CRFKIT_LIMITS"):
         limits.current()
+
+
+def test_threads_that_no_machine_has(tmp_path, capfd, monkeypatch):
+    assert count_threads(MOST) == MOST
+    X, y = [[["a"], ["b"]]], [["A", "B"]]
+    crf = ChainCRF().fit(X, y)
+    crf.save(tmp_path / "m.crf")
+    for call in (
+        lambda: ChainCRF(n_threads=100_000).fit(X, y),
+        lambda: ChainCRF.load(tmp_path / "m.crf", n_threads=100_000).predict(X),
+        lambda: GraphCRF(n_threads=100_000).fit(np.array([[0.0], [1.0]]), np.array([[0, 1], [1, 0]])),
+    ):
+        with pytest.raises(ParameterError, match="n_threads is 100000; at most 1024 threads are supported"):
+            call()
+    (tmp_path / "t").write_text("U:%x[0,0]\nB\n")
+    (tmp_path / "d").write_text("a A\nb B\n")
+    template, data, model = (str(tmp_path / name) for name in ("t", "d", "m"))
+    monkeypatch.setattr("sys.argv", ["crfkit-learn", "-p", "100000", template, data, model])
+    with pytest.raises(SystemExit, match="255"):
+        learn.main()
+    assert command.main(["train", "-t", "100000", "-p", template, data, model]) != 0
+    assert capfd.readouterr().err.count("at most 1024 threads are supported") == 2

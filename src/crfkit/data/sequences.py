@@ -15,6 +15,20 @@ from crfkit._checks import ascends, index_array, unmasked
 from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.errors import DataError
 
+_TYPES: dict[str, type] = {
+    "starts": np.int64,
+    "offsets": np.int64,
+    "attributes": np.int32,
+    "values": np.float64,
+    "pair_offsets": np.int64,
+    "pair_attributes": np.int32,
+    "labels": np.int32,
+    "weights": np.float64,
+    "targets": bool,
+    "token_weights": np.float64,
+}
+_INTEGERS = (np.int32, np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class SequenceData:
@@ -39,12 +53,10 @@ class SequenceData:
     token_weights: Floats | None = None  # [T]
 
     def __post_init__(self) -> None:
-        types: dict[str, type] = {"starts": np.int64, "offsets": np.int64, "pair_offsets": np.int64}
-        types |= {"values": np.float64, "weights": np.float64, "token_weights": np.float64, "targets": bool}
-        for item in fields(self):
-            given = getattr(self, item.name)
+        for name, dtype in _TYPES.items():
+            given = getattr(self, name)
             if given is not None:
-                object.__setattr__(self, item.name, _owned(given, item.name, types.get(item.name, np.int32)))
+                object.__setattr__(self, name, _owned(given, name, dtype))
         self._check()
 
     @classmethod
@@ -209,15 +221,17 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
 
 def _owned(given: Any, name: str, dtype: type) -> NDArray[Any]:
     """Return a contiguous array that nobody can write to: the one given if that is so, else a copy."""
-    plain = unmasked(given, name)
-    if dtype in (np.int32, np.int64):
-        array = index_array(plain, name, dtype)
+    if type(given) is np.ndarray and given.dtype == dtype and given.flags.c_contiguous:
+        if not _writeable(given):
+            return given
+        array = given.copy()
     else:
-        array = np.ascontiguousarray(plain, dtype=dtype)
-    if (array is given or array.base is not None) and _writeable(array):
-        array = array.copy()
+        plain = unmasked(given, name)
+        array = index_array(plain, name, dtype) if dtype in _INTEGERS else np.ascontiguousarray(plain, dtype=dtype)
+        if array.base is not None and _writeable(array):
+            array = array.copy()
     _freeze(array)
-    return array.view(np.ndarray)
+    return array
 
 
 def _writeable(array: object) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from crfkit import limits
-from crfkit.errors import DataError
+from crfkit.errors import DataError, LimitError
 
 NUMERIC = ("numeric", "real", "integer")
 BOOLEANS = {"true": "1", "1": "1", "false": "0", "0": "0"}
@@ -61,6 +61,8 @@ def read_arff(text: str, path: str | Path) -> tuple[list[str], list[list[str]], 
                 in_data = True
             elif word != "@relation":
                 raise ValueError(f"expected @attribute or @data, not {line[:40]!r}")
+        except LimitError:
+            raise
         except ValueError as error:
             raise DataError(str(error), path, number) from None
     if not in_data or not attributes:

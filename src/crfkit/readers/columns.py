@@ -280,6 +280,8 @@ def transcoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[by
             line += _line_ends(error.object[: error.start].decode(encoding, "ignore"), last)
             place = f"byte {bytes_before - pending + error.start + 1} of the file (0x{error.object[error.start]:02X})"
             raise DataError(f"not {encoding} at {place}: {error.reason}; name another encoding", name, line) from None
+        except UnicodeError as error:  # such as UTF-16 without its first two bytes
+            raise DataError(f"not {encoding}: {error}; name another encoding", name) from None
         bytes_before += len(block)
         line += _line_ends(text, last)
         last = text[-1:] or last
