@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,8 @@ def check_encoding(encoding: str) -> None:
     except (LookupError, ValueError):  # a name with a zero byte is a ValueError
         pass
     raise ParameterError(f"unknown encoding {encoding!r}; common ones are utf-8, latin-1, cp1252, euc-jp, gb18030")
+
+
+def is_listed(given: Any) -> bool:
+    """Return whether a value can be a list of others: it is neither a text nor an array without dimensions."""
+    return isinstance(given, Iterable) and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,8 @@ WAPITI = b"""#mdl#2#10
 9:*:%X[0,0],
 1:b,
 #qrk#2
-1:N,
-1:D,
+3:B-x,
+1:O,
 #qrk#5
 5:u:the,
 5:*:the,
@@ -44,6 +45,28 @@ WAPITI = b"""#mdl#2#10
 14=0x1.999999999999ap-4
 19=-0x1p+0
 """
+
+
+NETSTRING = re.compile(rb"\d+:(.*),")
+
+
+def change_wapiti(valid: bytes, rng: random.Random) -> bytes:
+    """Return a model with other names, whose lengths are right, or other weights; or with other lines."""
+    if rng.random() < 0.3:
+        return change_lines(valid, rng)
+    lines = valid.split(b"\n")
+    for _ in range(rng.choice((1, 1, 2))):
+        at = rng.randrange(len(lines))
+        name = NETSTRING.fullmatch(lines[at])
+        if name:
+            text = change_lines(name[1], rng)
+            lines[at] = b"%d:%s," % (len(text), text)
+        elif b"=" in lines[at]:
+            place, _, weight = lines[at].partition(b"=")
+            number = rng.choice((int(place) + 1, int(place) - 1, 0, 21, 22, 2**31, 2**63, 2**64))
+            value = rng.choice((weight, b"0x1p+1023", b"-inf", b"nan", b"0x0p+0", b"1e999", b"0x1p-1074"))
+            lines[at] = b"%d=%s" % (number, value)
+    return b"\n".join(lines)
 
 
 def _crfsuite() -> bytes:
@@ -82,7 +105,7 @@ Use = Callable[[Path, random.Random], None]
 KINDS: dict[str, tuple[Callable[[], bytes], Any, Use]] = {
     "crfpp-binary": (binary_model, change_words, partial(_use, ROWS)),
     "crfpp-text": (text_model, change_lines, partial(_use, ROWS)),
-    "wapiti-model": (lambda: WAPITI, change_lines, partial(_use, ROWS)),
+    "wapiti-model": (lambda: WAPITI, change_wapiti, partial(_use, ROWS)),
     "crfsuite-model": (_crfsuite, change_words, _use_crfsuite),
 }
 TARGETS = [Target(name, valid, mutate, use) for name, (valid, mutate, use) in KINDS.items()]

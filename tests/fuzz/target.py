@@ -12,7 +12,7 @@ Mutate = Callable[[bytes, random.Random], bytes]
 
 @dataclass(frozen=True)
 class Target:
-    """Case 0 is the valid file as it is, and using it must raise nothing at all."""
+    """Case 0 is the valid file as it is."""
 
     name: str
     seed: Callable[[], bytes]  # makes the valid file, once in a run

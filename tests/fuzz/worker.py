@@ -43,11 +43,11 @@ def np_quiet() -> Iterator[None]:
         yield
 
 
-def judge(error: BaseException | None, number: int) -> dict[str, Any]:
+def judge(error: BaseException | None) -> dict[str, Any]:
     """Return what happened: nothing, an error of crfkit, or a finding with the place in crfkit that it came from."""
     if error is None:
         return {"outcome": "fine"}
-    if isinstance(error, CrfkitError) and number > 0:
+    if isinstance(error, CrfkitError):
         return {"outcome": "refused"}
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if frame.filename.startswith(SOURCES)] or frames[-1:]
@@ -82,7 +82,7 @@ def main() -> None:
                 run_case(target, valid[name], seed, int(number), Path(work))
             except BaseException as error:
                 raised = error
-            answer = judge(raised, int(number))
+            answer = judge(raised)
             del raised
             answers.write(json.dumps({**answer, "peak": peak_memory()}) + "\n")
 

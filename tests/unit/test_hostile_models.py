@@ -158,8 +158,9 @@ BROKEN = {
     "pqn-1": {"s": np.zeros((2, 9)), "y": np.zeros(4)},
     "sgd-0": {"step_size": -1.0, "updates": 10**30, "epoch": -1, "theta": np.zeros(1)},
     "arow-0": {"theta": "x"},
+    "newton-0": {"first_norm": 0.0},
     "tron-0": {"radius": float("nan"), "value": [1]},
-    "admm-1": {"rho": -1.0, "k": 10**400, "residual": None, "u": np.full(9, np.inf)},
+    "admm-1": {"rho": -1.0, "k": 10**400, "residual": "x", "u": np.full(9, np.inf)},
     "fista-0": {"t": -1.0, "L": "1", "lipschitz": float("inf")},
     "adam-0": {"v": np.full(4, -1.0), "t": -3},
 }

@@ -208,7 +208,10 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
     for n, labels in enumerate(y, start=1):
         before = len(flat)
         labels = unmasked(labels, f"the labels of sequence {n - 1}")
-        flat.extend(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+        try:
+            flat.extend(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+        except TypeError:
+            raise DataError(f"the labels of sequence {n - 1} must be a list, not {labels!r:.80}") from None
         if n <= len(lengths) and len(flat) - before != lengths[n - 1]:
             raise DataError(f"sequence {n - 1} has {lengths[n - 1]} items but {len(flat) - before} labels")
     if n != len(lengths):

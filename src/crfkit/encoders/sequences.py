@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit._checks import is_listed
 from crfkit._types import Ids, Ints
 from crfkit.data.sequences import SequenceData, check_labels, encode_labels
 from crfkit.encoders.labels import label_array, sort_labels
@@ -49,7 +50,7 @@ def learn(
 
     With `prefixed`, the attributes of items are Wapiti's observations, which begin with u, b or *; they may be bytes.
     """
-    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+    if not is_listed(X):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
     X = X if isinstance(X, (Sequence, np.ndarray)) else list(X)
     if len(X) == 0:
@@ -221,11 +222,11 @@ def encode_labelled(vocabulary: Vocabulary, source: ColumnSource) -> tuple[Seque
 
 def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
     """Return the label sequences as lists, tuples or arrays."""
-    if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
+    if not is_listed(y):
         raise DataError(f"y must be a list of label sequences, not {type(y).__name__}")
     rows = []
     for n, row in enumerate(y):
-        if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
+        if not is_listed(row):
             what = "string" if isinstance(row, str) else type(row).__name__
             raise DataError(f"sequence {n}: the labels are the {what} {row!r}; expected a list of labels")
         rows.append(row if isinstance(row, (list, tuple, np.ndarray)) else list(row))

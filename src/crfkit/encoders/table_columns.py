@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import limits
+from crfkit._checks import sparse_matrix
 from crfkit._types import Ids
 from crfkit.data.graph import Graph
 from crfkit.encoders.states import Labels, check_unicode, read_labels
@@ -21,7 +22,7 @@ def read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool
     if hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()
     elif hasattr(Y, "toarray"):
-        Y = Y.toarray()
+        Y = sparse_matrix(Y, "Y").toarray()
     elif not isinstance(Y, np.ndarray):
         Y = np.array(Y, dtype=object)
     return [read_labels(Y[:, i], f"column {name} of Y") for i, name in enumerate(names)]

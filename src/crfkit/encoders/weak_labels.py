@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._checks import unmasked
+from crfkit._checks import is_listed, unmasked
 from crfkit._types import Flags, Floats, Ints
 from crfkit.data.sequences import SequenceData, check_labels, encode_labels
 from crfkit.encoders.labels import label_array, sort_labels
@@ -68,7 +68,7 @@ class Supervision:
     @classmethod
     def of_labels(cls, y: Iterable[Any]) -> Supervision:
         """Return the labels in the form that encoding takes."""
-        given_rows = list(y) if isinstance(y, Iterable) and not isinstance(y, (str, bytes)) else []
+        given_rows = list(y) if is_listed(y) else []
         if any(isinstance(row, Annotations) for row in given_rows):
             given = [row if isinstance(row, Annotations) else Annotations([row]) for row in _named(given_rows)]
             rows = [row for one in given for row in one.readings]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core, modelfile
+from crfkit._checks import is_listed
 from crfkit._types import Floats
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, labels_from_json, to_json
@@ -84,6 +85,8 @@ class ChainModel(ChainAnswers):
         return _core.Tagger(self.vocabulary.encoder(), self.inference.decoder, self.class_list, rows)
 
     def encode(self, X: Iterable[Any]) -> SequenceData:
+        if not is_listed(X):
+            raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
         return self.vocabulary.encode(X)
 
     def predict(self, X: Iterable[Any]) -> list[list[Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crfkit._checks import is_listed
 from crfkit._types import Flags, Ids
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
@@ -68,14 +69,9 @@ def make_limits(
     return Limits(inference, mask)
 
 
-def _is_listed(given: Any) -> bool:
-    """Return whether something can be a list of entries: not a text, nor an array without dimensions."""
-    return isinstance(given, Iterable) and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
-
-
 def _positions(name: str, given: Iterable[Any], data: SequenceData) -> Iterable[tuple[int, str, Any]]:
     """Yield (position in all the data, its name, what is given for it) where something is given."""
-    if not _is_listed(given):
+    if not is_listed(given):
         raise DataError(f"{name} must have an entry for each sequence, not {given!r}")
     rows = list(given)
     if len(rows) != len(data):
@@ -87,8 +83,8 @@ def _positions(name: str, given: Iterable[Any], data: SequenceData) -> Iterable[
     for n, (row, (begin, end)) in enumerate(zip(rows, pairwise(data.starts.tolist()), strict=True)):
         if row is None:
             continue
-        if not _is_listed(row) or not hasattr(row, "__len__") or len(row) != end - begin:
-            listed = _is_listed(row) and hasattr(row, "__len__")
+        if not is_listed(row) or not hasattr(row, "__len__") or len(row) != end - begin:
+            listed = is_listed(row) and hasattr(row, "__len__")
             size = counted(len(row), "entry", "entries") if listed else repr(row)
             raise DataError(
                 f"sequence {n} has {counted(end - begin, 'item')}, but {name} has {size} for it; give one for each "

@@ -18,7 +18,7 @@ from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import Progress
-from crfkit.solvers.parts.saved import saved_number
+from crfkit.solvers.parts.saved import POSITIVE, saved_number
 from crfkit.solvers.parts.sparse_hessian import sparse_direction
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
@@ -79,7 +79,7 @@ class Newton(IterativeSolver):
             check_memory(w0, 4, self.max_memory, self.name, "direction='cg'")
         start = objective.at(w0)
         return NewtonState(
-            start, Progress.at(start, saved), saved_number(saved, "first_norm", start.grad_norm, low=0.0)
+            start, Progress.at(start, saved), saved_number(saved, "first_norm", start.grad_norm, low=POSITIVE)
         )
 
     def step(self, objective: Objective, state: NewtonState) -> NewtonState | Status:

@@ -15,6 +15,7 @@ from array_api_compat import array_namespace, is_array_api_obj
 
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
+from crfkit.solvers.parts.past import PAST
 
 MOST = 2**53  # of a count: larger ones are not exact as floats
 POSITIVE = 1e-300  # the least of numbers that must not be zero
@@ -23,6 +24,8 @@ POSITIVE = 1e-300  # the least of numbers that must not be zero
 def check_state(saved: Mapping[str, Any]) -> None:
     """Raise ParameterError unless all entries are strings, None, finite numbers or arrays of finite numbers."""
     for name, value in saved.items():
+        if name == PAST:  # values of losses that have none are NaN there
+            continue
         if value is None or isinstance(value, (str, bool, np.bool_)):
             continue
         if is_array_api_obj(value):
