@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,11 +71,11 @@ def scaled_penalty(
 
 def check_distinct(paths: dict[str, Path | None]) -> None:
     """Raise ParameterError if two arguments are the same file."""
-    seen: dict[Path, str] = {}
+    seen: dict[str, str] = {}
     for name, path in paths.items():
         if path is None or path == STDIN:
             continue
-        other = seen.setdefault(path.resolve(), name)
+        other = seen.setdefault(os.path.realpath(path), name)
         if other != name:
             raise ParameterError(f"{other} and {name} are the same file, {path}; give different files")
 
