@@ -201,14 +201,16 @@ def replacing(
         finally:
             os.close(handle)
         return
-    with fail.converted():
-        temporary = Temporary(target)
+    temporary = None
     try:
+        with fail.converted():
+            temporary = Temporary(target)
         yield from _written(temporary.handle, fail)
         with fail.converted():
             temporary.replace(durable)
     finally:
-        temporary.discard()
+        if temporary is not None:
+            temporary.discard()
 
 
 def check_writable(path: str | Path, error: Callable[[str], Exception] | None = None) -> None:
