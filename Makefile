@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test explore fuzz sanitize lint format stubs bench docs figures site dist wheels package-check clean
+.PHONY: demo test explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
 
 # Two installs: what a user gets, and that plus the tools. Either compiles the core, so neither needs the other. The
 # stamp is renewed when the core changes; Python files are read from src in place.
@@ -46,6 +46,12 @@ sanitize: $(VENV)/.dev
 	$(BIN)/python tests/sanitized.py address
 	$(BIN)/python tests/sanitized.py address -- -m fuzz --seconds $(SECONDS) --seed $(SEED) --memory 4
 	$(BIN)/python tests/sanitized.py thread
+
+# Kills, signals, full disks and the like at random moments, with KILLS=…, SIGINTS=…, SIGTERMS=…, TIMES=…, SEED=…; one
+# line per kind, and exit code 1 if a model was lost or anything else happened that must not.
+export KILLS SIGINTS SIGTERMS TIMES SEED
+faults: $(VENV)/.dev
+	$(BIN)/python tests/faults/run.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

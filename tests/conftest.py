@@ -10,6 +10,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from optional import SHARED
 
+from crfkit import files
+
+files.WAIT = 0.0  # seconds: tests damage thousands of files, and nobody is in the middle of writing them
+
 # Derandomised: a run fails or passes whatever the day. `make explore` looks further.
 settings.register_profile(
     "steady", derandomize=True, deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]

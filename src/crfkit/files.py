@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from crfkit.temporary import Temporary
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PARALLEL = 1 << 24  # bytes of files that two threads read
+ATTEMPTS, WAIT = 20, 0.006  # how often a file that is being written is read, with so many seconds between
+Loaded = TypeVar("Loaded")
 _AT_ONCE = 1 << 30  # bytes; systems read at most 2 GB at once
 
 # --- reading
@@ -124,6 +126,23 @@ def signature(path: str | Path) -> Signature | None:
     return Signature(found.st_ino, found.st_size, found.st_mtime_ns, abs(time.time() - found.st_mtime) < 1)
 
 
+def patiently(path: str | Path, load: Callable[[], Loaded]) -> Loaded:
+    """Return what `load` makes of a file. If it raises ModelFileError and the file has changed, it is called again."""
+    from crfkit.errors import ModelFileError
+
+    for _ in range(ATTEMPTS - 1):
+        before = signature(path)
+        try:
+            return load()
+        except ModelFileError:
+            if before is None or not before.fresh:
+                raise
+            time.sleep(WAIT)
+            if signature(path) == before:
+                raise
+    return load()
+
+
 def _regular(path: str | Path) -> io.FileIO:
     """Open a regular file for reading; a pipe or a device raises OSError instead of blocking."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -182,14 +201,16 @@ def replacing(
         finally:
             os.close(handle)
         return
-    with fail.converted():
-        temporary = Temporary(target)
+    temporary = None
     try:
+        with fail.converted():
+            temporary = Temporary(target)
         yield from _written(temporary.handle, fail)
         with fail.converted():
             temporary.replace(durable)
     finally:
-        temporary.discard()
+        if temporary is not None:
+            temporary.discard()
 
 
 def check_writable(path: str | Path, error: Callable[[str], Exception] | None = None) -> None:

@@ -12,7 +12,6 @@ ModelFileError. Files that crfkit itself writes are replaced at once, so that re
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
-from crfkit.files import check_writable, is_special, replacing, signature
+from crfkit.files import check_writable, is_special, patiently, replacing
 from crfkit.files import read as read_file
 
 __all__ = ["FORMAT_VERSION", "Contents", "check_writable", "load", "read", "write"]
@@ -46,7 +45,6 @@ _DTYPES = {
 
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 LARGE = 1_000_000  # bytes; larger files are looked at before they are read
-ATTEMPTS, WAIT = 20, 0.006  # how often a file that is being written is read, with so many seconds between
 
 
 @dataclass(frozen=True)
@@ -125,17 +123,7 @@ def read(path: str | Path) -> Contents:
 
     A file that is not valid is read again if it has changed meanwhile: somebody may be in the middle of writing it.
     """
-    for _ in range(ATTEMPTS - 1):
-        before = signature(path)
-        try:
-            return _read(path)
-        except ModelFileError:
-            if before is None or not before.fresh:
-                raise
-            time.sleep(WAIT)
-            if signature(path) == before:
-                raise
-    return _read(path)
+    return patiently(path, lambda: _read(path))
 
 
 def _read(path: str | Path) -> Contents:

@@ -217,7 +217,8 @@ def test_a_loaded_model_does_not_depend_on_its_file(path):
     assert not read.tensors["w"].flags.writeable
 
 
-def test_a_model_that_is_being_overwritten_is_the_old_one_the_new_one_or_an_error(path, tmp_path):
+def test_a_model_that_is_being_overwritten_is_the_old_one_the_new_one_or_an_error(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "WAIT", 0.006)
     blobs = []
     for k in range(2):
         modelfile.write(tmp_path / "new", "test", {}, {"w": np.full(200_000 + 1000 * k, float(k))})

@@ -128,3 +128,15 @@ def test_a_full_disk(text, monkeypatch):
     monkeypatch.setattr(np, "save", full)
     with pytest.raises(DataError, match="TMPDIR"):
         fit_stored(ChainTraining(template=TEMPLATE), column_files(text))
+
+
+@pytest.mark.parametrize("change", ["missing", "empty", "shorter"])
+def test_blocks_that_somebody_has_removed(text, tmp_path, change):
+    block = both(text, tmp_path / "blocks")[2].blocks[0]
+    file = block.folder / "starts.npy"
+    if change == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(b"" if change == "empty" else file.read_bytes()[:-8])
+    with pytest.raises(DataError, match="the encoded sequences have gone"):
+        block.read()

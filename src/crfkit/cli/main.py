@@ -28,7 +28,7 @@ from crfkit.cli import (
     update,
 )
 from crfkit.cli.help import Command
-from crfkit.cli.running import run
+from crfkit.cli.running import prepare_memory, run
 
 app = typer.Typer(
     name="crfkit",
@@ -84,4 +84,9 @@ _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ 
 
 def main() -> None:
     """Run the command line. Errors are one line on stderr and exit code 2; Ctrl-C is exit code 130."""
-    run(lambda: app(standalone_mode=False, prog_name="crfkit"), _ClickException)
+
+    def command() -> Any:
+        prepare_memory()
+        return app(standalone_mode=False, prog_name="crfkit")
+
+    run(command, _ClickException)

@@ -29,8 +29,9 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         return
     if not path.name:
         raise DataError("cannot write the output: it is a directory", path)
-    with replacing(path, DataError) as stream:
-        yield stream
+    system = f"cannot write {path}: "
+    with replacing(path, lambda text: DataError(f"cannot write the output: {text.removeprefix(system)}", path)) as out:
+        yield out
 
 
 def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:

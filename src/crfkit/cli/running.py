@@ -62,6 +62,20 @@ def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def prepare_memory() -> None:
+    """Let OpenBLAS take its buffer now if memory is limited: later it would end the process if there is none."""
+    if os.name != "posix":
+        return
+    import resource
+
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return
+    import numpy as np
+
+    np.empty(BLAS_BUFFER, dtype=np.uint8)  # raises MemoryError, OpenBLAS does not
+    np.ones((64, 64)) @ np.ones((64, 64))
+
+
 def _lacks_memory(error: ImportError) -> bool:
     """Return whether a library could not be loaded because there was no memory for it."""
     cause: BaseException | None = error
@@ -86,6 +100,7 @@ def described(error: OSError) -> str:
     return f"cannot write the output: {text}" if error.errno in _DISK else text
 
 
+BLAS_BUFFER = 160_000_000  # bytes, and a little for everything else
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell shows for programs that end when nobody reads their output
 OUT_OF_MEMORY = (
     "out of memory; use fewer attributes (train: raise --min-frequency) or fewer rows, edges and features (graph)"

@@ -17,7 +17,7 @@ WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminated
 own_process = False  # whether the process runs nothing but one command
 _AGAIN = 0.005  # seconds until a signal that had to wait is tried again
 _LOOP = {("loop.py", "__iter__"), ("loop.py", "_call_back")}
-_WRITING = {("modelfile.py", "write")}
+_WRITING = {("modelfile.py", "write"), ("files.py", "check_writable"), ("temporary.py", "__init__")}
 
 _current: Interrupts | None = None
 

@@ -10,7 +10,7 @@ from crfkit._checks import check_encoding
 from crfkit.convert import kinds
 from crfkit.convert.sources import read_bytes
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
-from crfkit.files import read_head
+from crfkit.files import patiently, read_head
 from crfkit.models.chain import ChainModel
 
 READERS = {
@@ -30,6 +30,10 @@ def load(path: str | Path, n_threads: int | None = None, encoding: str = "utf-8"
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
     check_encoding(encoding)
+    return patiently(path, lambda: _load(path, n_threads, encoding))
+
+
+def _load(path: str | Path, n_threads: int | None, encoding: str) -> ChainModel:
     kind = model_kind(path)
     if kind == kinds.CRFKIT:
         return ChainModel.load(path, n_threads)

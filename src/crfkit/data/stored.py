@@ -39,7 +39,16 @@ class Block:
         """Return the sequences; their arrays are mapped into memory, and read as they are used."""
         names = [item.name for item in fields(SequenceData)]
         paths = {name: self.folder / f"{name}.npy" for name in names}
-        return SequenceData(**{name: np.load(path, mmap_mode="r") for name, path in paths.items() if path.exists()})
+        try:
+            found = {name: np.load(path, mmap_mode="r") for name, path in paths.items() if path.exists()}
+            if len(found.get("starts", ())) != self.n_sequences + 1:
+                raise ValueError("sequences are missing")
+            return SequenceData(**found)
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(
+                f"the encoded sequences have gone ({error}); somebody has emptied the temporary folder while training "
+                "went on; the variable TMPDIR names another one", self.folder
+            ) from error  # fmt: skip
 
     def __len__(self) -> int:
         return self.n_sequences

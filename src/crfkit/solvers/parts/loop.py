@@ -73,6 +73,7 @@ class Steps:
         self.trace: list[TraceRow] = []
         self._seconds = seconds
         self._past = past or Past()
+        self._recorded = False  # whether the last row of the trace is that of the state
         self._since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
 
     @property
@@ -82,6 +83,8 @@ class Steps:
 
     def saved(self) -> dict[str, Any]:
         """Return the state, from which a later run can go on as if it had not been cut off."""
+        if not self._recorded:
+            self.record()
         rows = self.rows[self._since :]
         return {
             "solver": self.solver.name,
@@ -100,24 +103,26 @@ class Steps:
                 if isinstance(outcome, Status) or not outcome.point.finite:
                     self.status = outcome if isinstance(outcome, Status) else Status.DIVERGED
                     return
-                self.state = precision.follow(solver, outcome)
+                self.state, self._recorded = precision.follow(solver, outcome), False
             objective.accept(self.state.point)
             self.record()
             yield self.state
             if solver.finished(self.rows[self._since :], self.state):
                 later = solver.next_phase(objective, self.state)
                 if later is None:
-                    later, self._since = precision.check(solver, self.state), len(self.rows)
-                if later is None:
-                    self.status = Status.CONVERGED
-                    return
+                    later = precision.check(solver, self.state)
+                    if later is None:
+                        self.status = Status.CONVERGED
+                        return
+                    self._since = len(self.rows)
                 if iteration == solver.max_iterations:  # nobody would see the state that begins the next phase
                     return
-                self.state = later
+                self.state = later  # at the same point
 
     def record(self) -> None:
         """Add the row of the current state to the trace."""
         objective, point = self.objective, self.state.point
+        self._recorded = True
         self.trace.append(
             TraceRow(
                 self._past.iterations + len(self.trace),
@@ -199,7 +204,7 @@ def run(
     steps = Steps(solver, objective, state, clock.seconds, Past.of(resume or {}, state.point.value))
 
     def unfinished() -> dict[str, Any]:
-        return {**steps.saved(), ITERATIONS: steps.trace[-1].iteration if steps.trace else 0}
+        return {**steps.saved(), ITERATIONS: steps.trace[-1].iteration}
 
     try:
         for state in steps:
