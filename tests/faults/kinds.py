@@ -84,6 +84,7 @@ def interrupts(shop: Workshop, n: int, which: signal.Signals = signal.SIGINT) ->
         shop.check_checkpoint()
         require(not shop.strays(), shop.strays())
         codes[ended.code] += 1
+    require(codes.total() > codes[0] or n < 10, f"none of {n} signals had an effect: are they ignored?")
     return f"{n} signals, exit codes {dict(codes)}; 0 tracebacks, 0 lost models"
 
 

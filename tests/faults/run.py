@@ -6,6 +6,7 @@ KILLS, SIGINTS and SIGTERMS say how many signals, TIMES how often the other kind
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -24,6 +25,8 @@ NUMBERS = {
 
 
 def main(wanted: list[str]) -> int:
+    # a shell that starts this in the background has SIGINT ignored, and the commands would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seed = int(os.environ.get("SEED") or "0")
 
     def one(name: str) -> bool:
