@@ -170,9 +170,9 @@ def test_threads(fails, command, threads):
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("missing/o", r"cannot write missing/o: No such"),
-        ("test.txt/o", r"cannot write test\.txt/o: Not a dir"),
-        ("folder", r"cannot write folder: it is a directory"),
+        ("missing/o", r"missing/o: cannot write the output: No such"),
+        ("test.txt/o", r"test\.txt/o: cannot write the output: Not a dir"),
+        ("folder", r"folder: cannot write the output: .*directory"),
     ],
 )
 def test_output_that_cannot_be_written(fails, output, message):

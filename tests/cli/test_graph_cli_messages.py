@@ -104,7 +104,7 @@ def test_a_word_that_is_no_file_of_edges(fails, data):
 def test_an_output_that_cannot_be_written_is_known_before_the_work(fails, model, monkeypatch):
     monkeypatch.setattr("crfkit.models.graph.GraphModel.best", lambda *_: pytest.fail("too late"))
     message = fails("graph", "predict", "m.crf", "data.csv", "--output", "none/out.csv")
-    assert message.startswith("cannot write none/out.csv: No such file")
+    assert message.startswith("none/out.csv: cannot write the output")
 
 
 def test_out_of_memory(fails, data, monkeypatch):
