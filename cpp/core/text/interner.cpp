@@ -7,6 +7,8 @@ namespace crfkit {
 
 namespace {
 
+constexpr uint64_t kAhead = 16;  // strings between asking for a slot and using it
+
 uint64_t capacity_for(uint64_t size) { return std::bit_ceil(size * 2 + 2); }
 
 // Puts an id into the next empty slot; returns false, and puts it nowhere, if that is too far away.
@@ -38,7 +40,6 @@ HashKey key_of(const char* bytes, uint64_t n_bytes) {
 bool fill(std::vector<uint64_t>& slots, const uint64_t* offsets, const char* bytes, uint64_t size, HashKey key) {
     slots.assign(capacity_for(size), 0);
     const StringIndex index{slots.data(), slots.size(), offsets, bytes, size, key};
-    constexpr uint64_t kAhead = 16;  // strings between asking for a slot and using it
     uint64_t hashes[kAhead];
     const uint64_t mask = slots.size() - 1;
     for (uint64_t id = 0; id < size + kAhead; ++id) {
@@ -120,9 +121,18 @@ std::string check_index(const StringIndex& index, uint64_t n_bytes) {
         if (id >= index.size) return "a slot points past the last string";
     }
     if (used != index.size) return "the number of used slots differs from the number of strings";
-    for (uint64_t id = 0; id < index.size; ++id)
-        if (index.find(index.at(id)) != static_cast<int32_t>(id))
-            return "string " + std::to_string(id) + " is not found where its hash says";
+    uint64_t hashes[kAhead];
+    for (uint64_t id = 0; id < index.size + kAhead; ++id) {
+        if (id >= kAhead) {
+            const uint64_t earlier = id - kAhead;
+            if (index.find(index.at(earlier), hashes[earlier % kAhead]) != static_cast<int32_t>(earlier))
+                return "string " + std::to_string(earlier) + " is not found where its hash says";
+        }
+        if (id < index.size) {
+            hashes[id % kAhead] = hash_string(index.at(id), index.key);
+            __builtin_prefetch(&index.slots[hashes[id % kAhead] & (index.capacity - 1)]);
+        }
+    }
     return "";
 }
 

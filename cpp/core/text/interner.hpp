@@ -1,5 +1,5 @@
 // Strings to dense ids: a growing table for training, a frozen one that is searched where it lies
-// (in a memory-mapped model file). Both are the same open-addressing table.
+// (in the bytes of a model file). Both are the same open-addressing table.
 //
 // The hash has no key, so that tables are the same in every process. Where strings were chosen to collide, so that more
 // than kLongestRun slots in a row are used (honest strings fill about 100 of 2³¹), the table is built again with a key.
