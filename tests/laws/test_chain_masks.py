@@ -103,10 +103,10 @@ def test_evidence_that_moves_the_wrong_way(order, evidence):
 @pytest.mark.parametrize("size", [1.0, 30.0])
 @every_order
 def test_long_sequence_equals_the_recursion(order, size):
-    problem = make_problem(1, 4, (2000, 3), n_attributes=30, order=order, forbidden=0.0)
+    problem = make_problem(1, 4, (1000, 3), n_attributes=30, order=order, forbidden=0.0)
     banned = np.random.default_rng(2).random((4, 4)) < 0.4
     field = replace(problem.field, allowed=~banned | np.eye(4, dtype=bool) | np.eye(4, k=1, dtype=bool))
-    labels = np.concatenate([np.arange(2000) // 500, [1, 1, 2]])
+    labels = np.concatenate([np.arange(1000) // 250, [1, 1, 2]])
     problem = against_the_mask(replace(problem, field=field, data=problem.data.with_labels(labels)), size)
     check_long_likelihood(problem)
     check_inference(problem, solver=recursion)

@@ -74,7 +74,7 @@ def test_extreme_scores_equal_the_oracle(spread, unary):
 
 @pytest.mark.parametrize(("n_labels", "scale"), [(2, 1.0), (5, 0.01), (5, 30.0)])
 def test_long_sequence_equals_the_recursion(n_labels, scale):
-    problem = make_problem(5, n_labels, (2000,), n_attributes=30, order=2)
+    problem = make_problem(5, n_labels, (1000,), n_attributes=30, order=2)
     w = np.random.default_rng(1).uniform(-scale, scale, problem.field.size)
     problem = Problem(problem.data, problem.field, w)
     check_long_likelihood(problem)

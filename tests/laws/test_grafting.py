@@ -69,7 +69,7 @@ def test_the_regression_keeps_the_contract():
 
 @every_member
 @every_penalty
-@pytest.mark.parametrize("select_unit", [1, 4, 1000])
+@pytest.mark.parametrize("select_unit", [1, 4])
 def test_the_optimum_of_all_candidates(name, penalty, select_unit):
     loss = growing_regression(1)
     expected = best(loss, penalty)

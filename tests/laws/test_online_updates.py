@@ -200,7 +200,7 @@ def compare(
 @every_kernel
 @every_loss
 @pytest.mark.parametrize("l2", [0.0, 2.0])
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(problem=any_problem, seed=st.integers(0, 1000), averaged=st.booleans())
 def test_gradient_steps(kernels, kind, l2, problem, seed, averaged):
     def run(updates):
@@ -213,7 +213,7 @@ def test_gradient_steps(kernels, kind, l2, problem, seed, averaged):
 @every_kernel
 @pytest.mark.parametrize("kind", ["likelihood", "softmax margin"])
 @pytest.mark.parametrize("l1", [0.01, 1.0, 30.0])
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(problem=any_problem, seed=st.integers(0, 1000), averaged=st.booleans())
 def test_gradient_steps_with_the_cumulative_penalty(kernels, kind, l1, problem, seed, averaged):
     """A weight that a sequence does not touch pays later: the average has it as it stands."""
