@@ -1,5 +1,5 @@
 """How time grows with what a hostile file can make large: the length of a line, the columns of a table, and the number
-of attributes that collide in the hash.
+of attributes that collide in the hash (and of others, as long, to compare: larger tables do not fit into caches).
 
     python benchmarks/linear.py [--json FILE]
 
@@ -32,7 +32,7 @@ from collisions import colliding
 BLOCK = 1 << 14
 LINES = [2_000_000, 4_000_000, 8_000_000, 16_000_000]
 COLUMNS = [12_500, 25_000, 50_000, 100_000]
-ATTRIBUTES = [10_000, 20_000, 40_000, 80_000]
+ATTRIBUTES = [10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 640_000]
 
 
 class Blocks(io.BytesIO):
@@ -70,8 +70,8 @@ def read_wide(n: int, folder: Path) -> Callable[[], None]:
     return run
 
 
-def learn_colliding(n: int) -> Callable[[], None]:
-    items = [[name] for name in colliding(n)]
+def learn(names: list[bytes] | list[str]) -> Callable[[], None]:
+    n, items = len(names), [[name] for name in names]
 
     def run() -> None:
         encoder = _core.Encoder(loose=True)
@@ -108,7 +108,10 @@ def main() -> None:
         result = {
             "bytes of a line": exponent(LINES, read_line, options.repeats),
             "columns of a table": exponent(COLUMNS, lambda n: read_wide(n, Path(folder)), options.repeats),
-            "attributes that collide": exponent(ATTRIBUTES, learn_colliding, options.repeats),
+            "attributes that collide": exponent(ATTRIBUTES, lambda n: learn(colliding(n)), options.repeats),
+            "other attributes": exponent(
+                ATTRIBUTES, lambda n: learn([b"%016d" % k for k in range(n)]), options.repeats
+            ),
         }
     print(f"{'':26}exponent  seconds")
     for name, found in result.items():
