@@ -99,10 +99,10 @@ def test_small_files_that_ask_for_much(changed, name):
     seed, change, load = GREEDY[name]
     path = changed(seed, change)
     assert path.stat().st_size < 500_000
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(LimitError, match=f"{path}.*CRFKIT_LIMITS=(memory|steps)="):
         load(path)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_limits_can_be_raised_for_a_file(changed):
