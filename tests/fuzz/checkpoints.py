@@ -15,7 +15,7 @@ from crfkit.checkpoint import Checkpoint
 from crfkit.errors import CapabilityError
 from crfkit.losses import LOSSES
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
-from crfkit.solvers.parts.loop import check_compatible
+from crfkit.solvers.parts.compatibility import check_compatible
 from crfkit.training.chain_selection import select_start
 from fuzz.chains import LABELS, ROWS
 from fuzz.containers import change_container, put_together

@@ -14,7 +14,8 @@ from crfkit.losses import LOSSES, PseudoLikelihood, loss_class
 from crfkit.penalties import L1, L2, PENALTIES, Blockwise, ByBlock, GroupL2, GroupLinf, L1Ball, NoPenalty
 from crfkit.protocols import BlockNorm, Capability, GrowingLoss, Kind, Loss, Penalty, Selection, Solver
 from crfkit.solvers import SOLVERS, make_solver
-from crfkit.solvers.parts.loop import check_compatible, run
+from crfkit.solvers.parts.compatibility import check_compatible
+from crfkit.solvers.parts.loop import run
 
 SOURCE = Path(crfkit.__file__).parent
 

@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,14 +18,13 @@ from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTrai
 from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Solver, State, Vector
 from crfkit.result import LAST_WEIGHTS, Result, Status, TraceRow
+from crfkit.solvers.parts.compatibility import NO_OTHERS, check_compatible
 from crfkit.solvers.parts.endings import at_rounding, has_risen
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.past import ITERATIONS, PAST, Past
 from crfkit.solvers.parts.precision import Precision
 from crfkit.solvers.parts.saved import check_state
 from crfkit.solvers.parts.stopping import for_values_that_rise
-
-NO_OTHERS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -244,41 +242,6 @@ class IterativeSolver(Parameters, Solver):
         """Return whether the stopping rule is satisfied."""
         rule = for_values_that_rise(self.stopping) if self.nonmonotone else self.stopping
         return rule.satisfied(trace, state.point.w)
-
-
-def check_compatible(solver: Solver, loss: Loss, penalty: Penalty, registry: Mapping[str, Any] = NO_OTHERS) -> None:
-    """Raise before the first evaluation if the three cannot work together; name those of the registry that can."""
-
-    def which(able: Callable[[Any], bool]) -> str:
-        names = [name for name, other in registry.items() if able(other)]
-        return f"; these can: {', '.join(names)}" if names else ""
-
-    missing = sorted(solver.needs - loss.capabilities)
-    if missing:
-        raise CapabilityError(
-            f"the solver {solver.name} needs {', '.join(missing)}, which the {loss.name} does not have; "
-            f"it has {', '.join(sorted(loss.capabilities))}" + which(lambda other: other.needs <= loss.capabilities)
-        )
-    smooth, rest = penalty.split()
-    handles_smooth = solver.handles_smooth
-    takes_none = handles_smooth == frozenset() and not solver.handles_rest
-    ignored = smooth is not None and handles_smooth is not None and not handles_smooth & smooth.kinds
-    if ignored or (takes_none and rest is not None):
-        taken = " and ".join(sorted(handles_smooth or ())) or "none"
-        raise CapabilityError(f"the solver {solver.name} does not support {penalty.name}; supported: {taken}")
-    if rest is None:
-        return
-    kinds = rest.kinds
-    if not solver.handles_rest & kinds:
-        limit = (
-            f"penalties of kind {', '.join(sorted(solver.handles_rest))}"
-            if solver.handles_rest
-            else "smooth objectives"
-        )
-        raise CapabilityError(
-            f"the solver {solver.name} minimises {limit} only; {penalty.name} is not smooth"
-            + which(lambda other: bool(other.handles_rest & kinds) and other.needs <= loss.capabilities)
-        )
 
 
 def _call_back(
