@@ -56,8 +56,10 @@ def build(kind: str) -> None:
         "nanobind_DIR": nanobind.cmake_dir(),
     }
     defined = [f"-D{name}={value}" for name, value in settings.items()]
-    subprocess.run(["cmake", "-S", REPOSITORY, "-B", folder, *defined], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", folder, "-j2"], check=True, stdout=subprocess.DEVNULL)
+    for command in (["-S", REPOSITORY, "-B", folder, *defined], ["--build", folder, "-j2"]):
+        done = subprocess.run(["cmake", *command], capture_output=True, text=True, check=False)
+        if done.returncode:  # warnings of a compiler that instruments code are often wrong
+            sys.exit(f"{done.stdout}{done.stderr}")
 
 
 def environment(kind: str) -> Path:
