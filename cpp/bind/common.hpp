@@ -181,7 +181,7 @@ struct type_caster<crfkit::Threads> {
     bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
         make_caster<int> number;
         if (!number.from_python(source, flags, cleanup)) return false;
-        value.n = std::clamp(number.value, 1, 256);
+        value.n = std::clamp(number.value, 1, 1024);
         return true;
     }
 };

@@ -91,7 +91,7 @@ class Checkpoints:
     def __call__(self, iteration: Any) -> None:
         number = iteration.row.iteration
         before, last = self._last
-        if last < 0:  # the start is not worth a checkpoint
+        if last < 0 or number < last:  # the start, of this run or of another one, is not worth a checkpoint
             self._last = (time.monotonic(), number)
             return
         due = number - last >= self._iterations if self._iterations else time.monotonic() - before >= self._seconds
@@ -113,7 +113,7 @@ def interval(every: float | str) -> tuple[float, int]:
     >>> interval("10m"), interval(90), interval("20it")
     ((600.0, 0), (90.0, 0), (0.0, 20))
     """
-    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(s|m|h|it|)\s*", str(every))
+    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(s|m|h|it|)\s*", str(every))
     number = float(found[1]) if found else 0.0
     if not found or number <= 0 or (found[2] == "it" and not number.is_integer()):
         raise ParameterError(

@@ -57,8 +57,10 @@ def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = Non
                 contents = _contents(stream, before.st_size)
                 after = os.fstat(stream.fileno())
             unchanged = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-            if (unchanged and len(contents) == before.st_size) or attempt == 2:
+            if unchanged and len(contents) == before.st_size:
                 break
+            if attempt == 2:
+                raise ModelFileError(f"cannot read {path}: it changes while it is read")
         contents.flags.writeable = False
         return contents
     except OSError as error:
@@ -82,7 +84,10 @@ def _contents(stream: io.FileIO, size: int) -> NDArray[np.uint8]:
 
     half = size // 2
     with ThreadPoolExecutor(1) as other:
-        second = other.submit(part, half, size)
+        try:
+            second = other.submit(part, half, size)
+        except RuntimeError:  # there is no memory for another thread
+            return buffer[: part(0, size)]
         n = part(0, half)
         return buffer[: n + second.result() if n == half else n]
 
@@ -127,7 +132,10 @@ def signature(path: str | Path) -> Signature | None:
 
 
 def patiently(path: str | Path, load: Callable[[], Loaded]) -> Loaded:
-    """Return what `load` makes of a file. If it raises ModelFileError and the file has changed, it is called again."""
+    """Return what `load` makes of a file. While the file changes, a ModelFileError makes it try again.
+
+    A file that is overwritten in place is incomplete for a moment, and may look old at the beginning of it.
+    """
     from crfkit.errors import ModelFileError
 
     for _ in range(ATTEMPTS - 1):
@@ -135,7 +143,8 @@ def patiently(path: str | Path, load: Callable[[], Loaded]) -> Loaded:
         try:
             return load()
         except ModelFileError:
-            if before is None or not before.fresh:
+            now = signature(path)
+            if now is None or (now == before and not now.fresh):
                 raise
             time.sleep(WAIT)
             if signature(path) == before:
@@ -186,16 +195,14 @@ def replacing(
     """Open a file for writing; an older one is replaced when the new one is complete and on the disk, else it stays.
 
     A new file has the permissions that the process gives to new files, and a file that takes the place of an older one
-    has those of the older one. A device or a pipe, such as /dev/null, is written to and never replaced. What fails is
-    raised as `error(message)`, ModelFileError by default; errors of the block itself are not touched. With `durable`
-    off, the file is not forced to the disk before it replaces the older one.
+    has those of the older one. A device or a pipe, such as /dev/null, is written to and never replaced. Where the
+    system refuses, `error(message)` is raised, by default ModelFileError; errors of the block itself are not touched.
+    With `durable` off, the file is not forced to the disk before it replaces the older one.
     """
     fail = _failure(path, error)
-    with fail.converted():
-        target = _target(path)
-    if is_special(target):
+    if is_special(path):  # before links are followed: that of /dev/stdout may lead to no path at all
         with fail.converted():
-            handle = os.open(target, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
+            handle = os.open(path, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
         try:
             yield from _written(handle, fail)
         finally:
@@ -204,7 +211,7 @@ def replacing(
     temporary = None
     try:
         with fail.converted():
-            temporary = Temporary(target)
+            temporary = Temporary(_target(path))
         yield from _written(temporary.handle, fail)
         with fail.converted():
             temporary.replace(durable)
@@ -217,10 +224,9 @@ def check_writable(path: str | Path, error: Callable[[str], Exception] | None = 
     """Raise an error now if `path` could not be replaced later; remove what killed processes left beside it."""
     fail = _failure(path, error)
     with fail.converted():
-        target = _target(path)
-        if is_special(target):
+        if is_special(path):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        Temporary(target).discard()
+        Temporary(_target(path)).discard()
 
 
 def write(path: str | Path, contents: bytes, error: Callable[[str], Exception] | None = None) -> None:

@@ -31,7 +31,8 @@ class Limits:
     pixels: int = 80_000_000  # of one image
     blocks: int = 1_000_000  # of one image, of which features are computed
     line: int = 16_000_000  # bytes of one line of a text file
-    columns: int = 100_000  # of one table, or of one line of a column file
+    columns: int = 100_000  # of one table
+    macros: int = 10_000  # of one template, such as %x[0,0]
     steps: int = 1_000_000  # sweeps, samples, trees and iterations that a model may ask for when it predicts
 
 
@@ -50,11 +51,12 @@ def current() -> Limits:
 @contextmanager
 def raised(**limits: int | str) -> Iterator[None]:
     """Use other limits inside this block, in all threads of the process."""
-    _raised.append(_changed(current(), limits, "crfkit.limits.raised"))
+    mine = _changed(current(), limits, "crfkit.limits.raised")
+    _raised.append(mine)
     try:
         yield
-    finally:
-        _raised.pop()
+    finally:  # blocks of other threads may have begun later and still go on
+        del _raised[next(k for k, other in enumerate(_raised) if other is mine)]
 
 
 def check(name: str, needed: int, what: str) -> None:
@@ -88,6 +90,7 @@ def size_text(n_bytes: float) -> str:
     >>> size_text(7_200_000_000)
     '7.2 GB'
     """
+    n_bytes = float(min(n_bytes, 10**24))
     for unit in ("bytes", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.3g} {unit}"
@@ -113,9 +116,9 @@ def _from_environment() -> Limits:
     if not text.strip():
         return Limits()
     given: dict[str, int | str] = {}
-    for entry in re.split(r"[\s,;]+", text.strip()):
+    for entry in re.split(r"[\s,;]+(?=[^\s=]+\s*=)", text.strip()):
         name, _, value = entry.partition("=")
-        given[name] = value
+        given[name.strip()] = value
     return _changed(Limits(), given, f"the environment variable {VARIABLE}")
 
 

@@ -197,6 +197,13 @@ def test_an_output_that_is_not_a_regular_file_is_written_to_not_replaced(call):
         os.close(reader)
 
 
+def test_the_output_may_be_named_dev_stdout(run):
+    """Where it is a pipe, no other path leads to it."""
+    plain = run("tag", "model.crf", "test.txt")
+    named = run("tag", "model.crf", "test.txt", "--output", "/dev/stdout")
+    assert (named.code, named.err, named.stdout) == (0, "", plain.stdout)
+
+
 def test_demo_into_a_file(fails):
     assert "test.txt" in fails("demo", "--output", "test.txt")
 

@@ -13,6 +13,7 @@ import pytest
 
 from crfkit import ChainCRF, Template
 from crfkit.checkpoint import Checkpoint
+from crfkit.errors import ModelFileError
 from crfkit.readers import read_columns
 from crfkit.solvers import SOLVERS
 from crfkit.synthetic import entity_corpus
@@ -418,3 +419,18 @@ def test_a_template_may_be_a_pipe(call):
         written.result()
     call(*TRAIN, "plain.crf")
     assert ChainCRF.load("piped.crf").classes_.tolist() == ChainCRF.load("plain.crf").classes_.tolist()
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_cost_the_model(call, monkeypatch):
+    def refuse(self, path):
+        raise ModelFileError(f"cannot write {path}: No space left on device")
+
+    monkeypatch.setattr(Checkpoint, "save", refuse)
+    outcome = call(*TRAIN, "kept.crf", "--checkpoint", "run.ckpt")
+    assert (outcome.code, outcome.err) == (2, "crfkit: error: cannot write run.ckpt: No space left on device\n")
+    assert ChainCRF.load("kept.crf").classes_.size
+
+
+def test_a_dry_run_refuses_what_training_refuses(call, fails):
+    assert "not smooth" in fails(*TRAIN, "m.crf", "--dry-run", "--l1", "1", "--solver", "tron")
+    assert "take 3 to 3 passes" in call(*TRAIN, "m.crf", "--dry-run", "-i", "3").out

@@ -10,11 +10,12 @@ from oracle import make_problem
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L1, L2, ChainCRF, NoPenalty, Template, modelfile
-from crfkit.checkpoint import Checkpoint, Checkpoints
+from crfkit.checkpoint import Checkpoint, Checkpoints, interval
 from crfkit.errors import CheckpointWarning, CrfkitError, ModelFileError, ParameterError
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
+from crfkit.synthetic import entity_words
 
 ROWS = [[("the", "D"), ("cat", "N"), ("runs", "V")], [("a", "D"), ("dog", "N")], [("sleep", "V"), ("cat", "N")]] * 3
 LABELS = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["VERB", "NOUN"]] * 3
@@ -381,7 +382,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_training(tmp_path):
     assert made.result_.status.converged
 
 
-@pytest.mark.parametrize("every", ["", "10", 2.5, "0", -1, "10 minutes", "2.5it", "1e3", "∞", "nan"])
+@pytest.mark.parametrize("every", ["", "10", 2.5, "0", -1, "10 minutes", "2.5it", "1e3m3", "∞", "nan"])
 def test_times_between_checkpoints(every):
     if every in ("10", 2.5):
         Checkpoints("c", every)
@@ -397,3 +398,18 @@ def test_a_past_that_cannot_be(change):
     part = fitted("lbfgs", 3).checkpoint()
     with pytest.raises(ParameterError, match="cannot be resumed"):
         crf("lbfgs", 3).fit(ROWS, LABELS, resume=Checkpoint(part.w, {**part.state, **change}))
+
+
+def test_one_callback_serves_several_runs(tmp_path):
+    X, y = entity_words(30)
+    keeper = Checkpoints(tmp_path / "run.ckpt", every="2it")
+    for _ in range(2):
+        with pytest.warns(ConvergenceWarning):
+            ChainCRF(features="ner", max_iterations=8).fit(X, y, callbacks=[keeper])
+        assert Checkpoint.load(tmp_path / "run.ckpt").state["iterations"] == 8
+        (tmp_path / "run.ckpt").unlink()
+
+
+@pytest.mark.parametrize("every", [1e20, 1e-6])
+def test_any_number_of_seconds_will_do(every):
+    assert interval(every) == (every, 0)

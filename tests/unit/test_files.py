@@ -251,3 +251,48 @@ def test_a_model_that_is_being_overwritten_is_the_old_one_the_new_one_or_an_erro
         stop.set()
         thread.join()
     assert seen == {0.0, 1.0}
+
+
+def test_a_file_that_looks_old_and_is_being_overwritten_is_read_again(tmp_path, monkeypatch):
+    """`cp new.crf live.crf`: the first read sees the beginning of the new file."""
+    monkeypatch.setattr(files, "WAIT", 0.0)
+    path = tmp_path / "live"
+    path.write_bytes(b"old")
+    os.utime(path, (1, 1))
+
+    def load():
+        if path.read_bytes() == b"old":
+            path.write_bytes(b"ne")
+            raise ModelFileError("too short")
+        if path.read_bytes() == b"ne":
+            path.write_bytes(b"new")
+            raise ModelFileError("too short")
+        return path.read_bytes()
+
+    assert files.patiently(path, load) == b"new"
+
+
+def test_a_file_that_never_settles_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "busy"
+    path.write_bytes(b"x" * 100)
+    contents = files._contents
+
+    def read_while_it_grows(stream, size):
+        found = contents(stream, size)
+        path.write_bytes(b"x" * (size + 1))
+        return found
+
+    monkeypatch.setattr(files, "_contents", read_while_it_grows)
+    with pytest.raises(ModelFileError, match="it changes while it is read"):
+        files.read(path)
+
+
+def test_a_thread_that_cannot_start_is_not_needed(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("can't start new thread")
+
+    path = tmp_path / "large"
+    path.write_bytes(bytes(range(200)) * 10)
+    monkeypatch.setattr(files, "PARALLEL", 100)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", refuse)
+    assert files.read(path).tobytes() == path.read_bytes()

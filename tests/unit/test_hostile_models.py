@@ -144,6 +144,20 @@ def test_refiners_that_cannot_be(changed, change):
         Refiner.load(changed("refiner", change))
 
 
+@pytest.mark.parametrize(
+    ("seed", "change", "load"),
+    [
+        ("chain-calibrated", entry("conformal", {"0.9": -(10**400)}, "calibration"), ChainModel.load),
+        ("graph-enumerate", entry("max_labellings", {"a": 1}, "inference", "options"), GraphCRF.load),
+        ("graph-junction", entry("max_table", 10**300, "inference", "options"), GraphCRF.load),
+        ("graph-table", lambda m, t: t.update(weights=np.full_like(t["weights"], 1.7e308)), GraphCRF.load),
+    ],
+)
+def test_numbers_without_end(changed, seed, change, load):
+    with pytest.raises(CrfkitError, match=r"m\.crf: .{,300}$"):
+        load(changed(seed, change))
+
+
 # --- checkpoints
 
 

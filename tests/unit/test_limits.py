@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crfkit import ChainCRF, GraphCRF, limits
+from crfkit import ChainCRF, GraphCRF, Template, limits
 from crfkit._threads import MOST, count_threads
 from crfkit.compat.crfpp import learn
 from crfkit.compat.wapiti import command
@@ -25,7 +25,13 @@ def test_memory_grows_with_the_file():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("memory=2GB", 2 * 10**9), ("memory=2e9, line=5", 2 * 10**9), (" memory=1.5k ", 1500)]
+    ("text", "expected"),
+    [
+        ("memory=2GB", 2 * 10**9),
+        ("pixels=3 memory = 2 GB", 2 * 10**9),
+        ("memory=2e9, line=5", 2 * 10**9),
+        (" memory=1.5k ", 1500),
+    ],
 )
 def test_the_environment(monkeypatch, text, expected):
     monkeypatch.setenv("CRFKIT_LIMITS", text)
@@ -62,3 +68,18 @@ def test_threads_that_no_machine_has(tmp_path, capfd, monkeypatch):
         learn.main()
     assert command.main(["train", "-t", "100000", "-p", template, data, model]) != 0
     assert capfd.readouterr().err.count("at most 1024 threads are supported") == 2
+
+
+def test_blocks_that_overlap_leave_in_any_order():
+    """As those of two threads do."""
+    first, second = limits.raised(memory=10), limits.raised(memory=20)
+    with first:
+        second.__enter__()
+    assert limits.current().memory == 20
+    second.__exit__(None, None, None)
+    assert limits.current() == limits.Limits()
+
+
+def test_templates_without_end():
+    with pytest.raises(LimitError, match=r"the template has 10,001 macros, .*CRFKIT_LIMITS=macros=11000$"):
+        Template("U:" + "%x[0,0]" * 10_001)

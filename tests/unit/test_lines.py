@@ -175,15 +175,20 @@ def test_endless_files_end():
         read_colours("/dev/zero")
 
 
-@given(texts.map(lambda blob: blob * 3), st.integers(1, 9), st.integers(1, 6))
-def test_the_limit_is_that_of_the_longest_line(blob, size, most):
-    longest = max(map(len, blob.replace(b"\r", b"\n").split(b"\n")))
+@given(texts.map(lambda blob: blob * 3), st.integers(1, 9), st.integers(1, 6), st.booleans())
+def test_the_limit_is_that_of_the_longest_line(blob, size, most, returns):
+    longest = max(map(len, (blob.replace(b"\r", b"\n") if returns else blob).split(b"\n")))
     with limits.raised(line=most):
         if longest > most:
             with pytest.raises(LimitError):
-                list(lines.checked_lines(cut(blob, size), "f"))
+                list(lines.checked_lines(cut(blob, size), "f", returns))
         else:
-            assert b"".join(lines.checked_lines(cut(blob, size), "f")) == blob
+            assert b"".join(lines.checked_lines(cut(blob, size), "f", returns)) == blob
+
+
+def test_returns_in_a_file_with_line_feeds_end_no_line():
+    with limits.raised(line=10), pytest.raises(LimitError):
+        list(lines.with_newlines([b"a\n", b"bbbbbbbb\r", b"cccccccc\r"], "f"))
 
 
 # --- time

@@ -63,7 +63,7 @@ def read_edges(path: Path, Y: Table) -> list[tuple[int, int]]:
     """Read pairs of label columns: two names, or numbers from 1, per line, with a comma, a tab or spaces between."""
     pairs = []
     seen: dict[tuple[int, int], int] = {}
-    text = b"".join(checked_lines(read_chunks(path), str(path))).decode("utf-8-sig", errors="replace")
+    text = b"".join(checked_lines(read_chunks(path), str(path), returns=True)).decode("utf-8-sig", errors="replace")
     for number, line in enumerate(text.splitlines(), start=1):
         mark = next((mark for mark in ",\t" if mark in line), None)
         cells = [cell.strip() for cell in line.split(mark)]

@@ -145,4 +145,5 @@ def _refiner_summary(model: Any) -> dict[str, Any]:
 
 
 def _json(found: dict[str, Any]) -> str:
-    return json.dumps(found, indent=2, ensure_ascii=False, default=str)
+    text = json.dumps(found, indent=2, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate, as JSON writes it

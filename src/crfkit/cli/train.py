@@ -309,7 +309,8 @@ def train(
             modelfile.check_writable(path)
     if checkpoint_every is not None and checkpoint is None:
         raise ParameterError("--checkpoint-every needs a file for the checkpoints; give --checkpoint FILE")
-    periodic: list[Any] = [] if checkpoint is None else [Checkpoints(checkpoint, checkpoint_every or "10m")]
+    every = "10m" if checkpoint_every is None else checkpoint_every
+    periodic: list[Any] = [] if checkpoint is None else [Checkpoints(checkpoint, every)]
     start = Checkpoint.load(resume) if resume is not None else None
     if template is not None:
         training = replace(training, template=read_template(template, encoding, template_syntax))
@@ -343,11 +344,13 @@ def train(
         except DataError as error:
             raise error if error.path else DataError(str(error), ", ".join(map(str, files))) from None
     interrupted = result.status is Status.INTERRUPTED
+    enough = not (interrupted and result.iterations == 0)
+    if enough:
+        trained.save(model)
     if checkpoint is not None:
         Checkpoint.of(result).save(checkpoint)
-    if interrupted and result.iterations == 0:
+    if not enough:
         exit_without_model()
-    trained.save(model)
     typer.echo(
         f"{counted(len(trained.classes), 'label')}, {counted(len(trained.vocabulary.attributes), 'attribute')}, "
         f"{counted(len(trained.w), 'weight')}"

@@ -166,6 +166,8 @@ class TableEncoder:
     def labels(self, states: Ids, data: GraphData, X: Any) -> Labels:
         """Return labels [..., samples, variables] from states [..., n]."""
         table = states.reshape(*states.shape[:-1], len(data), len(self.classes))
+        if (table.reshape(-1, len(self.classes)).max(axis=0, initial=0) >= [len(c) for c in self.classes]).any():
+            raise DataError("the scores of labels are not finite numbers: the features, or the weights, are too large")
         columns = [classes[table[..., i]] for i, classes in enumerate(self.classes)]
         mixed = len({c.dtype.kind for c in columns}) > 1
         if mixed:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from crfkit import _core
+from crfkit import _core, limits
 from crfkit._checks import check_encoding
 from crfkit.errors import DataError, ParameterError, TemplateError, TemplateWarning
 from crfkit.names import unknown_name
@@ -50,6 +50,8 @@ class Template:
     syntax: str = "auto"
 
     def __post_init__(self) -> None:
+        macros = len(re.findall(r"%[xtm]\[", self.text, re.IGNORECASE))
+        limits.check("macros", macros, f"{self.path or 'the template'} has {macros:,} macros")
         if self.syntax == "auto":
             object.__setattr__(self, "syntax", detect_syntax(self.text))
         elif self.syntax not in SYNTAXES:

@@ -74,10 +74,14 @@ def restored_engine(name: str, options: Mapping[str, Any]) -> Engine:
             raise ParameterError(f"inference {name!r} has no option {option!r:.60}; it has {', '.join(sorted(known))}")
         if isinstance(value, float) and not math.isfinite(value):
             raise ParameterError(f"inference {name!r}: {option} is {value}")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise ParameterError(f"inference {name!r}: {option} is no 64-bit number")
     made: Any = new_engine(name, options)
     limits.check("steps", work(made), f"inference {name!r} of this file may take {work(made):,} steps")
     for option in ("max_table", "max_labellings"):
         entries = getattr(made, option, 0)
+        if isinstance(entries, bool) or not isinstance(entries, int):
+            raise ParameterError(f"inference {name!r}: {option} must be a whole number, not {entries!r:.40}")
         if entries > getattr(kind, option, 0):
             limits.check_memory(ENTRY * entries, f"inference {name!r} with {option} = {entries:,}")
     return made  # type: ignore[no-any-return]

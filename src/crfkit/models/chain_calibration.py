@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -120,11 +121,9 @@ class Calibration:
 
 
 def _within(values: Sequence[Any], low: float, high: float) -> bool:
-    """Return whether these are finite numbers of a range."""
-    return all(
-        isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) and low <= x <= high
-        for x in values
-    )
+    """Return whether these are finite numbers of a range, which may be infinite itself."""
+    low, high = max(low, -sys.float_info.max), min(high, sys.float_info.max)
+    return all(isinstance(x, (int, float)) and not isinstance(x, bool) and low <= x <= high for x in values)
 
 
 def calibrate(

@@ -21,8 +21,8 @@ def with_newlines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     >>> b"".join(with_newlines([b"a\rb\r", b"c\r"], "f")), b"".join(with_newlines([b"a\r\nb\rc"], "f"))
     (b'a\nb\nc\n', b'a\r\nb\rc')
     """
-    returns, blocks = _has_returns(checked_lines(blocks, name))
-    return _translated(blocks) if returns else blocks
+    returns, blocks = _has_returns(checked_lines(blocks, name, returns=True))
+    return _translated(blocks) if returns else checked_lines(blocks, name)
 
 
 def _translated(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -53,20 +53,24 @@ def _has_returns(blocks: Iterator[bytes]) -> tuple[bool, Iterator[bytes]]:
     return returns, chain(seen, blocks)
 
 
-def checked_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Yield the blocks as they are; raise LimitError, before a block is handed out, if a line is too long."""
+def checked_lines(blocks: Iterable[bytes], name: str, returns: bool = False) -> Iterator[bytes]:
+    """Yield the blocks as they are; raise LimitError, before a block is handed out, if a line is too long.
+
+    Lines end with line feeds or, with `returns`, with carriage returns as well.
+    """
     most = limits.current().line
     length = 0  # of the line under way
     for block in blocks:
-        if length + len(block) > most:
-            ends = (b"\n", b"\r") if b"\r" in block else (b"\n",)
-            longest = length + min((place for end in ends if (place := block.find(end)) >= 0), default=len(block))
-            if len(block) > most:
-                longest = max(longest, max(map(len, block.replace(b"\r", b"\n").split(b"\n"))))
+        text = block.replace(b"\r", b"\n") if returns and b"\r" in block else block
+        if length + len(text) > most:
+            first = text.find(b"\n")
+            longest = length + (len(text) if first < 0 else first)
+            if len(text) > most:
+                longest = max(longest, max(map(len, text.split(b"\n"))))
             if longest > most:
                 limits.check("line", longest, f"{name}: a line has {longest:,} bytes or more")
-        after = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
-        length = len(block) - after if after else length + len(block)
+        after = text.rfind(b"\n") + 1
+        length = len(text) - after if after else length + len(text)
         yield block
 
 

@@ -163,7 +163,7 @@ def make_column(cells: list[str], missing: frozenset[str] = MISSING) -> Column:
 
 def _text(path: str | Path) -> str:
     blocks, size, file_size = [], 0, _size(path)
-    for block in checked_lines(read_chunks(path), str(path)):
+    for block in checked_lines(read_chunks(path), str(path), returns=True):
         blocks.append(block)
         size += len(block)
         limits.check_memory(size, f"{path}: the table", file_size)

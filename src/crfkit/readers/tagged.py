@@ -98,7 +98,7 @@ def _sequences(source: Source) -> Iterator[list[tuple[int, bytes]]]:
 
 
 def _blocks(source: Source) -> Iterator[bytes]:
-    return checked_lines(read_chunks(source), source_name(source))
+    return checked_lines(read_chunks(source), source_name(source), returns=True)
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:

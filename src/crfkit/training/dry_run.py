@@ -37,8 +37,13 @@ class Estimate:
     @classmethod
     def of(cls, training: ChainTraining, corpus: TaggedCorpus, weights: Any = None) -> Estimate:
         """Evaluate the objective of a training twice, and measure the second time."""
+        from crfkit.solvers import SOLVERS
+        from crfkit.solvers.parts.compatibility import check_compatible
+
         problem = training.make_problem(corpus, weights)
+        check_compatible(problem.solver, problem.loss, problem.penalty.bind(problem.loss), SOLVERS)
         size = problem.loss.size
+        most = problem.solver.max_iterations
         with using_threads(count_threads(training.n_threads)):
             for scale in (0.0, 1e-3):
                 start = time.perf_counter()
@@ -53,7 +58,7 @@ class Estimate:
             len(corpus.vocabulary.attributes),
             problem.field.size,
             seconds,
-            USUAL,
+            (min(USUAL[0], most), min(USUAL[1], most)),
             None if peak is None else peak + VECTORS * 8 * size,
         )
 
