@@ -98,7 +98,10 @@ def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Map
     order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     arrays = {name: np.ascontiguousarray(tensors[name]) for name in order}
     sums = {name: _checksum(array) for name, array in arrays.items()}
-    text = json.dumps({"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}, ensure_ascii=False)
+    try:
+        text = json.dumps({"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}, ensure_ascii=False)
+    except ValueError as error:  # such as a label with thousands of digits
+        raise ModelFileError(f"cannot write {path}: {error}") from None
     header: dict[str, Any] = {"__metadata__": {"crfkit": _text_checksum(text) + text}}
     begin = 0
     for name, array in arrays.items():

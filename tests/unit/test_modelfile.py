@@ -468,3 +468,9 @@ def test_a_full_disk_keeps_the_old_file(model, path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_number_with_too_many_digits_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(ModelFileError, match=r"cannot write .*m\.crf: .*digits"):
+        modelfile.write(tmp_path / "m.crf", "chain", {"labels": [10**5000]}, {})
+    assert list(tmp_path.iterdir()) == []
