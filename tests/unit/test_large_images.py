@@ -121,3 +121,14 @@ def test_arrays_that_are_smaller_than_they_say(tmp_path):
     np.savez_compressed(path, p=np.zeros((4000, 400)))
     with limits.raised(memory=10**6), pytest.raises(LimitError, match=r"p\.npz: the array would take 12.8 MB"):
         read_probabilities(path, (4, 4), "p")
+
+
+def test_an_image_for_which_memory_is_missing(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise MemoryError
+
+    path = tmp_path / "image.png"
+    path.write_bytes(png(8, 8))
+    monkeypatch.setattr("PIL.Image.Image.getexif", refuse)
+    with pytest.raises(DataError, match=r"image\.png: there is not enough memory"):
+        read_image(path)

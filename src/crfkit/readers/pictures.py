@@ -61,9 +61,9 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
             f"{path}: the image has more pixels than the limit of {limits.current().pixels:,}; if you trust the file, "
             "set CRFKIT_LIMITS=pixels=4e8 or as many as it has"
         ) from None
+    except MemoryError:  # a damaged file can state that its data are gigabytes
+        raise DataError("there is not enough memory for this image, or the file is damaged", path) from None
     except Exception as error:  # Pillow's plug-ins raise all kinds on damaged files
-        if isinstance(error, MemoryError):
-            raise
         raise DataError(_not_an_image(error), path) from None
     if pixels.ndim < 2 or pixels.size == 0:
         raise DataError(f"the image has no pixels: its shape is {pixels.shape}", path)
