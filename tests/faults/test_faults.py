@@ -6,7 +6,7 @@ import pytest
 from kinds import KINDS
 from workshop import Workshop
 
-SHORT = {"kills": 1, "kills while saving": 2, "SIGINT": 1, "SIGTERM": 1, "overwritten in place": 4}
+SHORT = {"kills": 1, "kills while saving": 2, "SIGINT": 1, "overwritten in place": 4}
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signals and limits of Linux")
