@@ -1,5 +1,6 @@
 """Model files and checkpoints whose checksums are right and whose contents are not: what `make fuzz` found, by hand."""
 
+import json
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ from fuzz.containers import put_together, take_apart
 
 from crfkit import ChainModel, Graph, GraphCRF, ImageSegmenter, Refiner, limits
 from crfkit.checkpoint import Checkpoint
+from crfkit.cli.inspect import _json as inspect_json
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.decoding import decode
@@ -227,3 +229,9 @@ def test_options_of_a_decoder_are_those_of_its_engine(name):
     field = Potentials.from_tables(Graph.path(2), np.zeros((2, 2)), np.eye(2))
     with pytest.raises(ParameterError, match="tree"):
         decode(field, "tree", **{name: 4})
+
+
+def test_json_of_a_lone_surrogate_can_be_printed_and_read():
+    text = inspect_json({"label": "\ud800"})
+    text.encode("utf-8")
+    assert json.loads(text) == {"label": "\ud800"}
