@@ -8,7 +8,7 @@
 
 namespace crfkit {
 
-// A frozen set of strings with ids, over arrays that may lie in a memory-mapped file.
+// A frozen set of strings with ids, over arrays that may be parts of a model file.
 struct StringTable {
     Array<uint64_t> offsets;
     Array<uint8_t> bytes;

@@ -71,8 +71,6 @@ def _change_tensors(tensors: dict[str, np.ndarray[Any, Any]], rng: random.Random
             other = rng.choice(list(tensors))
             tensors[name], tensors[other] = tensors[other], tensors[name]
         case 2:
-            tensors[
-                rng.choice(("extra", "weights", "field.allowed", "field.pair_codes", "state.active", "state.u"))
-            ] = tensors[name]
+            tensors[rng.choice(EXTRA)] = tensors[name]
         case _:
             tensors[name] = change_array(tensors[name], rng)

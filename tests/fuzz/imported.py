@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crfpp_cases import binary_model, text_model
+from wapiti_cases import MODEL
 
 from crfkit import ChainCRF, _core, convert
 from crfkit.compat.pycrfsuite import Tagger
@@ -20,31 +21,7 @@ from fuzz.commands import inspect
 from fuzz.target import Target
 from fuzz.text import change_lines, change_words
 
-WAPITI = b"""#mdl#2#10
-#rdr#3/0/0
-9:u:%x[0,0],
-9:*:%X[0,0],
-1:b,
-#qrk#2
-3:B-x,
-1:O,
-#qrk#5
-5:u:the,
-5:*:the,
-5:u:cat,
-1:b,
-5:*:cat,
-1=0x1.8p+1
-0=-0x1p-2
-2=0x1p-1
-5=0x1p+0
-6=-0x1p+0
-8=0x1p+1
-11=0x1.4p+0
-12=0x1p-3
-14=0x1.999999999999ap-4
-19=-0x1p+0
-"""
+WAPITI = MODEL.replace(b"1:N,", b"3:B-x,").replace(b"1:D,", b"1:O,")  # labels that mark phrases
 
 
 NETSTRING = re.compile(rb"\d+:(.*),")

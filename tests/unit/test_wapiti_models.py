@@ -8,6 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from wapiti_cases import MODEL
 
 from crfkit import ChainCRF, _core, convert
 from crfkit.convert import wapiti
@@ -15,32 +16,6 @@ from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterErro
 from crfkit.models.chain import ChainModel
 from crfkit.readers.wapiti_model import format_wapiti, parse_wapiti
 from crfkit.training.transfer import transfer
-
-MODEL = b"""#mdl#2#10
-#rdr#3/0/0
-9:u:%x[0,0],
-9:*:%X[0,0],
-1:b,
-#qrk#2
-1:N,
-1:D,
-#qrk#5
-5:u:the,
-5:*:the,
-5:u:cat,
-1:b,
-5:*:cat,
-1=0x1.8p+1
-0=-0x1p-2
-2=0x1p-1
-5=0x1p+0
-6=-0x1p+0
-8=0x1p+1
-11=0x1.4p+0
-12=0x1p-3
-14=0x1.999999999999ap-4
-19=-0x1p+0
-"""
 
 
 def weights_of(model: ChainModel) -> dict[tuple[str, ...], float]:

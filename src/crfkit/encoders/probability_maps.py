@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from pathlib import Path
@@ -95,7 +96,8 @@ def _read_file(path: Path) -> Any:
     suffix = path.suffix.lower()
     try:
         if suffix == ".npy":
-            return np.array(np.load(path, mmap_mode="r", allow_pickle=False))  # a mapping cannot exceed the file
+            # Not a mapping: the process would end if the file were cut short while it is read.
+            return np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
         if suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
                 if len(archive.files) != 1:
