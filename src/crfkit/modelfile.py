@@ -74,7 +74,7 @@ class Contents:
         if len(w) != size:
             raise ModelFileError(f"the model has {len(w)} weights, but its field needs {size}")
         if size and not (w.min() >= -MOST_WEIGHT and w.max() <= MOST_WEIGHT):  # NaN is neither
-            raise ModelFileError(f"a weight is not a finite number, or it is beyond ±{MOST_WEIGHT:g}: the file is damaged")
+            raise ModelFileError(f"a weight is not a finite number, or beyond ±{MOST_WEIGHT:g}: the file is damaged")
         return w
 
     def entry(self, name: str, *types: type) -> Any:
