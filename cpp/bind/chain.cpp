@@ -1,4 +1,6 @@
 #include "chain.hpp"
+
+#include <nanobind/stl/optional.h>
 #include "../core/chain/engine.hpp"
 #include "common.hpp"
 
@@ -52,6 +54,7 @@ struct Objective {
     Sequences data;
     Field field;
     ChainObjective objective;
+    bool hinge;
     std::optional<Array<double>> at;  // the weights of the last evaluation, which Hessian products read again
 
     Objective(Sequences d, Field f, Threads n_threads, const std::string& kernels, const OptionalArray<double>& cost,
@@ -59,7 +62,8 @@ struct Objective {
         : data(std::move(d)),
           field(std::move(f)),
           objective(checked_view(data, field, cost, hinge), field.view(), kernels_named(kernels), n_threads,
-                    pointer(cost), hinge) {}
+                    pointer(cost), hinge),
+          hinge(hinge) {}
 
     // Derivatives of second order need labels that are known.
     void require_labels() const {
@@ -164,6 +168,19 @@ void bind_chain(nb::module_& m) {
             "w"_a, "gradient"_a, "keep"_a = false,
             "Fills gradient, returns the value. With keep, Hessian products at w start from what is left behind.")
         .def(
+            "single_value_gradient",
+            [](Objective& self, const Array<double>& w, Output gradient) -> std::optional<double> {
+                require(!self.hinge, "a hinge has no single precision");
+                check_weights(self.field.view(), w.size());
+                check_weights(self.field.view(), gradient.size());
+                double value = 0.0;
+                const bool held = interruptible([&] {
+                    return self.objective.single_value_gradient(w.data(), gradient.data(), value, poll_signals);
+                });
+                return held ? std::optional(value) : std::nullopt;
+            },
+            "w"_a, "gradient"_a, "The same in single precision; None where that cannot hold the scores.")
+        .def(
             "hessian_product",
             [](Objective& self, const Array<double>& v, Output product) {
                 self.require_labels();
@@ -175,14 +192,16 @@ void bind_chain(nb::module_& m) {
             "v"_a, "product"_a, "product = Hessian times v, at the w of the last value_gradient.")
         .def(
             "hessian_diagonal",
-            [](Objective& self, const Array<double>& w, Output diagonal) {
+            [](Objective& self, const Array<double>& w, Output diagonal, bool single) {
                 self.require_labels();
                 check_weights(self.field.view(), w.size());
                 check_weights(self.field.view(), diagonal.size());
-                self.at = w;
-                interruptible([&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), poll_signals); });
+                if (!single) self.at = w;
+                interruptible(
+                    [&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), single, poll_signals); });
             },
-            "w"_a, "diagonal"_a, "diagonal = sum of p (1 - p) over the occurrences of each feature.")
+            "w"_a, "diagonal"_a, "single"_a = false,
+            "diagonal = sum of p (1 - p) over the occurrences of each feature.")
         .def_prop_ro("cache_bytes", [](const Objective& self) { return self.objective.cache_bytes(); });
 }
 

@@ -83,7 +83,7 @@ struct Decoder {
     Field field;
     Array<double> weights;
     const ChainKernels& kernels;
-    PreparedWeights prepared;
+    PreparedWeights<double> prepared;
 
     Decoder(Field f, Array<double> w, const std::string& name)
         : field(std::move(f)),

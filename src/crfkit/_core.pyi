@@ -205,10 +205,13 @@ class Objective:
         Fills gradient, returns the value. With keep, Hessian products at w start from what is left behind.
         """
 
+    def single_value_gradient(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float | None:
+        """The same in single precision; None where that cannot hold the scores."""
+
     def hessian_product(self, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """product = Hessian times v, at the w of the last value_gradient."""
 
-    def hessian_diagonal(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def hessian_diagonal(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], single: bool = False) -> None:
         """diagonal = sum of p (1 - p) over the occurrences of each feature."""
 
     @property

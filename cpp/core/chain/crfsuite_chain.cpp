@@ -41,7 +41,7 @@ CrfsuiteChain::CrfsuiteChain(std::string_view file, const ChainKernels& kernels)
             transition_codes_.push_back(static_cast<int32_t>(i * n) + j);
             transition_weights_.push_back(weight);
         }
-    transitions_ = std::make_unique<PreparedWeights>(transition_field(), kernels, RowTable{});
+    transitions_ = std::make_unique<PreparedWeights<double>>(transition_field(), kernels, RowTable{});
     transitions_->set(transition_weights_.data());
 }
 

@@ -33,7 +33,7 @@ private:
     std::vector<std::string> labels_;
     std::vector<int32_t> transition_codes_;
     std::vector<double> transition_weights_;
-    std::unique_ptr<PreparedWeights> transitions_;
+    std::unique_ptr<PreparedWeights<double>> transitions_;
     Interner taken_;  // the attributes that have occurred; their ids here
     std::vector<int64_t> state_offsets_{0};
     std::vector<int32_t> state_labels_;

@@ -1,7 +1,10 @@
 #include "engine.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 
+#include "../support/denormals.hpp"
 #include "../support/parallel.hpp"
 
 namespace crfkit {
@@ -20,17 +23,153 @@ int usable_threads(int n_threads, int64_t n_sequences) {
 
 namespace {
 
+constexpr int kPartsPerThread = 4;                // where sums of their own cost little
+constexpr int64_t kCheapSums = int64_t{1} << 18;  // numbers
+constexpr double kLargestSingle = 1e4;            // weight; single floats next to it are 0.001 apart
+
 // Work of a position: its attributes' rows plus three products of a row with an L x L matrix.
-std::vector<int64_t> split_sequences(const ChainPlan& data, int64_t n_labels, int n_threads) {
+std::vector<int64_t> split_sequences(const ChainPlan& data, int64_t n_labels, int n_parts) {
     const double square = 3.0 * static_cast<double>(n_labels);
-    return split_by_cost(data.n_sequences, n_threads, [&](int64_t n) {
+    return split_by_cost(data.n_sequences, n_parts, [&](int64_t n) {
         const int64_t t = data.starts[n];
         const int64_t entries = data.entry_offsets ? data.entry_offsets[t] : 0;
         return static_cast<double>(data.row_offsets[t] + entries) + square * static_cast<double>(t);
     });
 }
 
+ChainParts divide(const SequenceView& data, const FieldView& field, const PlannedData& planned, int n_threads) {
+    ChainParts parts;
+    std::vector<int64_t> counts(static_cast<size_t>(field.n_attributes), 0);
+    for (int64_t k = 0; k < data.offsets[data.n_positions]; ++k) ++counts[static_cast<size_t>(data.attributes[k])];
+    int64_t once = field.n_attributes;
+    while (once > 0 && counts[static_cast<size_t>(once) - 1] == 1) --once;
+    parts.once_row = field.state_offsets ? planned.rows().size() : once;
+    // Weights of classes and of wide attributes get several terms, or are reached through rows: none is stored
+    // directly.
+    parts.once_weight = field.n_class;
+    if (field.state_offsets) parts.once_weight += field.state_offsets[std::max(once, count_wide(field))];
+
+    const ChainPlan& plan = planned.view();
+    parts.n_threads = usable_threads(n_threads, data.n_sequences);
+    const int64_t sums = parts.once_row * padded(field.n_labels) + parts.once_weight + field.n_pair + field.n_triple;
+    const int n_parts = parts.n_threads > 1 && sums <= kCheapSums ? kPartsPerThread * parts.n_threads : parts.n_threads;
+    parts.bounds = split_sequences(plan, field.n_labels, usable_threads(n_parts, data.n_sequences));
+    parts.longest = longest_sequence(plan, 0, data.n_sequences);
+    return parts;
+}
+
 }  // namespace
+
+template <class Real>
+ChainPass<Real>::ChainPass(const FieldView& field, const TrainingKernels<Real>& kernels, const PlannedData& data,
+                           const ChainParts& parts)
+    : weights(field, kernels, data.rows()), field_(field), kernels_(kernels), rows_(data.rows()), division_(parts) {
+    const ChainWeightsOf<Real>& w = weights.view();
+    const int64_t jumps = weights.jumps().jump_size();
+    for (int k = 0; k < parts.count(); ++k) {
+        Part part;
+        part.rows = BufferOf<Real>(parts.once_row * w.row_stride + w.width);
+        part.single = BufferOf<Real>(parts.once_weight);
+        part.outer = BufferOf<Real>(jumps);
+        part.jumps = BufferOf<Real>(jumps);
+        part.transitions = BufferOf<Real>(field.order == 2 ? field.n_labels * w.width : 0);
+        part.pair = BufferOf<Real>(field.n_pair);
+        parts_.push_back(std::move(part));
+    }
+    scratch_.resize(static_cast<size_t>(parts.n_threads));
+}
+
+template <class Real>
+template <class Work>
+void ChainPass<Real>::accumulate(double* out, const ChainPlan& plan, bool further, const Poll& poll, const Work& work) {
+    Interrupt interrupt(poll);
+    std::atomic<int> next{0};
+    const int64_t numbers = kernels_.scratch_size(division_.longest, field_.n_labels, field_.order,
+                                                  plan.pair_offsets != nullptr, further || is_weak(plan));
+    run_threads(division_.n_threads, [&](int thread) {
+        const FlushDenormals flush(sizeof(Real) == sizeof(float));
+        BufferOf<Real>& scratch = scratch_[static_cast<size_t>(thread)];
+        scratch.reserve(numbers);
+        for (int k = next++; k < division_.count(); k = next++) {
+            Part& part = parts_[static_cast<size_t>(k)];
+            for (BufferOf<Real>* buffer :
+                 {&part.rows, &part.single, &part.outer, &part.jumps, &part.transitions, &part.pair})
+                buffer->zero();
+            const ChainGradientOf<Real> gradient{part.rows.data(),
+                                                 part.single.data(),
+                                                 out,
+                                                 out - field_.n_class,
+                                                 division_.once_row,
+                                                 division_.once_weight,
+                                                 part.outer.data(),
+                                                 part.jumps.data(),
+                                                 part.transitions.data(),
+                                                 part.pair.data(),
+                                                 nullptr,
+                                                 0};
+            work(part, gradient,
+                 ChainRange{thread, division_.bounds[static_cast<size_t>(k)],
+                            division_.bounds[static_cast<size_t>(k) + 1], scratch.data(), check_interrupt, &interrupt});
+            distribute(part);
+        }
+    });
+    add_up(out);
+}
+
+// Adds the gradient of each row of the observed set to the weights that it scores.
+template <class Real>
+void ChainPass<Real>::distribute(Part& part) const {
+    Real* single = part.single.data() + field_.n_class;
+    for (int64_t r = 0; r < rows_.size(); ++r) {
+        const Real* row = part.rows.data() + r * weights.view().width;
+        rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { single[f] += row[label]; });
+    }
+}
+
+template <class Real>
+double ChainPass<Real>::total(BufferOf<Real> Part::* sums, int64_t i) const {
+    double sum = (parts_[0].*sums).data()[i];
+    for (size_t k = 1; k < parts_.size(); ++k) sum += (parts_[k].*sums).data()[i];
+    return sum;
+}
+
+template <class Real>
+double ChainPass<Real>::value() const {
+    double sum = 0.0;
+    for (const Part& part : parts_) sum += part.value;
+    return sum;
+}
+
+// gradient = sum of the parts, in their order.
+template <class Real>
+void ChainPass<Real>::add_up(double* gradient) const {
+    const JumpTables<Real>& jumps = weights.jumps();
+    const ChainWeightsOf<Real>& w = weights.view();
+    const int64_t n_class = field_.n_class, n_labels = field_.n_labels;
+    const int n_threads = division_.n_threads;
+    run_threads(n_threads, [&](int thread) {
+        const auto share = [&](int64_t size, double* out, BufferOf<Real> Part::* part, int64_t from) {
+            for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i)
+                out[i] = total(part, from + i);
+        };
+        if (field_.state_offsets)
+            share(division_.once_weight - n_class, gradient, &Part::single, n_class);
+        else
+            for (int64_t a = division_.once_row * thread / n_threads; a < division_.once_row * (thread + 1) / n_threads;
+                 ++a)
+                for (int64_t j = 0; j < n_labels; ++j)
+                    gradient[a * n_labels + j] = total(&Part::rows, a * w.row_stride + j);
+        share(n_class, gradient + field_.class_at(), &Part::single, 0);
+        share(field_.n_pair, gradient + field_.pair_at(), &Part::pair, 0);
+    });
+    double* target = gradient + jumps.jump_at();
+    jumps.each_jump([&](int64_t at, int64_t k) {
+        target[k] = total(&Part::outer, at) * w.exp_jumps[at] + total(&Part::jumps, at);
+    });
+    if (field_.order == 2)
+        jumps.each_transition(
+            [&](int64_t at, int64_t k) { gradient[field_.transition_at() + k] = total(&Part::transitions, at); });
+}
 
 ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels,
                                int n_threads, const double* cost, bool hinge)
@@ -38,66 +177,24 @@ ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field,
       kernels_(kernels),
       data_(data, field, true, true, cost),
       plan_(data_.view()),
-      weights_(field, kernels, data_.rows()),
-      hinge_(hinge) {
-    const int64_t n = field.n_labels, width = padded(n);
-    n_threads = usable_threads(n_threads, data.n_sequences);
-    bounds_ = split_sequences(plan_, n, n_threads);
+      hinge_(hinge),
+      parts_(divide(data, field, data_, n_threads)) {}
 
-    std::vector<int64_t> counts(static_cast<size_t>(field.n_attributes), 0);
-    for (int64_t k = 0; k < data.offsets[data.n_positions]; ++k) ++counts[static_cast<size_t>(data.attributes[k])];
-    int64_t once = field.n_attributes;
-    while (once > 0 && counts[static_cast<size_t>(once) - 1] == 1) --once;
-    once_row_ = field.state_offsets ? data_.rows().size() : once;
-    // Weights of classes and of wide attributes get several terms, or are reached through rows: none is stored
-    // directly.
-    once_weight_ = field.n_class;
-    if (field.state_offsets) once_weight_ += field.state_offsets[std::max(once, count_wide(field))];
-
-    const ChainWeights& w = weights_.view();
-    for (int k = 0; k < n_threads; ++k) {
-        Thread thread;
-        thread.rows = Buffer(once_row_ * w.row_stride + w.width);
-        thread.single = Buffer(once_weight_);
-        thread.outer = Buffer(weights_.jumps().jump_size());
-        thread.jumps = Buffer(weights_.jumps().jump_size());
-        thread.transitions = Buffer(field.order == 2 ? n * width : 0);
-        thread.pair = Buffer(field.n_pair);
-        threads_.push_back(std::move(thread));
-    }
+ChainPass<double>& ChainObjective::in_double() {
+    if (!double_) double_ = std::make_unique<ChainPass<double>>(field_, kernels_, data_, parts_);
+    return *double_;
 }
 
-template <class Work>
-void ChainObjective::accumulate(double* out, bool tangent, const Poll& poll, const Work& work) {
-    Interrupt interrupt(poll);
-    run_threads(static_cast<int>(threads_.size()), [&](int k) {
-        Thread& thread = threads_[static_cast<size_t>(k)];
-        for (Buffer* buffer :
-             {&thread.rows, &thread.single, &thread.outer, &thread.jumps, &thread.transitions, &thread.pair})
-            buffer->zero();
-        const int64_t begin = bounds_[static_cast<size_t>(k)], end = bounds_[static_cast<size_t>(k) + 1];
-        thread.scratch.reserve(kernels_.scratch_size(longest_sequence(plan_, begin, end), field_.n_labels, field_.order,
-                                                     plan_.pair_offsets != nullptr, tangent || is_weak(plan_)));
-        const ChainGradient gradient{thread.rows.data(),
-                                     thread.single.data(),
-                                     out,
-                                     out - field_.n_class,
-                                     once_row_,
-                                     once_weight_,
-                                     thread.outer.data(),
-                                     thread.jumps.data(),
-                                     thread.transitions.data(),
-                                     thread.pair.data(),
-                                     nullptr,
-                                     0};
-        work(thread, gradient, ChainRange{k, begin, end, thread.scratch.data(), check_interrupt, &interrupt});
-        distribute(thread);
-    });
-    add_up(out);
+ChainPass<float>& ChainObjective::in_single() {
+    if (!single_) single_ = std::make_unique<ChainPass<float>>(field_, *kernels_.single, data_, parts_);
+    return *single_;
 }
 
 double ChainObjective::value_gradient(const double* w, double* gradient, bool keep, const Poll& poll) {
-    weights_.set(w, static_cast<int>(threads_.size()));
+    using Part = ChainPass<double>::Part;
+    ChainPass<double>& pass = in_double();
+    const ChainWeights& view = pass.weights.view();
+    pass.weights.set(w, parts_.n_threads);
     kept_ = false;
     if (hinge_) std::fill(gradient, gradient + field_.size(), 0.0);  // positions without a mistake are not visited
     ChainCache cache{nullptr, nullptr};
@@ -106,108 +203,93 @@ double ChainObjective::value_gradient(const double* w, double* gradient, bool ke
         filled_.resize(static_cast<size_t>(plan_.n_sequences));
         cache = {cache_.data(), filled_.data()};
     }
-    accumulate(gradient, false, poll, [&](Thread& thread, const ChainGradient& target, const ChainRange& range) {
-        thread.value = hinge_ ? kernels_.hinge(plan_, weights_.view(), target, range)
-                              : kernels_.value_gradient(plan_, weights_.view(), target, keep ? &cache : nullptr, range);
-    });
+    pass.accumulate(
+        gradient, plan_, false, poll, [&](Part& part, const ChainGradient& target, const ChainRange& range) {
+            part.value = hinge_ ? kernels_.hinge(plan_, view, target, range)
+                                : kernels_.value_gradient(plan_, view, target, keep ? &cache : nullptr, range);
+        });
     if (keep) {
-        kept_outer_.reserve(weights_.jumps().jump_size());
-        for (int64_t i = 0; i < kept_outer_.size(); ++i) kept_outer_.data()[i] = total(&Thread::outer, i);
+        kept_outer_.reserve(pass.weights.jumps().jump_size());
+        for (int64_t i = 0; i < kept_outer_.size(); ++i) kept_outer_.data()[i] = pass.total(&Part::outer, i);
         kept_ = true;
     }
-    double value = 0.0;
-    for (const Thread& thread : threads_) value += thread.value;
-    return value;
+    return pass.value();
+}
+
+bool ChainObjective::single_value_gradient(const double* w, double* gradient, double& value, const Poll& poll) {
+    using Part = ChainPass<float>::Part;
+    ChainPass<float>& pass = in_single();
+    pass.weights.set(w, parts_.n_threads);
+    if (!(pass.weights.largest() <= kLargestSingle && pass.weights.view().range <= kMaxSingleRange)) return false;
+    pass.accumulate(
+        gradient, plan_, false, poll, [&](Part& part, const ChainGradientOf<float>& target, const ChainRange& range) {
+            part.value = kernels_.single->value_gradient(plan_, pass.weights.view(), target, nullptr, range);
+        });
+    value = pass.value();
+    return true;
 }
 
 int64_t ChainObjective::cache_bytes() const {
-    return 3 * plan_.n_positions * weights_.view().span * static_cast<int64_t>(sizeof(double));
+    const int64_t width = padded(field_.n_labels), span = field_.order == 1 ? width : (field_.n_labels + 1) * width;
+    return 3 * plan_.n_positions * span * static_cast<int64_t>(sizeof(double));
 }
 
 void ChainObjective::hessian_product(const double* v, double* product, const Poll& poll) {
-    const JumpTables& jumps = weights_.jumps();
+    using Part = ChainPass<double>::Part;
+    ChainPass<double>& pass = in_double();
+    const ChainWeights& w = pass.weights.view();
+    const JumpTables<double>& jumps = pass.weights.jumps();
     const int64_t size = jumps.jump_size();
     if (!direction_) {
-        direction_ = std::make_unique<PreparedWeights>(field_, kernels_, data_.rows());
+        direction_ = std::make_unique<PreparedWeights<double>>(field_, kernels_, data_.rows());
         tilted_ = Buffer(size);
-        tilted_transposed_ = Buffer(weights_.view().span * weights_.view().width);
+        tilted_transposed_ = Buffer(w.span * w.width);
         tilted_transposed_.zero();
     }
-    direction_->set(v, static_cast<int>(threads_.size()), true);
-    for (int64_t i = 0; i < size; ++i) tilted_.data()[i] = weights_.view().exp_jumps[i] * direction_->view().jumps[i];
+    direction_->set(v, parts_.n_threads, true);
+    for (int64_t i = 0; i < size; ++i) tilted_.data()[i] = w.exp_jumps[i] * direction_->view().jumps[i];
     jumps.transpose(tilted_.data(), tilted_transposed_.data());
     const ChainTangent tangent{&direction_->view(), tilted_.data(), tilted_transposed_.data()};
     const ChainCache cache{cache_.data(), filled_.data()};
-    accumulate(product, true, poll, [&](Thread& thread, const ChainGradient& target, const ChainRange& range) {
-        thread.point_outer.reserve(size);
-        thread.point_outer.zero();
-        kernels_.hessian_product(plan_, weights_.view(), tangent, target, thread.point_outer.data(),
-                                 kept_ ? &cache : nullptr, range);
+    pass.accumulate(product, plan_, true, poll, [&](Part& part, const ChainGradient& target, const ChainRange& range) {
+        part.point_outer.reserve(size);
+        part.point_outer.zero();
+        kernels_.hessian_product(plan_, w, tangent, target, part.point_outer.data(), kept_ ? &cache : nullptr, range);
     });
     double* target = product + jumps.jump_at();
     jumps.each_jump([&](int64_t at, int64_t k) {
         const double kept = kept_ ? kept_outer_.data()[at] : 0.0;
-        target[k] += tilted_.data()[at] * (kept + total(&Thread::point_outer, at));
+        target[k] += tilted_.data()[at] * (kept + pass.total(&Part::point_outer, at));
     });
 }
 
-void ChainObjective::hessian_diagonal(const double* w, double* diagonal, const Poll& poll) {
-    weights_.set(w, static_cast<int>(threads_.size()));
-    kept_ = false;
+template <class Real>
+void ChainObjective::diagonal_by(ChainPass<Real>& pass, const TrainingKernels<Real>& kernels, const double* w,
+                                 double* diagonal, const Poll& poll) {
+    using Part = typename ChainPass<Real>::Part;
+    pass.weights.set(w, parts_.n_threads);
     const ChainPlan squared = data_.squared();
-    const JumpTables& jumps = weights_.jumps();
-    accumulate(diagonal, false, poll, [&](Thread& thread, const ChainGradient& target, const ChainRange& range) {
-        thread.point_outer.reserve(jumps.jump_size());
-        thread.point_outer.zero();
-        kernels_.hessian_diagonal(plan_, squared, weights_.view(), target, thread.point_outer.data(), range);
-    });
+    const ChainWeightsOf<Real>& view = pass.weights.view();
+    const JumpTables<Real>& jumps = pass.weights.jumps();
+    pass.accumulate(diagonal, plan_, false, poll,
+                    [&](Part& part, const ChainGradientOf<Real>& target, const ChainRange& range) {
+                        part.point_outer.reserve(jumps.jump_size());
+                        part.point_outer.zero();
+                        kernels.hessian_diagonal(plan_, squared, view, target, part.point_outer.data(), range);
+                    });
     double* target = diagonal + jumps.jump_at();
     jumps.each_jump([&](int64_t at, int64_t k) {
-        const double e = weights_.view().exp_jumps[at];
-        target[k] = std::max(0.0, target[k] - e * e * total(&Thread::point_outer, at));
+        const double e = view.exp_jumps[at];
+        target[k] = std::max(0.0, target[k] - e * e * pass.total(&Part::point_outer, at));
     });
 }
 
-// Adds the gradient of each row of the observed set to the weights that it scores.
-void ChainObjective::distribute(Thread& thread) const {
-    const RowTable& rows = data_.rows();
-    double* single = thread.single.data() + field_.n_class;
-    for (int64_t r = 0; r < rows.size(); ++r) {
-        const double* row = thread.rows.data() + r * weights_.view().width;
-        rows.for_each_weight(r, field_, [&](int64_t f, int32_t label) { single[f] += row[label]; });
-    }
-}
-
-double ChainObjective::total(Buffer Thread::* part, int64_t i) const {
-    double sum = (threads_[0].*part).data()[i];
-    for (size_t k = 1; k < threads_.size(); ++k) sum += (threads_[k].*part).data()[i];
-    return sum;
-}
-
-// gradient = sum of the threads' parts, in thread order.
-void ChainObjective::add_up(double* gradient) {
-    const JumpTables& jumps = weights_.jumps();
-    const int64_t n_class = field_.n_class;
-    const int n_threads = static_cast<int>(threads_.size());
-    run_threads(n_threads, [&](int thread) {
-        const auto share = [&](int64_t size, double* out, Buffer Thread::* part, int64_t from) {
-            for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i)
-                out[i] = total(part, from + i);
-        };
-        if (field_.state_offsets)
-            share(once_weight_ - n_class, gradient, &Thread::single, n_class);
-        else
-            share(once_row_ * field_.n_labels, gradient, &Thread::rows, 0);
-        share(n_class, gradient + field_.class_at(), &Thread::single, 0);
-        share(field_.n_pair, gradient + field_.pair_at(), &Thread::pair, 0);
-    });
-    double* target = gradient + jumps.jump_at();
-    jumps.each_jump([&](int64_t at, int64_t k) {
-        target[k] = total(&Thread::outer, at) * weights_.view().exp_jumps[at] + total(&Thread::jumps, at);
-    });
-    if (field_.order == 2)
-        jumps.each_transition(
-            [&](int64_t at, int64_t k) { gradient[field_.transition_at() + k] = total(&Thread::transitions, at); });
+void ChainObjective::hessian_diagonal(const double* w, double* diagonal, bool single, const Poll& poll) {
+    kept_ = false;
+    if (single)
+        diagonal_by(in_single(), *kernels_.single, w, diagonal, poll);
+    else
+        diagonal_by<double>(in_double(), kernels_, w, diagonal, poll);
 }
 
 }  // namespace crfkit

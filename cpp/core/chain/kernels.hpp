@@ -1,8 +1,8 @@
 // Linear chains: the views that the kernels work on and the table of kernels for one instruction set.
 //
-// A label row has L entries, padded to P = the next multiple of 8 so that whole SIMD vectors cover
-// it. Weight rows in the caller's vector are not padded: a vector load may reach into the row behind,
-// and the lanes past L are masked (scores) or add zero (gradients).
+// A label row has L entries, padded to P = the next multiple of a cache line (8 doubles or 16 floats) so that whole
+// SIMD vectors cover it. Weight rows in the caller's vector are not padded: a vector load may reach into the row
+// behind, and the lanes past L are masked (scores) or add zero (gradients).
 //
 // A chain of order 1 has labels as its states. In a chain of order 2 a state is the pair (previous label i,
 // label j), at i * P + j of a row of (L + 1) * P; i = L stands for "none", before the first position.
@@ -15,8 +15,15 @@
 
 namespace crfkit {
 
-constexpr int64_t kPad = 8;
-static inline int64_t padded(int64_t n) { return (n + kPad - 1) / kPad * kPad; }
+template <class Real>
+constexpr int64_t kPad = 64 / static_cast<int64_t>(sizeof(Real));
+template <class Real = double>
+static inline int64_t padded(int64_t n) {
+    return (n + kPad<Real> - 1) / kPad<Real> * kPad<Real>;
+}
+
+// The largest range of jumps that single precision can hold: alpha and beta shrink by e^-range in a step.
+constexpr double kMaxSingleRange = 35.0;
 
 // The data as the kernels read them: per position, the label rows and the single weights that its
 // attributes score with. Attributes 0 … n_rows of the field have rows; an occurrence of another one is
@@ -35,7 +42,7 @@ struct ChainPlan {
     const int32_t* pair_attributes;
     const int32_t* labels;   // [n_positions], or null
     const double* weights;   // [n_sequences], or null: all 1
-    const double* cost;      // [L][P] added to the score of label j where the label is i, or null: a margin
+    const double* cost;      // [L][L] added to the score of label j where the label is i, or null: a margin
     const uint8_t* allowed;  // [n_positions][L]: 0 where a label may not be taken; or null: all may
     // What is known of the labels, [n_positions][L]: 1 where a label is possible; or null: that they are `labels`.
     const uint8_t* targets;
@@ -45,29 +52,33 @@ static inline bool is_weak(const ChainPlan& plan) { return plan.targets || plan.
 
 // One weight vector, laid out for the kernels. A jump leads from a state to the next label: in order 1 row
 // i holds the transitions i -> j, in order 2 row i * P + j the triples i, j -> k.
-struct ChainWeights {
+template <class Real>
+struct ChainWeightsOf {
     int64_t n_labels, width;  // L and P
     int64_t order, span;      // states in a lattice row: P, or (L + 1) * P
     // Label row a is rows + a * row_stride; from n_inside on it is in `tail`, where a vector load past
     // the row's end stays inside memory.
-    const double* rows;
+    const Real* rows;
     int64_t row_stride, n_inside;
-    const double* tail;
-    const double* single;                // the weights that entries name
-    double scale;                        // of rows, single and pair; the tables below have it in them
-    const double* transitions;           // [L][P] log-potentials; -inf where a transition is not allowed
-    const double* jumps;                 // [span of order 2, L of order 1][P] log-potentials
-    const double* exp_jumps;             // exp(jumps - shift), 0 in the padding and where not allowed
-    const double* exp_jumps_transposed;  // order 1: [L][P]; order 2: [L + 1][P of k][P of j]
+    const Real* tail;
+    bool far;            // rows and single weights are too many for the caches: ask for them before they are needed
+    const Real* single;  // the weights that entries name
+    double scale;        // of rows, single and pair; the tables below have it in them
+    const Real* transitions;           // [L][P] log-potentials; -inf where a transition is not allowed
+    const Real* jumps;                 // [span of order 2, L of order 1][P] log-potentials
+    const Real* exp_jumps;             // exp(jumps - shift), 0 in the padding and where not allowed
+    const Real* exp_jumps_transposed;  // order 1: [L][P]; order 2: [L + 1][P of k][P of j]
     double shift;
     double range;  // largest minus smallest jump that is allowed
     // 1 for the states that may be taken at the first, at a further and at the last position, 0 for the
     // others and the padding; null: all may.
-    const double *first_mask, *inner_mask, *last_mask;  // [span]
-    const double* pair;                                 // weights of the pair attributes
+    const Real *first_mask, *inner_mask, *last_mask;  // [span]
+    const Real* pair;                                 // weights of the pair attributes
     const int64_t* pair_offsets;
     const int32_t* pair_codes;
 };
+
+using ChainWeights = ChainWeightsOf<double>;
 
 // A direction in weight space, for derivatives along it: its own rows and scores, and exp_jumps of the point
 // times the direction's jumps.
@@ -78,27 +89,32 @@ struct ChainTangent {
 
 // Where one thread adds its expectations minus observations. Weights from once_row and once_weight on
 // get one term in all the data: it is stored in the shared output.
-struct ChainGradient {
-    double* rows;         // like ChainWeights::rows, private to the thread
-    double* single;       // like ChainWeights::single, private to the thread
-    double* once_rows;    // the shared output, laid out like `rows`
+template <class Real>
+struct ChainGradientOf {
+    Real* rows;           // like ChainWeights::rows, private to the thread
+    Real* single;         // like ChainWeights::single, private to the thread
+    double* once_rows;    // the shared output: rows of L
     double* once_single;  // and like `single`
     int64_t once_row, once_weight;
-    double* outer;        // like ChainWeights::jumps: sum of alpha(s) * b(k), to be multiplied by exp_jumps
-    double* jumps;        // like ChainWeights::jumps: finished expectations minus observations
-    double* transitions;  // [L][P], order 2 only: likewise for label pairs
-    double* pair;         // like ChainWeights::pair, private to the thread
+    Real* outer;        // like ChainWeights::jumps: sum of alpha(s) * b(k), to be multiplied by exp_jumps
+    Real* jumps;        // like ChainWeights::jumps: finished expectations minus observations
+    Real* transitions;  // [L][P], order 2 only: likewise for label pairs
+    Real* pair;         // like ChainWeights::pair, private to the thread
     // Where `rows` are weights: a bit for each label of a row that has one, in row_words words; null: all have.
     const uint64_t* row_bits;
     int64_t row_words;
 };
 
+using ChainGradient = ChainGradientOf<double>;
+
 // What a pass over the data leaves behind for Hessian products at the same weights: per sequence the rows
 // alpha, E and beta, normalised so that alpha * beta is the node marginal, and whether they are there.
-struct ChainCache {
-    double* rows;     // [3][T][span] of each sequence
+template <class Real>
+struct ChainCacheOf {
+    Real* rows;       // [3][T][span] of each sequence
     uint8_t* filled;  // [n_sequences]
 };
+using ChainCache = ChainCacheOf<double>;
 
 // A sequence's scores in a range's scratch: of states, of the best labelling that ends in each state, and of jumps.
 struct ChainScores {
@@ -124,29 +140,35 @@ struct ChainSpan {
 struct ChainRange {
     int thread;
     int64_t begin, end;  // sequences
-    double* scratch;     // [scratch_size(…)]
+    void* scratch;       // scratch_size(…) numbers
     // Called after each sequence; throws to stop.
     void (*check)(void* state, int thread);
     void* check_state;
 };
 
-struct ChainKernels {
-    const char* name;
-    // Doubles of scratch that a sequence of this length needs.
-    int64_t (*scratch_size)(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool tangent);
-    void (*exponentiate)(const double* x, double shift, double* out, int64_t n);  // n a multiple of 8
+// What training takes, in one precision.
+template <class Real>
+struct TrainingKernels {
+    // Numbers of scratch that a sequence of this length needs.
+    int64_t (*scratch_size)(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool further);
+    void (*exponentiate)(const Real* x, double shift, Real* out, int64_t n);  // n a multiple of kPad
     // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it. Where the plan is
-    // weak, the loss of weak.inl; it needs scratch for a tangent, and leaves the cache alone.
-    double (*value_gradient)(const ChainPlan&, const ChainWeights&, const ChainGradient&, const ChainCache*,
-                             const ChainRange&);
+    // weak, the loss of weak.inl; it needs further scratch, and leaves the cache alone.
+    double (*value_gradient)(const ChainPlan&, const ChainWeightsOf<Real>&, const ChainGradientOf<Real>&,
+                             const ChainCacheOf<Real>*, const ChainRange&);
+    // Adds sum of weight * p (1 - p) over the occurrences of each feature, times the values of `squared`. From the
+    // jumps' part the caller is to take exp_jumps^2 * squares.
+    void (*hessian_diagonal)(const ChainPlan&, const ChainPlan& squared, const ChainWeightsOf<Real>&,
+                             const ChainGradientOf<Real>&, Real* squares, const ChainRange&);
+};
+
+struct ChainKernels : TrainingKernels<double> {
+    const char* name;
+    const TrainingKernels<float>* single;
     // Adds the derivative of that gradient along the tangent. Sequences that the cache (may be null) does not hold
     // are inferred anew; those it holds take no share in `outer` of the point, which is the caller's to add.
     void (*hessian_product)(const ChainPlan&, const ChainWeights&, const ChainTangent&, const ChainGradient&,
                             double* point_outer, const ChainCache*, const ChainRange&);
-    // Adds sum of weight * p (1 - p) over the occurrences of each feature, times the values of `squared`. From the
-    // jumps' part the caller is to take exp_jumps^2 * squares.
-    void (*hessian_diagonal)(const ChainPlan&, const ChainPlan& squared, const ChainWeights&, const ChainGradient&,
-                             double* squares, const ChainRange&);
     // Sum of weight * (largest score - score of the labels), scores with the cost; adds a sub-gradient.
     double (*hinge)(const ChainPlan&, const ChainWeights&, const ChainGradient&, const ChainRange&);
     // log Z per sequence; node[T][L] and edge[T][L][L] (of the pair (t - 1, t); zero at starts) where not null.
@@ -169,6 +191,9 @@ struct ChainKernels {
 const ChainKernels& kernels_generic();
 const ChainKernels& kernels_avx2();
 const ChainKernels& kernels_avx512();
+const TrainingKernels<float>& single_generic();
+const TrainingKernels<float>& single_avx2();
+const TrainingKernels<float>& single_avx512();
 // "auto": default_kernels(); null if the name is not known or the machine cannot run it.
 const ChainKernels* find_kernels(const char* name);
 

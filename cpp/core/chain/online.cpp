@@ -62,6 +62,7 @@ ChainOnline::ChainOnline(const SequenceView& data, const FieldView& field, const
     view_.row_stride = width;
     view_.n_inside = n_rows;
     view_.tail = nullptr;
+    view_.far = size_ > int64_t{1} << 21;
     view_.single = theta_.data() + single_at_;
     view_.pair = theta_.data() + pair_at_;
     view_.pair_offsets = field.pair_offsets;

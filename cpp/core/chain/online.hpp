@@ -91,7 +91,7 @@ private:
     const ChainKernels& kernels_;
     PlannedData data_;
     ChainPlan plan_;
-    JumpTables jumps_;
+    JumpTables<double> jumps_;
     bool hinge_;
     std::vector<double> sequence_weights_, factors_;  // as given; as the kernel is to see them
     std::vector<uint64_t> row_bits_;                  // which labels of a row have a weight; empty: all

@@ -54,7 +54,7 @@ void check_data(const SequenceView& data, const FieldView& field, bool need_labe
 int64_t count_wide(const FieldView& field) {
     if (!field.state_offsets) return field.n_attributes;
     if (field.n_wide >= 0) return field.n_wide;
-    const int64_t vectors = padded(field.n_labels) / kPad;
+    const int64_t vectors = padded(field.n_labels) / kPad<double>;
     int64_t n = 0;
     while (n < field.n_attributes && field.state_offsets[n + 1] - field.state_offsets[n] > vectors) ++n;
     return n;
@@ -75,10 +75,7 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
              data.labels,      data.weights,     nullptr,     data.allowed, data.targets,      data.token_weights};
     if (cost) {
-        const int64_t n = field.n_labels, width = padded(n);
-        cost_ = Buffer(n * width);
-        cost_.zero();
-        for (int64_t i = 0; i < n; ++i) std::copy(cost + i * n, cost + (i + 1) * n, cost_.data() + i * width);
+        cost_.assign(cost, cost + field.n_labels * field.n_labels);
         view_.cost = cost_.data();
     }
     if (!field.state_offsets && !field.n_class) return;

@@ -45,8 +45,7 @@ private:
     std::vector<int32_t> rows_;
     std::vector<uint32_t> entry_weights_;
     std::vector<uint16_t> entry_labels_;
-    std::vector<double> row_values_, entry_values_, squared_row_values_, squared_entry_values_;
-    Buffer cost_;
+    std::vector<double> row_values_, entry_values_, squared_row_values_, squared_entry_values_, cost_;
     ChainPlan view_{};
 };
 

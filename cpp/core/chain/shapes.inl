@@ -3,16 +3,16 @@
 
 // out[P] = sum_i a[i * a_stride] m[i * m_stride + P], times e where given; plus add * by where given.
 struct RowTimesMatrix {
-    const double* a;
+    const Real* a;
     int64_t a_stride;
-    const double* m;
+    const Real* m;
     int64_t m_stride, n;
-    const double* e;  // or null
-    double* out;
+    const Real* e;  // or null
+    Real* out;
     template <int B>
     CRFKIT_INLINE_MEMBER void run(int64_t column) const {
         V even[B] = {}, odd[B] = {};  // two chains of additions, to hide their latency
-        const double* row = m + column;
+        const Real* row = m + column;
         int64_t i = 0;
 #pragma GCC unroll 4
         for (; i + 1 < n; i += 2, row += 2 * m_stride) {
@@ -36,12 +36,12 @@ struct RowTimesMatrix {
 
 // delta[P] = u[P] + max_i (previous[i * stride] + m[i * m_stride + P]).
 struct MaxStep {
-    const double* previous;
+    const Real* previous;
     int64_t stride;
-    const double* m;
+    const Real* m;
     int64_t m_stride, n;
-    const double* u;
-    double* delta;
+    const Real* u;
+    Real* delta;
     template <int B>
     CRFKIT_INLINE_MEMBER void run(int64_t column) const {
         V best[B];
@@ -56,8 +56,8 @@ struct MaxStep {
 
 // out[R * out_stride + P] += sum_t alpha[t * step + R * a_stride] b[t * step + P], accumulators in registers.
 template <int R, int B, class Step>
-CRFKIT_INLINE void outer_tile(const double* alpha, int64_t a_stride, const double* b, int64_t length, Step step,
-                              double* out, int64_t out_stride) {
+CRFKIT_INLINE void outer_tile(const Real* alpha, int64_t a_stride, const Real* b, int64_t length, Step step, Real* out,
+                              int64_t out_stride) {
     V total[R][B];
     for (int r = 0; r < R; ++r)
         for (int k = 0; k < B; ++k) total[r][k] = load(out + r * out_stride + k * kLanes);
@@ -76,13 +76,13 @@ CRFKIT_INLINE void outer_tile(const double* alpha, int64_t a_stride, const doubl
 // The same for n rows.
 template <class Step>
 struct AddOuter {
-    const double* alpha;
+    const Real* alpha;
     int64_t a_stride;
-    const double* b;
+    const Real* b;
     int64_t length;
     Step step;
     int64_t n;
-    double* out;
+    Real* out;
     int64_t out_stride;
     template <int B>
     CRFKIT_INLINE_MEMBER void run(int64_t column) const {
@@ -100,7 +100,7 @@ struct AddOuter {
     }
 };
 
-CRFKIT_INLINE void add_row(double* out, const double* x, int64_t n) {
+CRFKIT_INLINE void add_row(Real* out, const Real* x, int64_t n) {
     for (int64_t j = 0; j < n; ++j) out[j] += x[j];
 }
 
@@ -123,16 +123,16 @@ struct LabelStates {
     CRFKIT_INLINE_MEMBER void each(const F& f) const {
         for (int64_t s = 0; s < n_labels; ++s) f(s);
     }
-    CRFKIT_INLINE_MEMBER void forward(const double* alpha, const double* m, const double* e, double* out) const {
+    CRFKIT_INLINE_MEMBER void forward(const Real* alpha, const Real* m, const Real* e, Real* out) const {
         over_blocks(width, RowTimesMatrix{alpha, 1, m, width, n_labels, e, out});
     }
-    CRFKIT_INLINE_MEMBER void backward(const double* b, const double* transposed, double*, double* out) const {
+    CRFKIT_INLINE_MEMBER void backward(const Real* b, const Real* transposed, Real*, Real* out) const {
         over_blocks(width, RowTimesMatrix{b, 1, transposed, width, n_labels, nullptr, out});
     }
-    CRFKIT_INLINE_MEMBER void outer(const double* alpha, const double* b, int64_t length, double* out) const {
+    CRFKIT_INLINE_MEMBER void outer(const Real* alpha, const Real* b, int64_t length, Real* out) const {
         over_blocks(width, AddOuter<Width>{alpha, 1, b, length, width, n_labels, out, width});
     }
-    CRFKIT_INLINE_MEMBER void maximise(const double* delta, const double* m, const double* u, double* out) const {
+    CRFKIT_INLINE_MEMBER void maximise(const Real* delta, const Real* m, const Real* u, Real* out) const {
         over_blocks(width, MaxStep{delta, 1, m, width, n_labels, u, out});
     }
 };
@@ -153,18 +153,18 @@ struct LabelPairStates {
         for (int64_t i = 0; i <= n_labels; ++i)
             for (int64_t j = 0; j < n_labels; ++j) f(i * width + j);
     }
-    void forward(const double* alpha, const double* m, const double* e, double* out) const {
+    void forward(const Real* alpha, const Real* m, const Real* e, Real* out) const {
         for (int64_t j = 0; j < n_labels; ++j)
             over_blocks(width, RowTimesMatrix{alpha + j, width, m + j * width, width * width, n_labels + 1,
                                               e ? e + j * width : nullptr, out + j * width});
         for (int64_t k = 0; k < width; ++k) out[n_labels * width + k] = 0.0;
     }
     // temporary: [P][P]
-    void backward(const double* b, const double* transposed, double* temporary, double* out) const {
+    void backward(const Real* b, const Real* transposed, Real* temporary, Real* out) const {
         for (int64_t j = 0; j < width; ++j)
             for (int64_t k = 0; k < n_labels; ++k) temporary[k * width + j] = j < n_labels ? b[j * width + k] : 0.0;
         for (int64_t i = 0; i <= n_labels; ++i) {
-            const double* m = transposed + i * width * width;
+            const Real* m = transposed + i * width * width;
             for (int64_t j = 0; j < width; j += kLanes) {
                 V total = {};
                 for (int64_t k = 0; k < n_labels; ++k)
@@ -173,12 +173,12 @@ struct LabelPairStates {
             }
         }
     }
-    void outer(const double* alpha, const double* b, int64_t length, double* out) const {
+    void outer(const Real* alpha, const Real* b, int64_t length, Real* out) const {
         for (int64_t j = 0; j < n_labels; ++j)
             over_blocks(width, AddOuter<int64_t>{alpha + j, width, b + j * width, length, span(), n_labels + 1,
                                                  out + j * width, width * width});
     }
-    void maximise(const double* delta, const double* m, const double* u, double* out) const {
+    void maximise(const Real* delta, const Real* m, const Real* u, Real* out) const {
         for (int64_t j = 0; j < n_labels; ++j)
             over_blocks(width, MaxStep{delta + j, width, m + j * width, width * width, n_labels + 1, u + j * width,
                                        out + j * width});

@@ -8,7 +8,7 @@
 //   edges'   = M (alpha'_{t-1} b_t + alpha_{t-1} (b'_t - z b_t)) + Mt (alpha_{t-1} b_t)
 // (Tsuboi et al. 2011; the same recursions over dual numbers.) z is the mean of v's score.
 
-// Further scratch, after the lattice.
+// Further scratch, after the lattice: further_size of it.
 template <class Shape>
 struct TangentRows {
     double *u, *alpha, *b, *node, *point_b;  // [T][span] each; node holds alpha beta', then p'
@@ -16,11 +16,6 @@ struct TangentRows {
     double* kept;                            // [3][T][span], where there is no cache
     double* tilted;                          // [2][L][P]: Mt of one position, and its scores
 };
-
-template <class Shape>
-CRFKIT_INLINE int64_t tangent_size(const Shape& shape, int64_t length) {
-    return (5 + 3) * length * shape.span() + 2 * shape.span() + 2 * shape.n_labels * shape.width;
-}
 
 template <class Shape>
 CRFKIT_INLINE TangentRows<Shape> make_tangent(double* scratch, int64_t length, const Shape& shape) {

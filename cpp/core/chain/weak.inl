@@ -33,12 +33,13 @@ CRFKIT_INLINE double part_of(const ChainPlan& data, int64_t first, int64_t lengt
 // for any range of scores. The nodes of all parts are added up first, as the gradient of an attribute that occurs once
 // is stored, not added. `scratch`: [2][T][span].
 template <class Shape>
-static double weak_by_parts(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, int64_t first,
-                            double weight, Lattice<Shape> a, double* scratch) {
+static double weak_by_parts(const ChainPlan& data, const Weights& w, const Gradient& g, int64_t first, double weight,
+                            Lattice<Shape> a, Real* scratch) {
     const Shape& shape = a.shape;
     const int64_t span = shape.span(), width = shape.width, square = shape.jump_rows() * width;
-    double value = 0.0, *scores = scratch, *nodes = scratch + a.length * span;
-    for (int64_t i = 0; i < a.length * span; ++i) scores[i] = a.u[i], nodes[i] = 0.0;
+    double value = 0.0;
+    Real *scores = scratch, *nodes = scratch + a.length * span;
+    for (int64_t i = 0; i < a.length * span; ++i) scores[i] = a.u[i], nodes[i] = 0;
     a.limited = true;
     for (int64_t part = -1; part < a.length; ++part) {
         const double c = part_of(data, first, a.length, part);
@@ -46,12 +47,12 @@ static double weak_by_parts(const ChainPlan& data, const ChainWeights& w, const 
         for (int64_t i = 0; i < a.length * span; ++i) a.u[i] = scores[i];
         for (int64_t t = 0; t <= part; ++t)
             shape.each([&](int64_t s) {
-                if (!keeps(data, shape, w.n_labels, first + t, s)) a.u[t * span + s] = -INFINITY;
+                if (!keeps(data, shape, w.n_labels, first + t, s)) a.u[t * span + s] = kLowest;
             });
         const Inference found = infer(w, a);
         value -= c * found.log_z;
         const double scale = -c * weight;
-        for (int64_t i = 0; i < a.length * span; ++i) nodes[i] += scale * a.node[i];
+        for (int64_t i = 0; i < a.length * span; ++i) nodes[i] += static_cast<Real>(scale) * a.node[i];
         for (int64_t t = 1; t < a.length; ++t) {
             edge_marginal(w, a, found, t);
             scale_row(a.edge, square, scale);
@@ -65,16 +66,16 @@ static double weak_by_parts(const ChainPlan& data, const ChainWeights& w, const 
 
 // Further scratch, after the lattice.
 struct WeakRows {
-    double* kept;        // [3][T][span] of infer
-    double *k, *over;    // [T][span] k_t, and k_t / beta_t
-    double *a, *moving;  // [T][span] A_t, and (A_t + c_t k_t) / beta_t
-    double* b;           // [T][span] [K_t] b_t B_t / n_t
+    Real* kept;        // [3][T][span] of infer
+    Real *k, *over;    // [T][span] k_t, and k_t / beta_t
+    Real *a, *moving;  // [T][span] A_t, and (A_t + c_t k_t) / beta_t
+    Real* b;           // [T][span] [K_t] b_t B_t / n_t
 };
 
 // The loss of a sequence whose lattice is filled, and its gradient.
 template <class Shape>
-static double weak_loss(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, int64_t first,
-                        double weight, const Lattice<Shape>& a, double* scratch) {
+static double weak_loss(const ChainPlan& data, const Weights& w, const Gradient& g, int64_t first, double weight,
+                        const Lattice<Shape>& a, Real* scratch) {
     const Shape& shape = a.shape;
     const auto span = shape.span();
     const int64_t length = a.length, rows = length * span, width = shape.width;
@@ -83,17 +84,17 @@ static double weak_loss(const ChainPlan& data, const ChainWeights& w, const Chai
     const auto by_parts = [&] { return weak_by_parts(data, w, g, first, weight, a, scratch); };
     if (infer(w, a, d.kept).in_log_space) return by_parts();
     const KeptRows<Shape> kept{shape, length, d.kept};
-    const auto divide = [&](const double* x, int64_t t, double* out) {
-        const double* beta = kept.beta(t);
-        for (int64_t s = 0; s < span; ++s) out[s] = beta[s] > 0.0 ? x[s] / beta[s] : 0.0;
+    const auto divide = [&](const Real* x, int64_t t, Real* out) {
+        const Real* beta = kept.beta(t);
+        for (int64_t s = 0; s < span; ++s) out[s] = beta[s] > 0 ? x[s] / beta[s] : Real{};
     };
     const auto jumps = [&](int64_t t) { return a.matrices ? a.matrices + t * shape.n_labels * width : w.exp_jumps; };
 
     double value = 0.0;
-    const double start = part_of(data, first, length, -1);
+    const auto start = static_cast<Real>(part_of(data, first, length, -1));
     for (int64_t s = 0; s < span; ++s) d.a[s] = start * a.node[s];
     for (int64_t t = 0; t < length; ++t) {
-        double *k = d.k + t * span, *a_t = d.a + t * span, *moving = d.moving + t * span;
+        Real *k = d.k + t * span, *a_t = d.a + t * span, *moving = d.moving + t * span;
         if (t > 0) {
             shape.forward(d.over + (t - 1) * span, jumps(t), a.e + t * span, k);
             shape.forward(moving - span, jumps(t), a.e + t * span, a_t);
@@ -102,20 +103,20 @@ static double weak_loss(const ChainPlan& data, const ChainWeights& w, const Chai
         }
         double total = 0.0;
         shape.each([&](int64_t s) {
-            if (k[s] != 0.0) total += k[s] = keeps(data, shape, w.n_labels, first + t, s) ? k[s] : 0.0;
+            if (k[s] != 0.0) total += k[s] = keeps(data, shape, w.n_labels, first + t, s) ? k[s] : Real{};
         });
         if (!(total > kLeastSum)) return by_parts();
         value -= token_weight(data, first + t) * std::log(total);
         scale_row(k, span, 1.0 / total);
-        a.factor[t] = total;
+        a.factor[t] = static_cast<Real>(total);
         const double c = part_of(data, first, length, t);
-        for (int64_t s = 0; s < span; ++s) moving[s] = a_t[s] + c * k[s];
+        for (int64_t s = 0; s < span; ++s) moving[s] = a_t[s] + static_cast<Real>(c) * k[s];
         divide(moving, t, moving);
         divide(k, t, d.over + t * span);
     }
     // B_t goes to the rows of the marginals, which are needed no more.
     for (int64_t t = length - 1; t >= 0; --t) {
-        double *b = a.node + t * span, *h = d.b + t * span;
+        Real *b = a.node + t * span, *h = d.b + t * span;
         const double c = part_of(data, first, length, t);
         if (t + 1 < length) {
             step_back(w, a, t + 1, h + span, b);
@@ -124,9 +125,9 @@ static double weak_loss(const ChainPlan& data, const ChainWeights& w, const Chai
             for (int64_t s = 0; s < span; ++s) b[s] = 0.0;
         }
         for (int64_t s = 0; s < span; ++s) {
-            b[s] += c;
-            h[s] = d.k[t * span + s] > 0.0 ? a.e[t * span + s] * b[s] / a.factor[t] : 0.0;
-            b[s] = -weight * (d.a[t * span + s] + d.k[t * span + s] * b[s]);
+            b[s] += static_cast<Real>(c);
+            h[s] = d.k[t * span + s] > 0.0 ? a.e[t * span + s] * b[s] / a.factor[t] : Real{};
+            b[s] = static_cast<Real>(-weight) * (d.a[t * span + s] + d.k[t * span + s] * b[s]);
         }
     }
     for (int64_t t = 0; t < length; ++t) add_states(data, w, g, first + t, t == 0, a, a.node + t * span);
@@ -140,9 +141,9 @@ static double weak_loss(const ChainPlan& data, const ChainWeights& w, const Chai
         return value;
     }
     for (int64_t t = 1; t < length; ++t) {
-        const double *m = jumps(t), *e = a.e + t * span, *h = d.b + t * span;
+        const Real *m = jumps(t), *e = a.e + t * span, *h = d.b + t * span;
         shape.each([&](int64_t r) {
-            const double moving = d.moving[(t - 1) * span + r], over = d.over[(t - 1) * span + r];
+            const Real moving = d.moving[(t - 1) * span + r], over = d.over[(t - 1) * span + r];
             for (int64_t j = 0; j < width; ++j)
                 a.edge[r * width + j] = m[r * width + j] * (moving * e[j] + over * h[j]);
         });
@@ -153,14 +154,14 @@ static double weak_loss(const ChainPlan& data, const ChainWeights& w, const Chai
 }
 
 template <class Shape>
-static double weak_value_gradient(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g,
-                                  const ChainRange& range, const Shape& shape) {
+static double weak_value_gradient(const ChainPlan& data, const Weights& w, const Gradient& g, const ChainRange& range,
+                                  const Shape& shape) {
     double value = 0.0;
     for (int64_t n = range.begin; n < range.end; ++n) {
         const double weight = weight_of(data, n);
         const Lattice<Shape> a = filled_lattice(data, w, range, n, shape);
         if (a.length == 0) continue;
-        double* scratch = range.scratch + lattice_size(shape, a.length, a.scores != nullptr);
+        Real* scratch = static_cast<Real*>(range.scratch) + lattice_size(shape, a.length, a.scores != nullptr);
         value += weight * weak_loss(data, w, g, data.starts[n], weight, a, scratch);
         range.check(range.check_state, range.thread);
     }

@@ -1,31 +1,40 @@
 #include "weights.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "../support/parallel.hpp"
 
 namespace crfkit {
 
-JumpTables::JumpTables(const FieldView& field, const ChainKernels& kernels)
+namespace {
+
+constexpr int64_t kFar = int64_t{1} << 24;  // bytes of weights that need prefetching
+
+}  // namespace
+
+template <class Real>
+JumpTables<Real>::JumpTables(const FieldView& field, const TrainingKernels<Real>& kernels)
     : field_(field),
       kernels_(kernels),
-      width_(padded(field.n_labels)),
+      width_(padded<Real>(field.n_labels)),
       jump_rows_(field.order == 1 ? field.n_labels : (field.n_labels + 1) * width_),
       span_(field.order == 1 ? width_ : (field.n_labels + 1) * width_),
       masked_(field.order == 2 || field.allowed || field.allowed_start || field.allowed_end) {
-    transitions_ = Buffer(field.n_labels * width_);
+    transitions_ = BufferOf<Real>(field.n_labels * width_);
     transitions_.zero();
-    if (field.order == 2) jumps_ = Buffer(jump_size());
-    exp_jumps_ = Buffer(jump_size());
-    exp_transposed_ = Buffer(span_ * width_);
-    for (Buffer* buffer : {&jumps_, &exp_jumps_, &exp_transposed_})
+    if (field.order == 2) jumps_ = BufferOf<Real>(jump_size());
+    exp_jumps_ = BufferOf<Real>(jump_size());
+    exp_transposed_ = BufferOf<Real>(span_ * width_);
+    for (BufferOf<Real>* buffer : {&jumps_, &exp_jumps_, &exp_transposed_})
         if (buffer->size()) buffer->zero();
     make_places();
     if (masked_) make_masks();
 }
 
-void JumpTables::make_places() {
+template <class Real>
+void JumpTables<Real>::make_places() {
     const int64_t n = field_.n_labels;
     for (int64_t k = 0; k < field_.n_transition; ++k) {
         const int64_t code = field_.transition_codes ? field_.transition_codes[k] : k;
@@ -37,16 +46,17 @@ void JumpTables::make_places() {
     }
 }
 
-void JumpTables::make_masks() {
-    masks_ = Buffer(3 * span_);
+template <class Real>
+void JumpTables<Real>::make_masks() {
+    masks_ = BufferOf<Real>(3 * span_);
     masks_.zero();
     const int64_t n = field_.n_labels;
-    double *first = masks_.data(), *inner = first + span_, *last = inner + span_;
+    Real *first = masks_.data(), *inner = first + span_, *last = inner + span_;
     for (int64_t j = 0; j < n; ++j) {
-        const double may_start = !field_.allowed_start || field_.allowed_start[j];
-        const double may_end = !field_.allowed_end || field_.allowed_end[j];
+        const Real may_start = !field_.allowed_start || field_.allowed_start[j];
+        const Real may_end = !field_.allowed_end || field_.allowed_end[j];
         if (field_.order == 1) {
-            first[j] = may_start, inner[j] = 1.0, last[j] = may_end;
+            first[j] = may_start, inner[j] = 1, last[j] = may_end;
             continue;
         }
         first[n * width_ + j] = may_start;
@@ -55,7 +65,8 @@ void JumpTables::make_masks() {
     }
 }
 
-void JumpTables::describe(ChainWeights& view) const {
+template <class Real>
+void JumpTables<Real>::describe(ChainWeightsOf<Real>& view) const {
     view.n_labels = field_.n_labels;
     view.width = width_;
     view.order = field_.order;
@@ -74,18 +85,26 @@ void JumpTables::describe(ChainWeights& view) const {
 }
 
 // Whether the jump from a row of the table to a label exists and is allowed. In order 2 masks on states see to it.
-bool JumpTables::may_jump(int64_t row, int64_t label) const {
+template <class Real>
+bool JumpTables<Real>::may_jump(int64_t row, int64_t label) const {
     if (field_.order == 2) return row % width_ < field_.n_labels;
     return !field_.allowed || field_.allowed[row * field_.n_labels + label];
 }
 
-void JumpTables::set(const double* transition, const double* triple, double scale, bool direction) {
+template <class Real>
+template <class Given>
+void JumpTables<Real>::set(const Given* transition, const Given* triple, double scale, bool direction) {
     const int64_t n = field_.n_labels;
-    each_transition([&](int64_t at, int64_t k) { transitions_.data()[at] = scale * transition[k]; });
-    if (field_.order == 2) each_jump([&](int64_t at, int64_t k) { jumps_.data()[at] = scale * triple[k]; });
+    each_transition([&](int64_t at, int64_t k) {
+        transitions_.data()[at] = static_cast<Real>(scale * static_cast<double>(transition[k]));
+    });
+    if (field_.order == 2)
+        each_jump([&](int64_t at, int64_t k) {
+            jumps_.data()[at] = static_cast<Real>(scale * static_cast<double>(triple[k]));
+        });
     if (direction) return;
-    double* log = field_.order == 1 ? transitions_.data() : jumps_.data();
-    double low = std::numeric_limits<double>::infinity(), high = -low;
+    Real* log = field_.order == 1 ? transitions_.data() : jumps_.data();
+    Real low = std::numeric_limits<Real>::infinity(), high = -low;
     const bool all = field_.order == 1 && !field_.allowed;
     for (int64_t r = 0; r < jump_rows_; ++r)
         for (int64_t j = 0; j < n; ++j)
@@ -93,20 +112,21 @@ void JumpTables::set(const double* transition, const double* triple, double scal
                 low = std::min(low, log[r * width_ + j]);
                 high = std::max(high, log[r * width_ + j]);
             }
-    if (high < low) low = high = 0.0;  // nothing is allowed
+    if (high < low) low = high = 0;  // nothing is allowed
     shift_ = high;
     range_ = high - low;
     kernels_.exponentiate(log, high, exp_jumps_.data(), jump_size());
     for (int64_t r = 0; r < jump_rows_; ++r)
         for (int64_t j = all ? n : 0; j < width_; ++j) {
             if (j < n && may_jump(r, j)) continue;
-            exp_jumps_.data()[r * width_ + j] = 0.0;
-            if (j < n && field_.order == 1) log[r * width_ + j] = -std::numeric_limits<double>::infinity();
+            exp_jumps_.data()[r * width_ + j] = 0;
+            if (j < n && field_.order == 1) log[r * width_ + j] = -std::numeric_limits<Real>::infinity();
         }
     transpose(exp_jumps_.data(), exp_transposed_.data());
 }
 
-void JumpTables::transpose(const double* table, double* transposed) const {
+template <class Real>
+void JumpTables<Real>::transpose(const Real* table, Real* transposed) const {
     const int64_t n = field_.n_labels;
     if (field_.order == 1) {
         for (int64_t i = 0; i < n; ++i)
@@ -119,54 +139,121 @@ void JumpTables::transpose(const double* table, double* transposed) const {
                 transposed[(i * width_ + k) * width_ + j] = table[(i * width_ + j) * width_ + k];
 }
 
-PreparedWeights::PreparedWeights(const FieldView& field, const ChainKernels& kernels, RowTable rows)
+template <class Real>
+PreparedWeights<Real>::PreparedWeights(const FieldView& field, const TrainingKernels<Real>& kernels, RowTable rows)
     : field_(field), rows_(std::move(rows)), jumps_(field, kernels) {
-    const int64_t n = field.n_labels, width = padded(n);
+    const int64_t n = field.n_labels, width = padded<Real>(n);
     jumps_.describe(view_);
     view_.scale = 1.0;
     view_.pair_offsets = field.pair_offsets;
     view_.pair_codes = field.pair_codes;
-    if (field.state_offsets) {
+    if (!kInPlace) pair_ = BufferOf<Real>(field.n_pair);
+    if (field.state_offsets || !kInPlace) {
         view_.row_stride = width;
-        view_.n_inside = rows_.size();
-        packed_ = Buffer(view_.n_inside * width);
-        single_ = Buffer(field.n_class + field.n_state);
+        view_.n_inside = field.state_offsets ? rows_.size() : field.n_attributes;
+        packed_ = BufferOf<Real>(view_.n_inside * width);
+        single_ = BufferOf<Real>(field.n_class + (field.state_offsets ? field.n_state : 0));
     } else {
         view_.row_stride = n;
         view_.n_inside = std::clamp<int64_t>((field.size() - width) / n + 1, 0, field.n_attributes);
         if (field.size() < width) view_.n_inside = 0;
-        packed_ = Buffer((field.n_attributes - view_.n_inside) * n + width);
+        packed_ = BufferOf<Real>((field.n_attributes - view_.n_inside) * n + width);
     }
     packed_.zero();
+    const int64_t numbers = view_.n_inside * view_.row_stride;
+    view_.far = (numbers + field.n_state) * static_cast<int64_t>(sizeof(Real)) > kFar;
 }
 
-void PreparedWeights::set(const double* w, int n_threads, bool direction) {
+namespace {
+
+template <class Real>
+void convert(const double* first, const double* last, Real* out) {
+    for (; first < last; ++first) *out++ = static_cast<Real>(*first);
+}
+
+// The largest size of a weight, NaN if one is not a number.
+double largest_of(const double* w, int64_t size, int n_threads) {
+    std::vector<double> found(static_cast<size_t>(n_threads), 0.0);
+    run_threads(n_threads, [&](int thread) {
+        double top = 0.0, bad = 0.0;
+        for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i) {
+            const double x = std::abs(w[i]);
+            top = x > top ? x : top;
+            bad += x - x;  // NaN from infinities and NaN
+        }
+        found[static_cast<size_t>(thread)] = top + bad;
+    });
+    double top = 0.0;
+    for (const double x : found) top = x <= top ? top : x;
+    return top;
+}
+
+}  // namespace
+
+template <class Real>
+void PreparedWeights<Real>::set_observed(const double* w, int n_threads) {
+    const int64_t width = view_.width;
+    convert(w + field_.class_at(), w + field_.size(), single_.data());
+    run_threads(n_threads, [&](int thread) {
+        // A copy on huge pages: its random reads cost a third of those from the caller's pages.
+        const int64_t first = field_.n_state * thread / n_threads, last = field_.n_state * (thread + 1) / n_threads;
+        convert(w + first, w + last, single_.data() + field_.n_class + first);
+        const int64_t begin = rows_.size() * thread / n_threads, end = rows_.size() * (thread + 1) / n_threads;
+        for (int64_t r = begin; r < end; ++r) {
+            Real* row = packed_.data() + r * width;
+            std::fill(row, row + width, Real{});
+            rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row[label] += static_cast<Real>(w[f]); });
+        }
+    });
+    view_.rows = packed_.data();
+    view_.tail = nullptr;
+    view_.single = single_.data();
+}
+
+template <class Real>
+void PreparedWeights<Real>::set_full(const double* w, int n_threads) {
     const int64_t n = field_.n_labels, width = view_.width;
-    if (field_.state_offsets) {
-        std::copy(w + field_.class_at(), w + field_.size(), single_.data());
-        run_threads(n_threads, [&](int thread) {
-            // A copy on huge pages: its random reads cost a third of those from the caller's pages.
-            const int64_t first = field_.n_state * thread / n_threads, last = field_.n_state * (thread + 1) / n_threads;
-            std::copy(w + first, w + last, single_.data() + field_.n_class + first);
-            const int64_t begin = rows_.size() * thread / n_threads, end = rows_.size() * (thread + 1) / n_threads;
-            for (int64_t r = begin; r < end; ++r) {
-                double* row = packed_.data() + r * width;
-                std::fill(row, row + width, 0.0);
-                rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row[label] += w[f]; });
-            }
-        });
-        view_.rows = packed_.data();
-        view_.tail = nullptr;
-        view_.single = single_.data();
-    } else {
+    if constexpr (kInPlace) {
         std::copy(w + view_.n_inside * n, w + field_.n_state, packed_.data());
         view_.rows = w;
         view_.tail = packed_.data();
         view_.single = w + field_.class_at();
+    } else {
+        run_threads(n_threads, [&](int thread) {
+            const int64_t all = field_.n_attributes, end = all * (thread + 1) / n_threads;
+            for (int64_t a = all * thread / n_threads; a < end; ++a)
+                convert(w + a * n, w + (a + 1) * n, packed_.data() + a * width);
+        });
+        convert(w + field_.class_at(), w + field_.size(), single_.data());
+        view_.rows = packed_.data();
+        view_.tail = nullptr;
+        view_.single = single_.data();
     }
-    view_.pair = w + field_.pair_at();
+}
+
+template <class Real>
+void PreparedWeights<Real>::set(const double* w, int n_threads, bool direction) {
+    if (field_.state_offsets)
+        set_observed(w, n_threads);
+    else
+        set_full(w, n_threads);
+    if constexpr (kInPlace) {
+        view_.pair = w + field_.pair_at();
+    } else {
+        largest_ = largest_of(w, field_.size(), n_threads);
+        convert(w + field_.pair_at(), w + field_.pair_at() + field_.n_pair, pair_.data());
+        view_.pair = pair_.data();
+    }
     jumps_.set(w + field_.transition_at(), w + field_.triple_at(), 1.0, direction);
     jumps_.describe(view_);
 }
+
+template class JumpTables<double>;
+template class JumpTables<float>;
+template void JumpTables<double>::set(const double*, const double*, double, bool);
+template void JumpTables<float>::set(const double*, const double*, double, bool);
+template void JumpTables<float>::set(const float*, const float*, double, bool);
+template class PreparedWeights<double>;
+template class PreparedWeights<float>;
 
 }  // namespace crfkit

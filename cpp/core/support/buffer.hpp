@@ -1,4 +1,4 @@
-// Aligned storage for doubles; large ones ask for huge pages, which random row access needs.
+// Aligned storage for numbers; large ones ask for huge pages, which random row access needs.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,36 @@
 
 namespace crfkit {
 
-class Buffer {
+template <class Real>
+class BufferOf {
 public:
-    Buffer() = default;
-    explicit Buffer(int64_t size) : size_(size) {
+    BufferOf() = default;
+    explicit BufferOf(int64_t size) : size_(size) {
         constexpr size_t kHugePage = size_t{1} << 21;
         if (size > int64_t{1} << 59) throw std::bad_alloc();
-        size_t bytes = static_cast<size_t>(size > 0 ? size : 1) * sizeof(double);
+        size_t bytes = static_cast<size_t>(size > 0 ? size : 1) * sizeof(Real);
         const size_t alignment = bytes >= kHugePage / 4 ? kHugePage : 64;
         bytes = (bytes + alignment - 1) / alignment * alignment;
-        data_ = static_cast<double*>(allocate(alignment, bytes));
+        data_ = static_cast<Real*>(allocate(alignment, bytes));
         if (!data_) throw std::bad_alloc();
 #ifdef __linux__
         if (alignment == kHugePage) madvise(data_, bytes, MADV_HUGEPAGE);
 #endif
     }
-    Buffer(Buffer&& other) noexcept
+    BufferOf(BufferOf&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-    Buffer& operator=(Buffer&& other) noexcept {
+    BufferOf& operator=(BufferOf&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
         return *this;
     }
-    ~Buffer() { release(data_); }
+    ~BufferOf() { release(data_); }
 
-    double* data() const { return data_; }
+    Real* data() const { return data_; }
     int64_t size() const { return size_; }
-    void zero() { std::memset(data_, 0, static_cast<size_t>(size_) * sizeof(double)); }
+    void zero() { std::memset(data_, 0, static_cast<size_t>(size_) * sizeof(Real)); }
     void reserve(int64_t size) {
-        if (size > size_) *this = Buffer(size);
+        if (size > size_) *this = BufferOf(size);
     }
 
 private:
@@ -56,8 +57,10 @@ private:
     static void release(void* data) { std::free(data); }
 #endif
 
-    double* data_ = nullptr;
+    Real* data_ = nullptr;
     int64_t size_ = 0;
 };
+
+using Buffer = BufferOf<double>;
 
 }  // namespace crfkit

@@ -1,5 +1,6 @@
-// Vectors of doubles in the compiler's portable vector type (GCC and Clang). The including file says
-// with CRFKIT_LANES how many fill a register: 8 for AVX-512, 4 for AVX2, 2 for SSE2 and NEON.
+// Vectors of reals in the compiler's portable vector type (GCC and Clang): doubles, or floats where the including file
+// defines CRFKIT_SINGLE. It says with CRFKIT_LANES how many fill a register: 8 doubles for AVX-512, 4 for AVX2, 2 for
+// SSE2 and NEON; twice as many floats.
 // Everything is static, so that each instruction set keeps its own copy.
 #pragma once
 
@@ -9,57 +10,97 @@
 namespace crfkit {
 namespace {
 
+#ifdef CRFKIT_SINGLE
+typedef float Real;
+typedef int Integer;
+typedef unsigned int Unsigned;
+#else
+typedef double Real;
+typedef long long Integer;
+typedef unsigned long long Unsigned;
+#endif
+
 constexpr int kLanes = CRFKIT_LANES;
-typedef double V __attribute__((vector_size(8 * CRFKIT_LANES)));
-typedef long long VI __attribute__((vector_size(8 * CRFKIT_LANES)));
-typedef unsigned long long VU __attribute__((vector_size(8 * CRFKIT_LANES)));  // whose sums may wrap around
+typedef Real V __attribute__((vector_size(sizeof(Real) * CRFKIT_LANES)));
+typedef Integer VI __attribute__((vector_size(sizeof(Real) * CRFKIT_LANES)));
+typedef Unsigned VU __attribute__((vector_size(sizeof(Real) * CRFKIT_LANES)));  // whose sums may wrap around
 
 #define CRFKIT_INLINE static inline __attribute__((always_inline))
 #define CRFKIT_INLINE_MEMBER inline __attribute__((always_inline))
 
-CRFKIT_INLINE V load(const double* p) {
+CRFKIT_INLINE V load(const Real* p) {
     V v;
     __builtin_memcpy(&v, p, sizeof v);
     return v;
 }
-CRFKIT_INLINE void store(double* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
-CRFKIT_INLINE V splat(double x) { return x - V{}; }
+CRFKIT_INLINE void store(Real* p, V v) { __builtin_memcpy(p, &v, sizeof v); }
+CRFKIT_INLINE V splat(Real x) { return x - V{}; }
 CRFKIT_INLINE V larger(V a, V b) { return a > b ? a : b; }
 
 // All ones in the lanes whose column is a label.
 CRFKIT_INLINE VI label_mask(int64_t column, int64_t n_labels) {
     VI lane;
     for (int i = 0; i < kLanes; ++i) lane[i] = i;
-    return (VI)(lane < (VI{} + (long long)(n_labels - column)));
+    return (VI)(lane < (VI{} + (Integer)(n_labels - column)));
 }
 
 // x in the lanes whose bit is set, 0 in the others; bit 0 is the first lane's.
 CRFKIT_INLINE V keep_bits(V x, uint64_t bits) {
     VI lane;
     for (int i = 0; i < kLanes; ++i) lane[i] = i;
-    return (V)((VI)x & -(((VI{} + (long long)bits) >> lane) & 1));
+    return (V)((VI)x & -(((VI{} + (Integer)bits) >> lane) & 1));
 }
 
 // Folds a vector to one number with f(a, b), halving it each time.
 template <class F>
-CRFKIT_INLINE double fold(V v, F f) {
-#if CRFKIT_LANES == 8
-    const auto a = f(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7));
-    const auto b = f(__builtin_shufflevector(a, a, 0, 1), __builtin_shufflevector(a, a, 2, 3));
-#elif CRFKIT_LANES == 4
-    const auto b = f(__builtin_shufflevector(v, v, 0, 1), __builtin_shufflevector(v, v, 2, 3));
-#else
-    const auto b = v;
+CRFKIT_INLINE Real fold(V v, F f) {
+#if CRFKIT_LANES == 16
+    const auto eight = f(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                         __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+#elif CRFKIT_LANES == 8
+    const auto eight = v;
 #endif
-    return f(b[0], b[1]);
+#if CRFKIT_LANES >= 8
+    const auto four =
+        f(__builtin_shufflevector(eight, eight, 0, 1, 2, 3), __builtin_shufflevector(eight, eight, 4, 5, 6, 7));
+#elif CRFKIT_LANES == 4
+    const auto four = v;
+#endif
+#if CRFKIT_LANES >= 4
+    const auto two = f(__builtin_shufflevector(four, four, 0, 1), __builtin_shufflevector(four, four, 2, 3));
+#else
+    const auto two = v;
+#endif
+    return f(two[0], two[1]);
 }
-CRFKIT_INLINE double sum(V v) {
+CRFKIT_INLINE Real sum(V v) {
     return fold(v, [](auto a, auto b) { return a + b; });
 }
-CRFKIT_INLINE double maximum(V v) {
+CRFKIT_INLINE Real maximum(V v) {
     return fold(v, [](auto a, auto b) { return a > b ? a : b; });
 }
 
+#ifdef CRFKIT_SINGLE
+// exp(x) for x <= 0 to 1 ulp or so; exp(-80) below that, so that products stay clear of denormal numbers; NaN stays
+// NaN. x = n ln 2 + r, |r| <= ln 2 / 2; exp(r) by its Taylor polynomial of degree 7 (error < 6e-9).
+CRFKIT_INLINE V exp_nonpositive(V x) {
+    const V floor = splat(-80.0f);
+    x = x < floor ? floor : x;
+    const V magic = splat(0x1.8p23f);  // adding it leaves round(x / ln 2) in the low mantissa bits
+    const V shifted = x * splat(0x1.715476p0f) + magic;
+    const V n = shifted - magic;
+    const V r = (x - n * splat(0x1.62e4p-1f)) - n * splat(0x1.7f7d1cp-20f);
+    V p = splat(1.0f / 5040.0f);
+    p = p * r + splat(1.0f / 720.0f);
+    p = p * r + splat(1.0f / 120.0f);
+    p = p * r + splat(1.0f / 24.0f);
+    p = p * r + splat(1.0f / 6.0f);
+    p = p * r + splat(0.5f);
+    p = p * r + splat(1.0f);
+    p = p * r + splat(1.0f);
+    return (V)((VU)p + ((VU)shifted << 23));
+}
+#else
 // exp(x) for x <= 0 to 1 ulp or so; exp(-708) below that; NaN stays NaN.
 // x = n ln 2 + r, |r| <= ln 2 / 2; exp(r) by its Taylor polynomial of degree 13 (error < 5e-18).
 CRFKIT_INLINE V exp_nonpositive(V x) {
@@ -85,6 +126,7 @@ CRFKIT_INLINE V exp_nonpositive(V x) {
     p = p * r + splat(1.0);
     return (V)((VU)p + ((VU)shifted << 52));
 }
+#endif
 
 }  // namespace
 }  // namespace crfkit

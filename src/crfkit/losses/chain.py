@@ -23,9 +23,21 @@ from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.losses.online import OnlineChain
 from crfkit.losses.online_cost import epoch_cost
 from crfkit.protocols import Capability, Evaluation
+from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:
     from crfkit.losses.expectations import ChainExpectations
+
+PRECISIONS = ("auto", "double", "single")
+SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # relative rounding errors
+TRUSTED = 1e-6  # of the number of positions: measured errors of gradients are a tenth of it
+
+
+def check_precision(precision: str) -> str:
+    """Return the precision, which must be one of PRECISIONS."""
+    if precision not in PRECISIONS:
+        raise ParameterError(f"precision must be 'auto', 'double' or 'single', not {precision!r}")
+    return precision
 
 
 class ChainLoss(FieldLoss):
@@ -47,14 +59,28 @@ class ChainLoss(FieldLoss):
         kernels: str = "auto",
         cache_bytes: int = 1 << 30,
         cost: Floats | None = None,
+        precision: str = "double",
     ) -> None:
-        """`cache_bytes`: how much memory Hessian products may use to save time."""
+        """`cache_bytes`: how much memory Hessian products may use to save time.
+
+        `precision` is that of scores, messages and gradients: "double", "single" (faster; values, log Z and sums over
+        the data are doubles still), or "auto": single until a solver sees rounding errors, then double. Hessian
+        products, margins of the hinge and weights that single floats cannot hold are computed in double always.
+        """
         self.data = data
         self.field = field
         self.cost = cost
         self.n_threads = n_threads
         self.kernels = kernels
         self._cache_bytes = cache_bytes
+        self.precision = check_precision(precision)
+        self.tolerance = self.finest = DOUBLE
+        if precision != "double" and not self.hinge:
+            self.tolerance = SINGLE
+            if precision == "single":
+                self.finest = SINGLE
+            else:
+                self.capabilities = self.capabilities | {Capability.PRECISION}
         flat = None if cost is None else cost.ravel()
         try:
             self._objective = _core.Objective(
@@ -68,6 +94,17 @@ class ChainLoss(FieldLoss):
         # the evaluation that the native objective stands at; not kept alive, as it knows the loss
         self._held: ref[ChainEvaluation] | None = None
 
+    @property
+    def trusted(self) -> float:
+        """The length of the gradient above which rounding errors of single precision do not matter."""
+        return TRUSTED * self.n_terms
+
+    def fall_back(self) -> None:
+        """Evaluate in double precision from now on: single floats cannot hold the scores."""
+        if self.finest == SINGLE:
+            warn_caller("single precision cannot hold these weights; going on in double precision", RuntimeWarning)
+        self.tolerance = self.finest = DOUBLE
+
     def at(self, w: Floats, warm: Evaluation | None = None) -> ChainEvaluation:
         return ChainEvaluation(self, w)
 
@@ -75,7 +112,14 @@ class ChainLoss(FieldLoss):
         """The loss of some sequences only; multiply by ``len(data) / len(ids)`` to estimate the whole."""
         part = type(self).__new__(type(self))
         ChainLoss.__init__(
-            part, self.data.take(ids), self.field, self.n_threads, self.kernels, self._cache_bytes, self.cost
+            part,
+            self.data.take(ids),
+            self.field,
+            self.n_threads,
+            self.kernels,
+            self._cache_bytes,
+            self.cost,
+            self.precision,
         )
         return part
 
@@ -183,6 +227,11 @@ class ChainEvaluation(LazyEvaluation):
         objective = loss._objective
         keep = loss._curved and objective.cache_bytes <= loss._cache_bytes
         loss._held = None
+        if loss.tolerance > DOUBLE and not loss._curved:
+            single = objective.single_value_gradient(self.w, gradient)
+            if single is not None:
+                return single, gradient
+            loss.fall_back()
         value = objective.value_gradient(self.w, gradient, keep)
         loss._held = ref(self)
         return value, gradient
@@ -203,7 +252,7 @@ class ChainEvaluation(LazyEvaluation):
         self._require(Capability.HESS_DIAG)
         diagonal = np.empty(len(self.w))
         self._loss._held = None
-        self._loss._objective.hessian_diagonal(self.w, diagonal)
+        self._loss._objective.hessian_diagonal(self.w, diagonal, self._loss.tolerance > DOUBLE)
         return diagonal
 
     def _require(self, capability: Capability) -> None:

@@ -1,0 +1,67 @@
+// Inference in one sequence of the data. Included by the files that define a table of kernels.
+#include "scores.inl"
+
+#include "shapes.inl"
+
+#include "recursions.inl"
+
+void exponentiate(const Real* x, double shift, Real* out, int64_t n) {
+    const V top = splat(static_cast<Real>(shift));
+    for (int64_t i = 0; i < n; i += kLanes) store(out + i, exp_nonpositive(load(x + i) - top));
+}
+
+// Calls work(shape) with the common widths of order 1 as constants, so that the loops over a row are unrolled.
+template <class Work>
+CRFKIT_INLINE auto with_shape(int64_t n_labels, int64_t order, const Work& work) {
+    const int64_t width = padded<Real>(n_labels);
+    if (order == 2) return work(LabelPairStates{n_labels, width});
+    switch (width) {
+        case kPad<Real>: return work(LabelStates<Fixed<kPad<Real>>>{n_labels, {}});
+        case 2 * kPad<Real>: return work(LabelStates<Fixed<2 * kPad<Real>>>{n_labels, {}});
+        case 3 * kPad<Real>: return work(LabelStates<Fixed<3 * kPad<Real>>>{n_labels, {}});
+        case 4 * kPad<Real>: return work(LabelStates<Fixed<4 * kPad<Real>>>{n_labels, {}});
+        case 5 * kPad<Real>: return work(LabelStates<Fixed<5 * kPad<Real>>>{n_labels, {}});
+        case 6 * kPad<Real>: return work(LabelStates<Fixed<6 * kPad<Real>>>{n_labels, {}});
+        default: return work(LabelStates<int64_t>{n_labels, width});
+    }
+}
+
+// The same for what is called once per run or decodes: order 1 with one width for all.
+template <class Work>
+CRFKIT_INLINE auto with_plain_shape(int64_t n_labels, int64_t order, const Work& work) {
+    const int64_t width = padded<Real>(n_labels);
+    return order == 2 ? work(LabelPairStates{n_labels, width}) : work(LabelStates<int64_t>{n_labels, width});
+}
+
+// Scratch after the lattice for what goes beyond value and gradient of known labels: see TangentRows and WeakRows.
+template <class Shape>
+CRFKIT_INLINE int64_t further_size(const Shape& shape, int64_t length) {
+    return (5 + 3) * length * shape.span() + 2 * shape.span() + 2 * shape.n_labels * shape.width;
+}
+
+int64_t scratch_size(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool tangent) {
+    return with_plain_shape(n_labels, order, [&](const auto& shape) {
+        return lattice_size(shape, longest, pairs && order == 1) + (tangent ? further_size(shape, longest) : 0);
+    });
+}
+
+template <class Shape>
+CRFKIT_INLINE Lattice<Shape> lattice_of(const ChainPlan& data, const ChainRange& range, int64_t n, const Shape& shape,
+                                        bool order_1) {
+    const int64_t length = data.starts[n + 1] - data.starts[n];
+    const bool pairs =
+        order_1 && data.pair_offsets && data.pair_offsets[data.starts[n + 1]] > data.pair_offsets[data.starts[n]];
+    Lattice<Shape> a = make_lattice(static_cast<Real*>(range.scratch), length, shape, pairs);
+    a.limited = data.allowed != nullptr;
+    return a;
+}
+
+template <class Shape>
+CRFKIT_INLINE Lattice<Shape> filled_lattice(const ChainPlan& data, const Weights& w, const ChainRange& range, int64_t n,
+                                            const Shape& shape) {
+    const Lattice<Shape> a = lattice_of(data, range, n, shape, w.order == 1);
+    fill_scores(data, w, n, a);
+    return a;
+}
+
+CRFKIT_INLINE double weight_of(const ChainPlan& data, int64_t n) { return data.weights ? data.weights[n] : 1.0; }
