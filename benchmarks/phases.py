@@ -3,7 +3,7 @@
     python benchmarks/phases.py [--data DIR] [--rounds 5] [--quick] [--output results/phases]
 
 First, machine_peak.cpp measures what the machine can do: bytes per second of a[i] = b[i] + s·c[i] on vectors that no
-cache holds, and fused multiply-adds per second in registers. It is compiled with $CXX, or g++. Then every phase is timed
+cache holds, and fused multiply-adds per second in registers. $CXX compiles it, or g++. Then every phase is timed
 on CoNLL-2000, and the bytes that it must move and the operations that it must do are counted from the data. Both are
 those of the plain formula: kernels that group attributes do less, so that a share can be above 1.
 

@@ -7,6 +7,7 @@ evaluation   one value and gradient, all cores, against CRFsuite's
 epoch        one epoch of stochastic gradient descent, one thread, against CRFsuite's l2sgd
 all_pairs    7,448,606 weights: value and gradient, the solver's own work per iteration, training, peak memory
 l1           NLL + ‖w‖₁ against CRFsuite's OWL-QN
+memory       peak memory of training on observed pairs, ours and CRFsuite's, in processes of their own
 growth       seconds of training from 10⁵ to 10⁷ tokens of generated text (the points of scaling.py), peak memory
 modes        objective and F1 in every precision
 tagging      what tagging.py found
@@ -23,10 +24,10 @@ import gc
 import inspect
 import json
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +39,17 @@ from common import (
     SHARED,
     Report,
     Store,
-    attributes,
     child,
-    crfsuite_train,
     first_below,
     median_seconds,
     say,
     seconds,
+    watched,
 )
+from speed_data import Bench, evaluator, fitted, ratio, until
 from speed_report import table
 
-from crfkit import L1, L2, ChainCRF, Template, evaluate
-from crfkit.encoders.sequences import learn_file
-from crfkit.errors import StopTraining
-from crfkit.fields import ChainField
+from crfkit import L1, L2, ChainCRF
 from crfkit.losses import ChainLikelihood
 
 OPTIMUM = 12_887.12  # the least value known of NLL + ‖w‖², observed pairs
@@ -60,78 +58,18 @@ L1_VALUES = (16_834.2, 16_802.5)  # where CRFsuite's OWL-QN is after 300 iterati
 L1_ITERATIONS = 300
 ALL_PAIRS = 7_705.4
 VECTOR_ITERATIONS = 20
-
-
-@dataclass
-class Bench:
-    """The data, and how often to measure."""
-
-    data: Path
-    folder: Path
-    rounds: int
-    quick: bool
-    l1_iterations: int
-    resume: bool
-
-    def __post_init__(self) -> None:
-        self.template = Template.read(self.data / "chunking.template")
-        most = 300 if self.quick else None
-        self.train_file = self.data / "train.txt"
-        if self.quick:
-            self.train_file = self.folder / "train.txt"
-            sentences = (self.data / "train.txt").read_text(encoding="utf-8").split("\n\n")[:most]
-            self.train_file.write_text("\n\n".join(sentences) + "\n\n", encoding="utf-8")
-        self.X, self.y = attributes(self.data / "train.txt", self.template, most)
-        self.X_test, self.y_test = attributes(self.data / "test.txt", self.template, most)
-        gc.freeze()
-
-    def f1(self, predicted: list[list[str]]) -> float:
-        return evaluate(self.y_test, predicted).overall.f1
-
-    def crfsuite(self, iterations: int, algorithm: str = "lbfgs", **options: float) -> Report:
-        return crfsuite_train(self.X, self.y, self.folder / "crfsuite", iterations, algorithm, **options)
-
-    def loss(self, full: bool = False) -> ChainLikelihood:
-        corpus = learn_file(self.train_file, self.template, 1)
-        sizes = len(corpus.classes), len(corpus.vocabulary.attributes)
-        field = ChainField.from_data(corpus.data, *sizes, all_states=full, all_transitions=full)
-        return ChainLikelihood(corpus.data, field)
-
-
-def fitted(bench: Bench, until: float = -np.inf, **options: Any) -> tuple[float, ChainCRF]:
-    """Train from lists, to the stop that the options say or to a value of the objective."""
-    crf = ChainCRF(**options)
-
-    def reached(iteration: Any) -> None:
-        if iteration.row.value <= until:
-            raise StopTraining
-
-    return seconds(lambda: crf.fit(bench.X, bench.y, callbacks=[reached])), crf
-
-
-def evaluator(loss: ChainLikelihood) -> Callable[[], Any]:
-    """Return a function that computes a value and gradient; it has been called once."""
-    w = np.random.default_rng(0).normal(scale=0.1, size=loss.size)
-
-    def value_and_gradient() -> Any:
-        at = loss.at(w)
-        return at.value, at.grad
-
-    value_and_gradient()
-    return value_and_gradient
-
-
-def until(taken: float, result: Any, value: float) -> float | None:
-    """Return the seconds of a fit up to the iteration that reached a value, encoding included."""
-    reached = first_below(((row.seconds, row.value) for row in result.trace), value)
-    return None if reached is None else taken - (result.seconds - reached)
-
-
-def ratio(above: list[Any], below: list[Any]) -> float | None:
-    """Return the median of the ratios of rounds; None where a round has no figure."""
-    if None in above or None in below:
-        return None
-    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+CRFSUITE_CHILD = """
+import sys, pycrfsuite
+from crfkit.features import Template
+from crfkit.readers.columns import ColumnFile, _sequences
+template = Template.read(sys.argv[2])
+trainer = pycrfsuite.Trainer(verbose=False)
+for rows in _sequences(ColumnFile(sys.argv[1]), True):
+    trainer.append([u for u, _ in template.expand([list(r[:-1]) for r in rows])], [r[-1] for r in rows])
+trainer.select("lbfgs")
+trainer.set_params({"c1": 0.0, "c2": 1.0, "max_iterations": 10})
+trainer.train(sys.argv[3])
+"""
 
 
 # --- parts
@@ -278,6 +216,27 @@ def l1(bench: Bench) -> Report:
     }
 
 
+def memory(bench: Bench) -> Report:
+    template, model = bench.data / "chunking.template", bench.folder / "measured"
+    command = [
+        sys.executable,
+        "-m",
+        "crfkit",
+        "train",
+        bench.train_file,
+        "-t",
+        template,
+        "-m",
+        model,
+        "--c2",
+        "1",
+        "-q",
+    ]
+    ours, _ = watched([*command, "--observed-states"])
+    theirs, _ = watched([sys.executable, "-c", CRFSUITE_CHILD, bench.train_file, template, model])
+    return {"crfkit": ours, "crfsuite": theirs}
+
+
 def growth(bench: Bench) -> Report:
     """The curve over tokens of scaling.py, in whose results the points are kept."""
     path = SCRATCH / "scaling_quick.json" if bench.quick else RESULTS / "scaling.json"
@@ -310,6 +269,7 @@ PARTS: dict[str, Callable[[Bench], Any]] = {
     "all_pairs": all_pairs,
     "l1": l1,
     "modes": modes,
+    "memory": memory,
     "growth": growth,
     "tagging": tagging,
 }
