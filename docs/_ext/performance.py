@@ -25,22 +25,24 @@ that measure are in [benchmarks](https://github.com/crfkit/crfkit/tree/main/benc
 
 PHASES = """# Which share of the machine training reaches
 
-How far is each phase of training from the limits of the machine? `benchmarks/phases.py` measures those limits, times every
-phase on CoNLL-2000, and counts the bytes and operations of the plain formula: {tokens} tokens, {labels} labels,
-{attributes} attributes in them, {pairs} pairs of such an attribute and a label that it has a weight for, {weights} weights
-({all_weights} with all pairs). The machine: {machine}.
+How far is each phase of training from the limits of the machine? `benchmarks/phases.py` measures those limits, times
+every phase on CoNLL-2000, and counts the bytes and operations of the plain formula: {tokens} tokens, {labels} labels,
+{attributes} attributes in them, {pairs} pairs of such an attribute and a label that it has a weight for, {weights}
+weights ({all_weights} with all pairs). The machine: {machine}.
 
 {table}
 
-*Memory* is the speed at which vectors that no cache holds can be read and written. *Of the bandwidth* compares the bytes
-of a phase with it, and *of the peak* its operations with fused multiply-adds in double precision. How to read them:
+*Memory* is the speed at which vectors that no cache holds can be read and written. *Of the bandwidth* compares the
+bytes of a phase with it, and *of the peak* its operations with fused multiply-adds in double precision. How to read
+them:
 
 - A share of the bandwidth near 1 or above means that the caches do the work, or that kernels do less than the plain
-  formula: attributes that always occur together are one row (see [How training is fast](../explanation/fast_training.md)).
+  formula: attributes that always occur together are one row (see
+  [How training is fast](../explanation/fast_training.md)).
 - Recursions work in registers and in the nearest cache, so that their limit is arithmetic. Rows are padded to the width
   of a vector, and rows of few labels do not fill the units.
-- Scores and gradients read weights at random places, where latency counts as much as bandwidth. They are what is left of
-  an evaluation without the recursions, which are timed on the same sequences without attributes.
+- Scores and gradients read weights at random places, where latency counts as much as bandwidth. They are what is left
+  of an evaluation without the recursions, which are timed on the same sequences without attributes.
 - Encoding compares and hashes strings; neither share says much about it.
 """
 
