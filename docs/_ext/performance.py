@@ -286,6 +286,8 @@ def page() -> str:
                 "## Chains: features, memory, labels",
                 text_features(),
                 out_of_core(),
+                "What `crfkit train --dry-run` announces:",
+                written("memory"),
                 weak_labels(),
                 label_errors(),
                 active_learning(),
