@@ -73,7 +73,10 @@ stubs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	$(BIN)/python benchmarks/chain.py
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/scaling.py --curves labels,attributes,threads,order
+	$(BIN)/python benchmarks/phases.py
+	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/segment.py
@@ -83,7 +86,7 @@ PAGES := README.md docs/index.md $(addprefix docs/,tutorials howto guides migrat
 docs: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --doctest-modules src/crfkit --doctest-glob='*.md' $(PAGES) tests/docs
 
-# Pictures of the README and of the documentation, from committed results.
+# Pictures of the README and of the documentation, and the table of fast_training.md, from committed results.
 figures: $(VENV)/.dev
 	for script in docs/figures/*.py; do $(BIN)/python $$script || exit 1; done
 

@@ -1,6 +1,6 @@
-"""Training time of crfkit next to CRFsuite, Wapiti and CRF++, each pair on one objective, until its own rule stops it.
+"""Training time of crfkit next to other tools: programs on one objective until their own rule stops, and packages.
 
-    python benchmarks/peers.py [--wapiti PROGRAM] [--parts crfsuite,wapiti,crfpp] [--output results/peers.json]
+    python benchmarks/peers.py [--wapiti PROGRAM] [--parts crfsuite,wapiti,…] [--quick] [--output results/peers.json]
 
 crfsuite   all of CoNLL-2000, the pairs of attribute and label that occur, NLL + ‖w‖²; from lists of attributes to a
            model
@@ -8,6 +8,8 @@ wapiti     all of CoNLL-2000, all pairs (7.4 million weights), NLL + ‖w‖²/2
            file
 crfpp      the first 500 sentences, attributes that occur three times, NLL + ‖w‖²/2, two threads; CPU seconds, because
            CRF++ prints those. They are from its log (`--crfpp-log`), written on another machine
+chaine, underthesea, crfs, sklearn
+           Python packages, from the same lists of attributes: training, tagging on one thread, F1 (peer_packages.py)
 
 Ours run before and after theirs, and the median counts; wapiti is the program of Wapiti 1.5. Parts that are not run
 keep their last results. The objective of either is in the results: crfkit's may not be higher by more than 10⁻⁴ of it.
@@ -17,8 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import re
 import resource
 import statistics
@@ -30,13 +30,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from chain import attributes, crfsuite_train, seconds
+from common import RESULTS, SCRATCH, SHARED, Report, attributes, crfsuite_train, machine, say, seconds
+from peer_packages import PACKAGES, compare
 
 from crfkit import L2, ChainCRF, Template
-from crfkit._core import available_kernels
 
-HERE = Path(__file__).resolve().parent
-SHARED = HERE.parent.parent / "shared"
 SLACK = 1e-4
 
 
@@ -76,7 +74,7 @@ def row(
 
 
 def crfsuite(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    X, y = attributes(options.data / "train.txt", Template.read(options.data / "chunking.template"))
+    X, y = attributes(options.data / "train.txt", Template.read(options.data / "chunking.template"), options.most)
     times, objective = [], 0.0
 
     def fit() -> None:
@@ -114,7 +112,7 @@ def crfpp(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return row("CRF++", "CPU seconds", printed, objective, [r[1] for r in runs], runs[0][2])
 
 
-PARTS = {"crfsuite": crfsuite, "wapiti": wapiti, "crfpp": crfpp}
+PROGRAMS = {"crfsuite": crfsuite, "wapiti": wapiti, "crfpp": crfpp}
 
 
 def main() -> None:
@@ -122,19 +120,33 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=SHARED / "data" / "conll2000")
     parser.add_argument("--wapiti", metavar="PROGRAM", help="the program of Wapiti 1.5")
     parser.add_argument("--crfpp-log", type=Path, default=SHARED / "reference" / "crfpp" / "chunking.log")
-    parser.add_argument("--parts", default="crfsuite,wapiti,crfpp")
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "peers.json")
+    parser.add_argument("--parts", default=",".join([*PROGRAMS, *PACKAGES]))
+    parser.add_argument("--rounds", type=int, default=3, help="of packages")
+    parser.add_argument("--quick", action="store_true", help="300 sentences, one round: to try the command")
+    parser.add_argument("--output", type=Path, default=RESULTS / "peers.json")
     options = parser.parse_args()
-    found = json.loads(options.output.read_text(encoding="utf-8"))["rows"] if options.output.is_file() else {}
+    options.most = 300 if options.quick else None
+    if options.quick:
+        options.output, options.rounds = SCRATCH / "peers_quick.json", 1
+    found: Report = json.loads(options.output.read_text(encoding="utf-8")) if options.output.is_file() else {}
     for part in options.parts.split(","):
-        if part == "wapiti" and not options.wapiti:
-            print("wapiti: left out; name the program with --wapiti")
+        if (part == "wapiti" and not options.wapiti) or (part == "crfpp" and not options.crfpp_log.is_file()):
+            say(f"{part}: left out; name the program with --wapiti, the log with --crfpp-log")
             continue
+        say(f"{part} …")
         with tempfile.TemporaryDirectory() as folder:
-            found[part] = PARTS[part](options, Path(folder))
-        print(part, json.dumps(found[part]))
-    machine = {"cores": os.cpu_count(), "processor": platform.machine(), "kernels": available_kernels()[0]}
-    options.output.write_text(json.dumps({"machine": machine, "rows": found}, indent=1) + "\n", encoding="utf-8")
+            if part in PROGRAMS:
+                found.setdefault("rows", {})[part] = PROGRAMS[part](options, Path(folder))
+            else:
+                try:
+                    row = compare(part, options.data, Path(folder), options.rounds, options.quick)
+                except ImportError as error:
+                    say(f"{part}: left out: {error}")
+                    continue
+                found.setdefault("packages", {})[part] = row
+        found["machine"] = machine()
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

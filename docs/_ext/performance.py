@@ -17,8 +17,33 @@ HEAD = """# Performance
 Every figure on this page is read from a file in
 [benchmarks/results](https://github.com/crfkit/crfkit/tree/main/benchmarks/results) when the site is built. The scripts
 that measure are in [benchmarks](https://github.com/crfkit/crfkit/tree/main/benchmarks);
-[the method](method.md) says how, and on which data. The machine has two cores.
+[the method](method.md) says how, and on which data. The machine has two cores;
+[a page of its own](phases.md) says which share of its bandwidth and arithmetic each phase of training reaches.
 
+"""
+
+
+PHASES = """# Which share of the machine training reaches
+
+How far is each phase of training from the limits of the machine? `benchmarks/phases.py` measures those limits, times
+every phase on CoNLL-2000, and counts the bytes and operations of the plain formula: {tokens} tokens, {labels} labels,
+{attributes} attributes in them, {pairs} pairs of such an attribute and a label that it has a weight for, {weights}
+weights ({all_weights} with all pairs). The machine: {machine}.
+
+{table}
+
+*Memory* is the speed at which vectors that no cache holds can be read and written. *Of the bandwidth* compares the
+bytes of a phase with it, and *of the peak* its operations with fused multiply-adds in double precision. How to read
+them:
+
+- A share of the bandwidth near 1 or above means that the caches do the work, or that kernels do less than the plain
+  formula: attributes that always occur together are one row (see
+  [How training is fast](../explanation/fast_training.md)).
+- Recursions work in registers and in the nearest cache, so that their limit is arithmetic. Rows are padded to the width
+  of a vector, and rows of few labels do not fill the units.
+- Scores and gradients read weights at random places, where latency counts as much as bandwidth. They are what is left
+  of an evaluation without the recursions, which are timed on the same sequences without attributes.
+- Encoding compares and hashes strings; neither share says much about it.
 """
 
 
@@ -27,8 +52,15 @@ def load(name: str) -> Any:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def measured(name: str) -> bool:
+    """Return whether a benchmark has been run."""
+    return (RESULTS / f"{name}.md").is_file()
+
+
 def written(name: str, level: int = 0) -> str:
     """Return the tables that a benchmark has written itself, with its headings `level` steps lower."""
+    if not measured(name):
+        return f"`python benchmarks/{name}.py` has not been run."
     text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"^# .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"^##", "#" * (2 + level), text, flags=re.MULTILINE).strip()
@@ -63,6 +95,39 @@ def peers() -> str:
         for row in load("peers")["rows"].values()
     )
     return table("peer", "its time", "crfkit's", "faster", "its objective", "crfkit's", rows=rows)
+
+
+def peer_packages() -> str:
+    rows = []
+    for row in load("peers").get("packages", {}).values():
+        train, tagging = row["times_faster_training"], row["times_faster_tagging"]
+        rows.append(
+            (
+                f"{row['package']} {row['version']}",
+                "does not train" if train is None else f"{row['peer']['train']:.1f} s, {train:.1f} × crfkit's",
+                f"{row['peer']['tokens_per_second']:,.0f}, {tagging:.1f} × fewer than crfkit",
+                f"{row['peer']['f1']:.2%}, crfkit {row['crfkit']['f1']:.2%}",
+            )
+        )
+    head = ("package", "training on CoNLL-2000", "tokens tagged per second, one thread", "F1")
+    if not rows:
+        return "`python benchmarks/peers.py` has not been run for other Python packages."
+    return (
+        "Python packages, from the same lists of attributes (scikit-learn's logistic regression labels every token on "
+        "its own):\n\n" + table(*head, rows=rows)
+    )
+
+
+def phases() -> str:
+    if not measured("phases"):
+        return PHASES[: PHASES.index("\n\n")] + f"\n\n{written('phases')}\n"
+    found = load("phases")
+    counts = found["counts"]
+    return PHASES.format(
+        **{name: f"{count:,}" for name, count in counts.items()},
+        machine=f"{found['machine']['processor']}, {found['machine']['kernels']} kernels",
+        table=written("phases"),
+    )
 
 
 def decoding() -> str:
@@ -204,8 +269,13 @@ def page() -> str:
                 "## Chains: training and tagging",
                 "![Training time at the same objective](../images/front/speed.png)",
                 peers(),
-                "Next to python-crfsuite in detail:",
-                written("chain"),
+                peer_packages(),
+                "Targets, next to python-crfsuite in one run:",
+                written("speed"),
+                "## Chains: how time grows",
+                "![Time against size](pictures/scaling.png)" if measured("scaling") else "",
+                written("scaling"),
+                "## Chains: other tools in their place",
                 "One program before and after the change of its import (sklearn-crfsuite's tutorial):",
                 written("crfsuite_switch"),
                 "Packages that use CRFsuite, unchanged, with crfkit in its place:",
@@ -216,6 +286,8 @@ def page() -> str:
                 "## Chains: features, memory, labels",
                 text_features(),
                 out_of_core(),
+                "What `crfkit train --dry-run` announces:",
+                written("memory"),
                 weak_labels(),
                 label_errors(),
                 active_learning(),
@@ -232,12 +304,13 @@ def page() -> str:
                 structure(),
             )
         )
-        + "\n\n```{toctree}\n:hidden:\nmethod\n```\n"
+        + "\n\n```{toctree}\n:hidden:\nmethod\nphases\n```\n"
     )
 
 
 def pages() -> Iterable[tuple[str, str]]:
-    """Yield the page of measurements and that of their method."""
+    """Yield the page of measurements, that of the phases of training, and that of the method."""
     yield "performance/index.md", page()
+    yield "performance/phases.md", phases()
     method = (REPOSITORY / "benchmarks" / "README.md").read_text(encoding="utf-8")
     yield "performance/method.md", rewrite(method, REPOSITORY / "benchmarks", experiment_pages("performance/method"))
