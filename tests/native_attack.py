@@ -450,6 +450,21 @@ TARGETS: dict[str, Target] = {
         (),
         ("x", "g", "x_new", "g_new", "scale", "s", "y"),
     ),
+    "moving_weights": Target(
+        _core.moving_weights, {"w": np.ones(3), "g": np.ones(3), "strength": 1.0, "n_threads": 1}, (), ("w", "g")
+    ),
+    "move_columns": Target(
+        _core.move_columns,
+        {"rows": np.ones((2, 3)), "from_": ints(0, 2, 4), "to": ints(0, 2), "out": np.ones((2, 2))},
+        (),
+        ("from_", "to"),
+    ),
+    "two_loop": Target(
+        _core.two_loop,
+        {"g": np.ones(3), "s": np.ones((2, 3)), "y": np.ones((2, 3)), "diagonal": np.ones(3)},
+        (),
+        ("g", "diagonal"),
+    ),
     "secant_products": Target(
         _core.secant_products, {name: np.ones(3) for name in ("x", "g", "x_new", "g_new")}, (), ("x", "g_new")
     ),

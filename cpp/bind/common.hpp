@@ -129,6 +129,7 @@ void bind_crfsuite_model(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_vectors(nb::module_& m);
 void bind_group_linf(nb::module_& m);
+void bind_orthants(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_graph_messages(nb::module_& m);
 void bind_graph_exact(nb::module_& m);

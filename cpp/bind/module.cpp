@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
     crfkit::bind_online(m);
     crfkit::bind_vectors(m);
     crfkit::bind_group_linf(m);
+    crfkit::bind_orthants(m);
     crfkit::bind_graph(m);
     crfkit::bind_graph_messages(m);
     crfkit::bind_graph_exact(m);

@@ -400,6 +400,24 @@ def least_subgradient_linf(w: Annotated[NDArray[numpy.float64], dict(shape=(None
     The shortest of gradient + strength · the sub-differential of Σ_s max_k |w_k|.
     """
 
+def sum_absolute(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
+    """Σ |w_j|"""
+
+def moving_weights(w: NDArray[numpy.float64], g: NDArray[numpy.float64], strength: float, n_threads: int) -> tuple[Any, Any, Any, Any, float]:
+    """
+    (places of the weights that are not zero, p there, places of those that leave zero, p there, ‖p‖), where −p is the shortest sub-gradient of f(w) + strength·‖w‖₁ and g = ∇f(w)
+    """
+
+def move_columns(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], from_: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    The columns of rows that are named `from_`, ascending, in a matrix whose columns are named `to`; else 0.
+    """
+
+def two_loop(g: NDArray[numpy.float64], s: NDArray[numpy.float64], y: NDArray[numpy.float64], diagonal: NDArray[numpy.float64]) -> tuple[Any, float]:
+    """
+    (H·g, γ) of the pairs in the rows of s and y, oldest first, with H₀ = γ·diag(diagonal); γ = 0: no pair is used.
+    """
+
 class Graph:
     """The structure of one or many graphs, as checked copies of arrays."""
 

@@ -95,6 +95,14 @@ def put(x: Any, places: Any, values: Any) -> None:
     x[...] = xp.take(xp.concat([x, values]), xp.asarray(source, device=device(x)))
 
 
+def sum_absolute(x: Any) -> float:
+    """Return ``Σ |x_j|``"""
+    if is_native(x):
+        return _core.sum_absolute(x, thread_count())
+    xp = namespace(x)
+    return float(xp.sum(xp.abs(x)))
+
+
 def combine(x: Any, a: float, y: Any) -> Any:
     """Return ``x + a·y`` as a new vector."""
     if is_native(x, y):

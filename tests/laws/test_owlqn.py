@@ -19,6 +19,7 @@ from crfkit.result import Status
 from crfkit.solvers import GradientNorm, PeriodDecrease
 from crfkit.solvers.owlqn import OWLQN
 from crfkit.solvers.parts.free_curvature import FreeCurvature
+from crfkit.solvers.parts.moving import Moving
 from crfkit.solvers.parts.objective import Objective
 
 TIGHT = GradientNorm(1e-7)
@@ -273,7 +274,10 @@ def curvature_after(penalty, memory, k=8):
     return state
 
 
-NONE = np.zeros(0, dtype=np.int64)
+def along(curvature, p):
+    """The direction of the free weights for a given p, and whether it has a length of its own."""
+    none = np.zeros(0, dtype=np.int64)
+    return curvature.direction(Moving(curvature.index, p[curvature.index], none, np.zeros(0), np.linalg.norm(p)))
 
 
 @pytest.mark.parametrize("penalty", [L1(0.3), L2(1.0)], ids=lambda penalty: penalty.name)
@@ -285,7 +289,7 @@ def test_the_matrix_is_symmetric_positive_and_keeps_the_last_secant(penalty):
     for k in curvature.index:
         unit = np.zeros(n)
         unit[k] = 1.0
-        columns.append(curvature.direction(unit, NONE)[0])
+        columns.append(along(curvature, unit)[0])
     H = np.array(columns)
     assert_allclose(H, H.T, atol=1e-10 * np.abs(H).max())
     assert np.linalg.eigvalsh(H)[0] > 0
@@ -302,7 +306,7 @@ def test_pairs_follow_the_free_weights():
     w, gone, come = point.w.copy(), curvature.index[1], np.flatnonzero(point.w == 0)[:1]
     w[gone], w[come] = 0.0, 0.01
     new = objective.at(w)
-    after = curvature.after(point, new, come, 4)
+    after = curvature.after(point, new, 4)
     assert (after.index == np.flatnonzero(w)).all()
     assert len(after) == 4
     places = {int(k): column for column, k in enumerate(curvature.index)}
@@ -316,12 +320,11 @@ def test_pairs_follow_the_free_weights():
 
 def test_without_pairs_the_direction_has_no_length_of_its_own():
     state = curvature_after(L1(0.3), memory=4)
-    *_, curved = state.curvature.direction(-state.point.subgradient, NONE)
-    assert curved
+    assert along(state.curvature, -state.point.subgradient)[1]
     forgotten = state.curvature.forgotten()
-    d, _, curved = forgotten.direction(-state.point.subgradient, NONE)
+    d, curved = along(forgotten, -state.point.subgradient)
     assert not curved
     assert len(forgotten) == 0
     assert d @ -state.point.subgradient[forgotten.index] > 0
     fresh = FreeCurvature.at(state.point, {})
-    assert (fresh.direction(-state.point.subgradient, NONE)[0] == -state.point.subgradient[fresh.index]).all()
+    assert (along(fresh, -state.point.subgradient)[0] == -state.point.subgradient[fresh.index]).all()

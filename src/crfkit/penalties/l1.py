@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from array_api_compat import array_namespace
 
 from crfkit._checks import check_strength
+from crfkit.arrays import sum_absolute
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.protocols import BlockNorm, EpigraphPenalty, Kind, Selection, Vector
@@ -48,8 +49,7 @@ class L1(Parameters, EpigraphPenalty):
         return f"L1({self.strength:g})"
 
     def value(self, w: Vector) -> float:
-        xp = array_namespace(w)
-        return self.strength * float(xp.sum(xp.abs(w)))
+        return self.strength * sum_absolute(w)
 
     def at(self, strength: float) -> L1:
         """The same kind of penalty with another strength."""

@@ -15,9 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from array_api_compat import array_namespace
-
-from crfkit.arrays import dot, norm, put
+from crfkit.arrays import dot, namespace, norm, put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
@@ -82,34 +80,25 @@ class OWLQN(IterativeSolver):
         point, curvature = state.point, state.curvature
         if point.optimality == 0.0:
             return Status.CONVERGED
-        p = -1.0 * point.subgradient
-        entering = _entering(point, p)
-        new = _search(objective, point, p, entering, curvature)
+        new = _search(objective, point, curvature)
         if new is Status.LINE_SEARCH_FAILED and len(curvature) > 0:  # try again along the sub-gradient
             curvature = curvature.forgotten()
-            new = _search(objective, point, p, entering, curvature)
+            new = _search(objective, point, curvature)
         if isinstance(new, Status):
             return new
         progress = state.progress.after(new)
         if isinstance(progress, Status):
             return progress
-        return OWLQNState(new, curvature.after(point, new, entering, self.memory), progress)
+        return OWLQNState(new, curvature.after(point, new, self.memory), progress)
 
 
-def _entering(point: Point, p: Vector) -> Any:
-    """Return the places of the weights that leave zero."""
-    xp = array_namespace(p)
-    held = point.w == 0 if point.rest is not None else xp.zeros_like(point.w, dtype=xp.bool)
-    return xp.nonzero(held & (p != 0))[0]
-
-
-def _search(objective: Objective, point: Point, p: Vector, entering: Any, curvature: FreeCurvature) -> Point | Status:
+def _search(objective: Objective, point: Point, curvature: FreeCurvature) -> Point | Status:
     """Search within the orthant: halve the step until the objective falls enough; lengthen it without curvature."""
-    xp = array_namespace(p)
-    index = xp.concat([curvature.index, entering])
-    *parts, curved = curvature.direction(p, entering)
-    d = xp.concat(parts)
-    w, p = xp.take(point.w, index), xp.take(p, index)
+    moving = point.moving
+    xp = namespace(moving.p)
+    index, p = moving.index, moving.p
+    d, curved = curvature.direction(moving)
+    w = xp.take(point.w, index)
     orthant = xp.where(w != 0, xp.sign(w), xp.sign(p)) if objective.rest is not None else None
     slack = ROUNDING * abs(point.value)
 

@@ -20,10 +20,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import put
+from crfkit import _core
+from crfkit.arrays import is_native, namespace, put
 from crfkit.protocols import Vector
+from crfkit.solvers.parts.moving import Moving
 from crfkit.solvers.parts.objective import Point, extended
 from crfkit.solvers.parts.saved import saved_count, saved_matrix, saved_vector
 from crfkit.solvers.parts.secant_pairs import two_loop
@@ -47,8 +50,7 @@ class FreeCurvature:
     @classmethod
     def at(cls, point: Point, saved: Mapping[str, Any]) -> FreeCurvature:
         """Return the curvature at the start of a run, or as it was saved at this point."""
-        xp, w = array_namespace(point.w), point.w
-        index = _free(point)
+        xp, w, index = array_namespace(point.w), point.w, point.moving.free
         if "met" not in saved:
             empty = xp.zeros((0, index.shape[0]), dtype=w.dtype, device=device(w))
             return cls(index, empty, empty, xp.zeros_like(w), xp.zeros_like(w), 0)
@@ -76,13 +78,17 @@ class FreeCurvature:
         met, moved = (extended(vector, place, size) for vector in (self.met, self.moved))
         return FreeCurvature(xp.take(index, order), s, y, met, moved, self.steps)
 
-    def direction(self, p: Vector, entering: Any) -> tuple[Vector, Vector, bool]:
-        """Return (H·p of the free weights, H₀·p of those that leave zero, whether a pair has given them a length)."""
-        xp = array_namespace(p)
-        h0, h0_entering = self._diagonals(entering)
-        pairs = [(self.s[k, :], self.y[k, :]) for k in range(len(self))]
-        d, gamma = two_loop(xp.take(p, self.index), pairs, h0)
-        return d, (gamma or 1.0) * h0_entering * xp.take(p, entering), gamma is not None
+    def direction(self, moving: Moving) -> tuple[Vector, bool]:
+        """Return (H·p of the free weights, then H₀·p of the entering ones; whether a pair has given them a length)."""
+        xp = namespace(moving.p_free)
+        h0, h0_entering = self._diagonals(moving.entering)
+        gamma: float | None
+        if is_native(moving.p_free, self.s, self.y, h0):
+            d, gamma = _core.two_loop(moving.p_free, self.s, self.y, h0)
+        else:
+            pairs = [(self.s[k, :], self.y[k, :]) for k in range(len(self))]
+            d, gamma = two_loop(moving.p_free, pairs, h0)
+        return xp.concat([d, (gamma or 1.0) * h0_entering * moving.p_entering]), bool(gamma)
 
     def _diagonals(self, entering: Any) -> tuple[Vector, Vector]:
         """diag(h)^(−power) of the free weights and of those that leave zero."""
@@ -102,40 +108,36 @@ class FreeCurvature:
 
         return diagonal(met, moved), diagonal(new_met, new_moved)
 
-    def after(self, old: Point, new: Point, entering: Any, capacity: int) -> FreeCurvature:
+    def after(self, old: Point, new: Point, capacity: int) -> FreeCurvature:
         """Return it with the pair of a step, on the weights that are free now."""
-        xp = array_namespace(old.w)
-        tried = xp.concat([self.index, entering])
+        xp = namespace(old.w)
+        tried, index = old.moving.index, new.moving.free
         s, y = _change(old.w, new.w, tried), _change(old.grad, new.grad, tried)
         met, moved = 1.0 * self.met, 1.0 * self.moved
         put(met, tried, FADE * xp.take(met, tried) + xp.maximum(s * y, xp.zeros_like(s)))
         put(moved, tried, FADE * xp.take(moved, tried) + s * s)
-        index = _free(new)
         s, y = _change(old.w, new.w, index), _change(old.grad, new.grad, index)
         older = max(len(self) + 1 - capacity, 0)  # the last capacity − 1
-        s_rows = xp.concat([self._on(index, self.s[older:, :]), s[None, :]])
-        y_rows = xp.concat([self._on(index, self.y[older:, :]), y[None, :]])
+        s_rows, y_rows = self._followed(self.s[older:, :], index, s), self._followed(self.y[older:, :], index, y)
         return FreeCurvature(index, s_rows, y_rows, met, moved, self.steps + 1)
 
-    def _on(self, index: Any, rows: Vector) -> Vector:
-        """Return the rows on other weights, zero where they had none."""
-        xp = array_namespace(rows)
-        size = self.index.shape[0]
-        if size == 0 or rows.shape[0] == 0:
-            return xp.zeros((rows.shape[0], index.shape[0]), dtype=rows.dtype, device=device(rows))
-        places = xp.clip(xp.searchsorted(self.index, index), 0, size - 1)
-        known = xp.take(self.index, places) == index
-        return xp.where(known, xp.take(rows, places, axis=1), xp.zeros_like(rows[0, 0]))
-
-
-def _free(point: Point) -> Any:
-    """Return the places of the weights that no corner of the objective holds at zero."""
-    xp, w = array_namespace(point.w), point.w
-    if point.rest is None:
-        return xp.arange(w.shape[0], device=device(w))
-    return xp.nonzero(w != 0)[0]
+    def _followed(self, rows: Vector, index: Any, last: Vector) -> Vector:
+        """Return the rows on other weights, zero where they had none, and `last` as one more."""
+        xp, k, size = namespace(rows), rows.shape[0], self.index.shape[0]
+        if is_native(rows, last) and self.index.dtype == index.dtype == np.int64:
+            out = np.empty((k + 1, len(index)))
+            _core.move_columns(rows, self.index, index, out[:k])
+            out[k] = last
+            return out
+        if size == 0 or k == 0:
+            older = xp.zeros((k, index.shape[0]), dtype=rows.dtype, device=device(rows))
+        else:
+            places = xp.clip(xp.searchsorted(self.index, index), 0, size - 1)
+            known = xp.take(self.index, places) == index
+            older = xp.where(known, xp.take(rows, places, axis=1), xp.zeros_like(rows[0, 0]))
+        return xp.concat([older, last[None, :]])
 
 
 def _change(old: Vector, new: Vector, index: Any) -> Vector:
-    xp = array_namespace(old)
+    xp = namespace(old)
     return xp.take(new, index) - xp.take(old, index)

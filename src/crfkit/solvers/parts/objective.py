@@ -9,8 +9,9 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import norm, put
-from crfkit.protocols import Capability, Evaluation, GrowingLoss, Loss, Penalty, RestPenalty, Vector
+from crfkit.arrays import is_native, norm, put
+from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, Loss, Penalty, RestPenalty, Vector
+from crfkit.solvers.parts.moving import Moving
 
 
 def extended(vector: Vector, place: Any, size: int) -> Vector:
@@ -46,8 +47,16 @@ class Point:
         return self.grad if self.rest is None else self.rest.min_norm_subgradient(self.w, self.grad)
 
     @cached_property
+    def moving(self) -> Moving:
+        """The weights that can move."""
+        return Moving.at(self.w, self.grad, self.rest)
+
+    @cached_property
     def optimality(self) -> float:
-        return self.grad_norm if self.rest is None else norm(self.subgradient)
+        if self.rest is None:
+            return self.grad_norm
+        one_pass = Kind.L1 in self.rest.kinds and is_native(self.w, self.grad)
+        return self.moving.norm if one_pass else norm(self.subgradient)
 
     @property
     def smooth_finite(self) -> bool:
