@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from crfkit.losses.structure_evaluation import SparseEvaluation
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 
 DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
+MIRRORED = 64  # rows of a matrix whose transpose is written at a time
+DELAYED = 64  # weights that are dropped between updates of the whole matrix
 PARALLEL = 1500  # weights from which on BLAS works with all threads, which then wait for each other by spinning
 
 
@@ -92,8 +95,13 @@ def _inverted(S: Floats) -> Floats:
         factor, failed = dpotrf(S, lower=1, overwrite_a=0)
         if failed:  # not positive definite to rounding
             return np.asarray(np.linalg.inv(S), dtype=np.float64)
-        lower: Floats = np.tril(dpotri(factor, lower=1, overwrite_c=1)[0])
-    return lower + np.tril(lower, -1).T
+        found: Floats = dpotri(factor, lower=1, overwrite_c=1)[0].T  # its upper triangle
+    for first in range(0, len(found), MIRRORED):
+        rest = slice(first, first + MIRRORED)
+        corner = found[rest, rest]
+        corner += np.triu(corner, 1).T
+        found[rest.stop :, rest] = found[rest, rest.stop :].T
+    return found
 
 
 def _costs(A: Floats, v: Floats, which: Ints, n_edges: int) -> Floats:
@@ -111,56 +119,86 @@ def _quadratic(block: Floats, v: Floats) -> float:
 
 
 def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats, priors: Floats, n_edges: int) -> Ints:
-    """The edges to drop among the doubtful ones, in order.
-
-    Without the edges dropped so far the inverse is A − UᵀU, a row of U for each of their weights. Only its diagonal
-    blocks are kept up to date; the rows of an edge are made when it is dropped.
-    """
+    """The edges to drop among the doubtful ones, in order."""
     inside = np.flatnonzero(np.isin(which, doubtful))
-    A, v, which = A[np.ix_(inside, inside)], v[inside].copy(), which[inside]
-    places = {int(e): np.flatnonzero(which == e) for e in doubtful}
-    single = len(v) == len(doubtful)
-    at = np.array([places[int(e)][0] for e in doubtful])
-    diagonal = A.diagonal().copy()
-    blocks = {} if single else {e: A[np.ix_(place, place)] for e, place in places.items()}
-    alive = np.ones(len(doubtful), dtype=bool)
-    U, used = np.empty_like(A), 0
+    inside = inside[np.argsort(which[inside], kind="stable")]
+    inverse = _Inverse(A[np.ix_(inside, inside)], v[inside], which[inside])
     order: list[int] = []
     balance, best, taken = 0.0, 0.0, 0
     for k in range(n_edges, n_edges - len(doubtful), -1):
-        left = np.flatnonzero(alive)
-        if single:
-            costs = np.square(v[at[left]]) / diagonal[at[left]]
-        else:
-            costs = np.array([_quadratic(blocks[int(e)], v[places[int(e)]]) for e in doubtful[left]])
-        net = costs - prices[doubtful[left]]
+        edges, costs = inverse.costs()
+        net = costs - prices[edges]
         poorest = int(net.argmin())
-        if net[poorest] > 2.0 * prices[doubtful[left[poorest]]] + priors[1]:
+        e = int(edges[poorest])
+        if net[poorest] > 2.0 * prices[e] + priors[1]:
             break
         balance += float(net[poorest]) - priors[k]
-        e = int(doubtful[left[poorest]])
         order.append(e)
         if balance < best - 1e-9:
             best, taken = balance, len(order)
-        alive[left[poorest]] = False
-        place = places.pop(e)
-        rows = A[place] - U[:used, place].T @ U[:used]  # [weights of the edge, weights]
-        root = _root(rows[:, place])
-        new = np.linalg.solve(root, rows)
-        v -= new.T @ np.linalg.solve(root, v[place])
-        U[used : used + len(place)] = new
-        used += len(place)
-        if single:
-            diagonal -= np.square(new[0])
-        for other, its in () if single else places.items():
-            blocks[other] -= new[:, its].T @ new[:, its]
+        inverse.drop(poorest)
     return np.array(order[:taken], dtype=np.int64)
 
 
-def _root(block: Floats) -> Floats:
-    """L with LLᵀ = block, which rounding may have made indefinite."""
-    trace = float(np.trace(block))
-    return np.asarray(np.linalg.cholesky(block + max(1e-13 * trace, 1e-300) * np.eye(len(block))))
+class _Inverse:
+    """The inverse Hessian of the edges that are left, and their weights.
+
+    Without the edges dropped so far it is A − UᵀU, a row of U for each of their weights. Only its diagonal blocks are
+    kept up to date; the rows of an edge are made when it is dropped, and A when U has many rows.
+    """
+
+    def __init__(self, A: Floats, v: Floats, which: Ints) -> None:
+        self.A, self.v, self.which = A, v, which  # [weights] which: the edge of each, ascending
+        starts = np.flatnonzero(np.diff(which, prepend=-1))
+        self.spans = [slice(a, b) for a, b in pairwise([*starts.tolist(), len(which)])]
+        self.edges = which[starts]
+        self.left = np.ones(len(starts), dtype=bool)
+        self.single = len(starts) == len(which)
+        self.diagonal = A.diagonal().copy()
+        self.blocks = [] if self.single else [A[span, span].copy() for span in self.spans]
+        widest = int(np.diff(starts, append=len(which)).max(initial=1))
+        self.U, self.used = np.empty((DELAYED + widest, len(A))), 0
+
+    def costs(self) -> tuple[Ints, Floats]:
+        """(edges, wᵀ[(H⁻¹)_ee]⁻¹w of each, infinite if it has been dropped)."""
+        found = np.full(len(self.edges), np.inf)
+        if self.single:
+            np.divide(np.square(self.v), self.diagonal, out=found, where=self.left)
+        else:
+            for e in np.flatnonzero(self.left).tolist():
+                found[e] = _quadratic(self.blocks[e], self.v[self.spans[e]])
+        return self.edges, found
+
+    def drop(self, e: int) -> None:
+        mine, U = self.spans[e], self.U[: self.used]
+        rows = self.A[mine] - U[:, mine].T @ U  # [weights of the edge, weights]
+        if self.single:
+            root = np.sqrt(_safe(rows[:, mine]))
+            new = rows / root
+            self.v -= new[0] * (self.v[mine] / root[0])
+            self.diagonal -= np.square(new[0])
+        else:
+            root = np.linalg.cholesky(_safe(rows[:, mine]))
+            new = np.linalg.solve(root, rows)
+            self.v -= new.T @ np.linalg.solve(root, self.v[mine])
+        self.U[self.used : self.used + len(new)] = new
+        self.used += len(new)
+        self.left[e] = False
+        if self.used >= DELAYED:
+            keep = np.flatnonzero(np.repeat(self.left, [s.stop - s.start for s in self.spans]))
+            U = self.U[: self.used, keep]
+            A = self.A[np.ix_(keep, keep)]
+            A -= U.T @ U
+            self.__init__(A, self.v[keep], self.which[keep])  # type: ignore[misc]
+        elif not self.single:
+            for other in np.flatnonzero(self.left).tolist():
+                its = new[:, self.spans[other]]
+                self.blocks[other] -= its.T @ its
+
+
+def _safe(block: Floats) -> Floats:
+    """A block that rounding may have made indefinite, a little larger."""
+    return block + max(1e-13 * float(np.trace(block)), 1e-300) * np.eye(len(block))
 
 
 def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
