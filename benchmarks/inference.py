@@ -1,6 +1,6 @@
 """Inference and training on graphs: messages per second, memory, pseudo-likelihood, multi-label data.
 
-    python benchmarks/inference.py [--parts messages,large,exact,pseudo,scene] [--data DIR]
+    python benchmarks/inference.py [--parts messages,trees,large,exact,pseudo,scene] [--data DIR]
         [--output results/inference] [--rounds 5]
 
 Rates are medians over rounds in which the cases take turns. `large` runs in a process of its own and gives its peak
@@ -29,8 +29,9 @@ from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.fields.graph import tied_field, untied_field
 from crfkit.fields.potentials import Potentials
+from crfkit.inference.belief_propagation import native_arrays
 from crfkit.inference.engines import make_engine
-from crfkit.inference.tree_reweighted import edge_appearances
+from crfkit.inference.tree_reweighted import _appearances, edge_appearances
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L2
 from crfkit.solvers import make_solver
@@ -79,7 +80,7 @@ def field(graph: Graph, K: int, form: str, rng: np.random.Generator) -> Potentia
 
 def sweeper(engine: str, p: Potentials, sweeps: int, threads: int) -> Callable[[], Any]:
     """So many sweeps, whatever has converged."""
-    arrays = (p.unary, p.coefficients, p.basis)
+    arrays = native_arrays(p)
     if engine == "bp":
         messages = _core.SumProduct(p.graph.native, p.graph.blocks, *arrays, "auto", threads)
         return lambda: messages.run(sweeps, -1.0, 0.0, False, threads)
@@ -121,7 +122,7 @@ def messages(rounds: int, **_: Any) -> dict[str, Any]:
         "edge list, 100,000 nodes of degree 6": (random_edges(100_000, 6, rng), 2, "ising", 60),
         "grid, K = 5, one table": (grid, 5, "shared", 60),
         "grid, K = 5, Potts": (grid, 5, "potts", 60),
-        "grid, K = 5, a table per edge": (grid, 5, "tables", 40),
+        **{f"grid, K = {K}, a table per edge": (grid, K, "tables", 40) for K in (3, 4, 5, 8)},
     }
     cases: dict[str, Callable[[], Any]] = {}
     work: dict[str, float] = {}
@@ -137,6 +138,16 @@ def messages(rounds: int, **_: Any) -> dict[str, Any]:
         cases["PGMax bp, grid 200×200"] = peer
         work["PGMax bp, grid 200×200"] = 2.0 * grid.n_edges * 50
     return {label: work[label] / taken for label, taken in medians(cases, rounds).items()}
+
+
+# --- how often edges appear in spanning trees, which tree-reweighted messages need once for every graph
+
+
+def trees(rounds: int, **_: Any) -> dict[str, Any]:
+    """Seconds until spanning trees cover all edges."""
+    graphs = {f"complete graph of {n}": Graph.complete(n) for n in (200, 300, 400)}
+    graphs["grid 300×300"] = Graph.grid((300, 300))
+    return medians({name: (lambda g=g: _appearances(g, 16)) for name, g in graphs.items()}, rounds)
 
 
 # --- a large grid, in a process of its own
@@ -270,6 +281,7 @@ def scene(data: Path, **_: Any) -> dict[str, Any]:
 
 PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "messages": messages,
+    "trees": trees,
     "large": large,
     "exact": exact,
     "pseudo": pseudo,
@@ -287,6 +299,7 @@ def table(results: dict[str, Any]) -> str:
         lines += ["", f"A grid of {r['side']}×{r['side']} nodes, two states: {r['peak_bytes'] / 1e9:.2f} GB at most, "]
         lines[-1] += f"{r['sweeps']} sweeps to 10⁻⁴ ({r['status'].lower()}), {r['seconds']:.1f} s with building it."
     for part, title in (
+        ("trees", "edge weights of tree-reweighted messages"),
         ("exact", "exact inference"),
         ("pseudo", "value and gradient, 35 grids of 40×50, 163 features"),
     ):

@@ -413,6 +413,12 @@ TARGETS: dict[str, Target] = {
         ("labels",),
         ("unary", "coefficients", "labels", "weights"),
     ),
+    "spanning_forest": Target(
+        _on_graph(_core.Graph.spanning_forest),
+        {"costs": np.linspace(0.0, 1.0, 6)},
+        (),
+        ("costs",),
+    ),
     "iterate_modes": Target(
         _on_graph(_core.iterate_modes),
         {"unary": UNARY, "tables": TABLES, "scales": None, "start": LABELLED["labels"], "n_threads": 1},

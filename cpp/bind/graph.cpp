@@ -1,5 +1,10 @@
 #include "graph.hpp"
 
+#include <algorithm>
+#include <cmath>
+
+#include "../core/graph/spanning.hpp"
+
 namespace crfkit {
 
 void bind_graph(nb::module_& m) {
@@ -24,7 +29,18 @@ void bind_graph(nb::module_& m) {
                 Graph::Colours colours = g.colours();
                 return std::make_tuple(to_numpy(std::move(colours.bounds)), to_numpy(std::move(colours.members)));
             },
-            "(bounds, nodes by colour): no two nodes of a colour are neighbours.");
+            "(bounds, nodes by colour): no two nodes of a colour are neighbours.")
+        .def(
+            "spanning_forest",
+            [](const Graph& g, const Array<double>& costs) {
+                check_size(costs.size(), g.n_edges, "costs");
+                require(
+                    std::all_of(costs.data(), costs.data() + costs.size(), [](double c) { return std::isfinite(c); }),
+                    "costs: not all finite");
+                std::vector<int64_t> forest = interruptible([&] { return spanning_forest(g, costs.data()); });
+                return to_numpy(std::move(forest));
+            },
+            nb::arg("costs").noconvert(), "The edges of the spanning forest of least total cost.");
 }
 
 }  // namespace crfkit

@@ -432,6 +432,9 @@ class Graph:
     def colours(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
         """(bounds, nodes by colour): no two nodes of a colour are neighbours."""
 
+    def spanning_forest(self, costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
+        """The edges of the spanning forest of least total cost."""
+
 class Blocks:
     """Nodes in blocks of eight of one colour and degree."""
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from crfkit import _core
 from crfkit.data.graph import Graph
@@ -210,6 +212,26 @@ def test_edge_appearances_are_a_mixture_of_spanning_forests():
     assert (rho > 0).all()
     assert (rho <= 1).all()
     assert (rho[graph.edge_offsets[2] : graph.edge_offsets[3]] == 1).all()
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    "graph",
+    [Graph.complete(60), Graph.grid((30, 20)), Graph.join([Graph.complete(9)] * 20), Graph.path(5), Graph(4, [])],
+    ids=["dense", "grid", "many", "path", "none"],
+)
+def test_a_spanning_forest_costs_least(graph, ties):
+    costs = np.random.default_rng(0).random(graph.n_edges)
+    costs = 1 + np.floor(5 * costs) if ties else 1 + costs
+    found = graph.native.spanning_forest(costs)
+    i, j = graph.edges.T
+    shape = (graph.n_nodes, graph.n_nodes)
+    least = minimum_spanning_tree(coo_array((costs, (i, j)), shape=shape).tocsr())
+    assert len(found) == least.nnz
+    assert (np.diff(costs[found]) >= 0).all()
+    np.testing.assert_allclose(costs[found].sum(), least.sum())
+    tree = coo_array((np.ones(len(found)), (i[found], j[found])), shape=shape)
+    assert connected_components(tree, directed=False)[0] == graph.n_nodes - len(found)  # no cycle
 
 
 @pytest.mark.parametrize("name", ["bp", "trw", "mean-field"])

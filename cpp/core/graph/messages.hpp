@@ -13,7 +13,7 @@ struct MessageTask {
     int64_t first, last;
     int n_states;          // K
     const double* unary;   // [B][8] ratios, or [B][K][8] potentials
-    const double* tables;  // [rows][8] couplings, or [rows][K·K][8] tables [own state][other state]
+    const double* tables;  // [rows][8] couplings, or [rows][…][8] tables [own state][other state]
     const double* in;      // [rows][8] ratios, or [rows][K][8]: messages sent from each slot
     double* out;           // where the new ones go; may be the same buffer
     double damping;        // share of the old message that is kept
@@ -31,10 +31,13 @@ struct MessageKernels {
     // With two states. A message is the ratio r = m(1)/m(0), u = exp of the node's log-odds and
     // q = exp(2J) of the edge's coupling; with B = u·Π r the message along a slot is (r + qB)/(qr + B).
     double (*ratios)(const MessageTask&);
-    // Sum-product with K states, in probability space. The mean of a message is one, so that a product of many stays
-    // within the range of their tables: if messages summed to one, it would be about K^-degree.
+    // Sum-product with K states. A message is the ratios r(y) = m(y)/m(0), y = 1 … K − 1, and so it is in the buffers;
+    // unary are u [B][K][8] and tables are q [rows][(K−1)·(K−1)][8], of the states from 1 on: those of state 0 are one,
+    // as whatever else a table says of one of its ends stands in u. With the cavities c(x) = u(x)·Π r(x), c(0) = u(0),
+    // a message is r(y) = (c(0) + Σ_x c(x)·q(x, y)) / Σ_x c(x).
     double (*tables)(const MessageTask&);
-    // The same with tables that are one on all but the diagonal, where they are q.
+    // Tables that are one on all but the diagonal, where they are q. A message has K values whose mean is one, so that
+    // a product of many stays within the range of their tables: if messages summed to one, it would be about K^-degree.
     double (*potts)(const MessageTask&);
     // The same with one symmetric table [K][K] for all edges.
     double (*shared)(const MessageTask&);

@@ -175,6 +175,70 @@ double table_blocks(const MessageTask& task) {
     return maximum(change);
 }
 
+// Tables are those of MessageKernels::tables: q(x, y) of the states from 1 on. K = 0: number of states known at run
+// time only.
+template <int K>
+double ratio_table_blocks(const MessageTask& task) {
+    const int n = (K ? K : task.n_states) - 1;  // ratios of a message
+    V change{};
+    const V one = splat(1.0), keep = splat(task.damping), step = splat(1.0 - task.damping);
+    const int64_t half = int64_t{task.max_degree} * n * kLanes;
+    double *arrived = task.scratch, *before = task.scratch + half;  // [degree][n]
+    V few[K ? 2 * K : 1];  // with many states they stand behind the scratch of the neighbours
+    V* product = K ? few : reinterpret_cast<V*>(before + half);
+    V* fresh = product + n;
+    for (int64_t b = task.first; b < task.last; ++b) {
+        const int64_t row = task.first_rows[b];
+        const int degree = task.degrees[b];
+        for (int part = 0; part < kParts; ++part) {
+            const double* unary = task.unary + b * (n + 1) * kBlock + part * kLanes;
+            const int64_t start = row * n * kBlock + part * kLanes;
+            const V none = load(unary);  // of state 0, whose ratios are 1
+            // The cavity of neighbour k: unary times the messages of those before and of those after it.
+            for (int x = 0; x < n; ++x) product[x] = load(unary + (x + 1) * kBlock);
+            for (int k = 0; k < degree; ++k) {
+                int64_t places[kLanes];
+                value_places(task.targets + (row + k) * kBlock + part * kLanes, n, places);
+                for (int x = 0; x < n; ++x) {
+                    const V m = gather(task.in + x * kBlock, places);
+                    store(arrived + (k * n + x) * kLanes, m);
+                    store(before + (k * n + x) * kLanes, product[x]);
+                    product[x] *= m;
+                }
+            }
+            for (int x = 0; x < n; ++x) product[x] = one;
+            for (int k = degree - 1; k >= 0; --k) {
+                const int64_t own = start + k * n * kBlock;
+                const double* table = task.tables + (row + k) * n * n * kBlock + part * kLanes;
+                V total = none;
+                for (int y = 0; y < n; ++y) fresh[y] = none;
+                for (int x = 0; x < n; ++x) {
+                    const V cavity = load(before + (k * n + x) * kLanes) * product[x];
+                    product[x] *= load(arrived + (k * n + x) * kLanes);
+                    total += cavity;
+                    for (int y = 0; y < n; ++y) fresh[y] += cavity * load(table + (x * n + y) * kBlock);
+                }
+                if (task.damping > 0) {
+                    // Messages are mixed as distributions: (total, fresh) with (1, old), each divided by its sum.
+                    V sum = total, old_sum = one;
+                    for (int y = 0; y < n; ++y) sum += fresh[y];
+                    for (int y = 0; y < n; ++y) old_sum += load(task.in + own + y * kBlock);
+                    const V mine = step * old_sum, theirs = keep * sum;
+                    total = mine * total + theirs;
+                    for (int y = 0; y < n; ++y) fresh[y] = mine * fresh[y] + theirs * load(task.in + own + y * kBlock);
+                }
+                const V scale = one / total;
+                for (int y = 0; y < n; ++y) fresh[y] *= scale;
+                if (task.measure)
+                    for (int y = 0; y < n; ++y)
+                        change = larger(change, log_change(fresh[y], load(task.in + own + y * kBlock)));
+                for (int y = 0; y < n; ++y) store(task.out + own + y * kBlock, fresh[y]);
+            }
+        }
+    }
+    return maximum(change);
+}
+
 double log_odds(const MessageTask& task) {
     V change{};
     const V one = splat(1.0), keep = splat(task.damping);
@@ -328,6 +392,10 @@ template <int K, class Table>
 struct MessageBlocks {
     static double run(const MessageTask& task) { return table_blocks<K, Table>(task); }
 };
+template <int K, class>
+struct RatioBlocks {
+    static double run(const MessageTask& task) { return ratio_table_blocks<K>(task); }
+};
 template <int K, class Table>
 struct LogBlocks {
     static double run(const MessageTask& task) { return log_table_blocks<K, Table>(task); }
@@ -343,7 +411,7 @@ const MessageKernels& CRFKIT_KERNELS() {
     static const MessageKernels kernels{CRFKIT_NAME,
                                         exponentials,
                                         ratios,
-                                        by_states<MessageBlocks, FullTable>,
+                                        by_states<RatioBlocks, FullTable>,
                                         by_states<MessageBlocks, PottsTable>,
                                         by_states<MessageBlocks, SharedTable>,
                                         log_odds,

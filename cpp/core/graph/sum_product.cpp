@@ -36,9 +36,10 @@ SumProduct::SumProduct(const Graph& graph, const Blocks& blocks, const Potential
         form_ = Form::kPotts;
     else if (is_shared(potentials, graph.n_edges))
         form_ = Form::kShared;
+    wide_ = form_ == Form::kRatios || form_ == Form::kTables ? K_ - 1 : K_;
+    messages_ = Buffer(blocks_.n_rows() * kBlock * wide_);
     prepare(n_threads);
     if (!fits_) return;
-    messages_ = Buffer(blocks_.n_rows() * kBlock * (form_ == Form::kRatios ? 1 : K_));
     std::fill_n(messages_.data(), messages_.size(), 1.0);
 }
 
@@ -49,26 +50,26 @@ bool SumProduct::start_from(const SumProduct& other) {
 }
 
 void SumProduct::prepare(int n_threads) {
-    const int64_t wide = form_ == Form::kRatios ? 1 : K_;
-    unary_ = Buffer(blocks_.n_blocks() * kBlock * wide);
-    const int64_t n_slots = blocks_.n_rows() * kBlock;
-    tables_ = Buffer(form_ == Form::kShared ? wide * wide : n_slots * (form_ == Form::kTables ? wide * wide : 1));
+    const int64_t n_slots = blocks_.n_rows() * kBlock, n_places = blocks_.n_blocks() * kBlock;
+    const bool own = form_ == Form::kTables;
+    unary_ = Buffer(n_places * (form_ == Form::kRatios ? 1 : K_));
+    scales_ = Buffer(own ? n_places : 0);
+    tables_ = Buffer(form_ == Form::kShared ? K_ * K_ : n_slots * (own ? wide_ * wide_ : 1));
     // Ghosts keep this: a coupling of nothing, or a table of ones.
-    std::fill_n(tables_.data(), tables_.size(), form_ == Form::kTables ? 1.0 : 0.0);
+    std::fill_n(tables_.data(), tables_.size(), own ? 1.0 : 0.0);
+    messages_.zero();
     // Ratios and Potts couplings are their own range.
-    Buffer reach(form_ == Form::kTables ? n_slots : 1);
-    Buffer fields(form_ == Form::kRatios ? n_slots : 0);
+    Buffer reach(own ? n_slots : 1);
     reach.zero();
-    fields.zero();
     if (form_ == Form::kShared) reach.data()[0] = shared_table();
     over(form_ == Form::kShared ? 0 : graph_.n_edges, 2048, n_threads, [&](int64_t begin, int64_t end) {
         std::vector<double> table(static_cast<size_t>(K_ * K_));
-        for (int64_t e = begin; e < end; ++e) prepare_edge(e, table.data(), reach.data(), fields.data());
+        for (int64_t e = begin; e < end; ++e) prepare_edge(e, table.data(), reach.data());
     });
     std::atomic<bool> fits{true};
     over(blocks_.n_blocks(), 256, n_threads, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b)
-            if (!prepare_block(b, reach.data(), fields.data())) {
+            if (!prepare_block(b, reach.data())) {
                 fits = false;
                 return;
             }
@@ -93,7 +94,7 @@ const char* SumProduct::form() const {
     }
 }
 
-void SumProduct::prepare_edge(int64_t edge, double* table, double* reach, double* fields) {
+void SumProduct::prepare_edge(int64_t edge, double* table, double* reach) {
     const int64_t first = blocks_.edge_slots[edge], second = blocks_.targets[first];
     if (form_ == Form::kPotts) {
         tables_.data()[first] = tables_.data()[second] = potentials_.coefficients[edge];
@@ -103,23 +104,40 @@ void SumProduct::prepare_edge(int64_t edge, double* table, double* reach, double
     if (form_ == Form::kRatios) {
         const Ising ising(table);
         tables_.data()[first] = tables_.data()[second] = 2 * ising.J;
-        fields[first] = 2 * ising.a;
-        fields[second] = 2 * ising.b;
+        messages_.data()[first] = 2 * ising.a;
+        messages_.data()[second] = 2 * ising.b;
         return;
     }
-    const auto [least, most] = std::minmax_element(table, table + K_ * K_);
-    const double top = *most;
-    reach[first] = reach[second] = top - *least;
+    // P(x, y) = P(0, 0) + a(x) + b(y) + R(x, y), where a, b and R of state 0 are 0.
+    const int n = wide_;
+    const auto [lowest, highest] = std::minmax_element(table, table + K_ * K_);
+    const bool finite = *highest - *lowest < kInfinity;
+    const double corner = table[0];
+    const auto field = [&](int64_t slot, int x) -> double& {
+        return messages_.data()[((slot / kBlock) * n + x - 1) * kBlock + slot % kBlock];
+    };
+    for (int x = 1; x < K_; ++x) {
+        field(first, x) = table[x * K_] - corner;
+        field(second, x) = table[x] - corner;
+    }
+    double least = 0, most = 0;
+    for (int x = 1; x < K_; ++x)
+        for (int y = 1; y < K_; ++y) {
+            double& R = table[(x - 1) * n + y - 1];  // written where it has been read
+            R = (table[x * K_ + y] - corner) - field(first, x) - field(second, y);
+            least = std::min(least, R);
+            most = std::max(most, R);
+        }
+    reach[first] = reach[second] = finite ? most - least : kInfinity;
     if (!(reach[first] <= kReach)) return;
-    for (int x = 0; x < K_ * K_; ++x) table[x] -= top;
-    kernels_.exponentials(table, K_ * K_);
-    const auto at = [&](int64_t slot) { return tables_.data() + (slot / kBlock) * K_ * K_ * kBlock + slot % kBlock; };
-    for (int x = 0; x < K_; ++x)
-        for (int y = 0; y < K_; ++y)
-            at(first)[(x * K_ + y) * kBlock] = at(second)[(y * K_ + x) * kBlock] = table[x * K_ + y];
+    kernels_.exponentials(table, n * n);
+    const auto at = [&](int64_t slot) { return tables_.data() + (slot / kBlock) * n * n * kBlock + slot % kBlock; };
+    for (int x = 0; x < n; ++x)
+        for (int y = 0; y < n; ++y)
+            at(first)[(x * n + y) * kBlock] = at(second)[(y * n + x) * kBlock] = table[x * n + y];
 }
 
-bool SumProduct::prepare_block(int64_t block, const double* reach, const double* fields) {
+bool SumProduct::prepare_block(int64_t block, const double* reach) {
     const int64_t begin = blocks_.first_rows[block] * kBlock, end = blocks_.first_rows[block + 1] * kBlock;
     double total[kBlock] = {};
     const double* ranges = form_ == Form::kTables ? reach : tables_.data();
@@ -129,21 +147,24 @@ bool SumProduct::prepare_block(int64_t block, const double* reach, const double*
         for (int64_t s = begin; s < end; ++s) total[s % kBlock] += std::abs(ranges[s]);
     const int n = form_ == Form::kRatios ? 1 : K_;
     double* unary = unary_.data() + block * n * kBlock;
+    std::vector<double> u(static_cast<size_t>(K_));
     for (int lane = 0; lane < kBlock; ++lane) {
         const int64_t i = blocks_.nodes[block * kBlock + lane];
-        const double* U = potentials_.unary + i * K_;
+        for (int x = 0; x < K_; ++x) u[x] = i < 0 ? 0.0 : potentials_.unary[i * K_ + x];
+        if (form_ == Form::kRatios || form_ == Form::kTables)  // what the edges say of their ends
+            for (int64_t row = begin / kBlock; row < end / kBlock; ++row)
+                for (int x = 1; x < K_; ++x) u[x] += messages_.data()[(row * wide_ + x - 1) * kBlock + lane];
         double range = 0;
         if (form_ == Form::kRatios) {
-            unary[lane] = i < 0 ? 0.0 : U[1] - U[0];
-            for (int64_t s = begin + lane; s < end; s += kBlock) unary[lane] += fields[s];
+            unary[lane] = u[1] - u[0];
             range = std::abs(unary[lane]);
         } else {
-            const double top = i < 0 ? 0.0 : *std::max_element(U, U + K_);
+            const double top = *std::max_element(u.begin(), u.end());
             for (int x = 0; x < K_; ++x) {
-                const double u = i < 0 ? 0.0 : U[x] - top;
-                unary[x * kBlock + lane] = std::exp(u);
-                if (u > -kInfinity) range = std::max(range, -u);
+                unary[x * kBlock + lane] = std::exp(u[x] - top);
+                if (u[x] > -kInfinity) range = std::max(range, top - u[x]);
             }
+            if (form_ == Form::kTables) scales_.data()[block * kBlock + lane] = top;
         }
         if (!(range + total[lane] <= kReach)) return false;
     }
@@ -174,8 +195,8 @@ void SumProduct::beliefs(double* out, int n_threads) const {
             std::copy_n(unary_.data() + b * n * kBlock, n * kBlock, belief);
             for (int64_t s = blocks_.first_rows[b] * kBlock; s < blocks_.first_rows[b + 1] * kBlock; ++s) {
                 const int64_t from = blocks_.targets[s];
-                const double* message = messages_.data() + (from / kBlock) * n * kBlock + from % kBlock;
-                for (int x = 0; x < n; ++x) belief[x * kBlock + s % kBlock] *= message[x * kBlock];
+                const double* message = messages_.data() + (from / kBlock) * wide_ * kBlock + from % kBlock;
+                for (int x = 0; x < wide_; ++x) belief[(n - wide_ + x) * kBlock + s % kBlock] *= message[x * kBlock];
             }
         }
     });
@@ -222,7 +243,8 @@ double SumProduct::joint(int64_t edge, const double* beliefs, double* out) const
     const auto table = [&](int x, int y) {
         if (form_ == Form::kShared) return tables_.data()[x * K_ + y];
         if (form_ == Form::kPotts) return x == y ? tables_.data()[slot] : 1.0;
-        return tables_.data()[(row * K_ * K_ + x * K_ + y) * kBlock + lane];
+        if (x == 0 || y == 0) return 1.0;
+        return tables_.data()[((row * wide_ + x - 1) * wide_ + y - 1) * kBlock + lane];
     };
     double sum = 0;
     for (int x = 0; x < K_; ++x) {
@@ -262,7 +284,9 @@ void SumProduct::log_z(double* out, int n_threads) const {
             double sum = form_ == Form::kRatios ? 1 : 0;
             for (int x = 0; x < n; ++x) sum += b[x * kBlock];
             // The scale of the potentials: that of state 0 for ratios, otherwise the largest.
-            const double scale = form_ == Form::kRatios ? U[0] : *std::max_element(U, U + K_);
+            const double scale = form_ == Form::kRatios   ? U[0]
+                                 : form_ == Form::kTables ? scales_.data()[place]
+                                                          : *std::max_element(U, U + K_);
             node_terms.data()[i] = scale + (1.0 - static_cast<double>(graph_.degree(i))) * std::log(sum);
         }
     });
@@ -274,9 +298,12 @@ void SumProduct::log_z(double* out, int n_threads) const {
                 potentials_.table(e, table.data());
                 const Ising ising(table.data());  // joint leaves out exp(c − a − b − J)
                 term += ising.c - ising.a - ising.b - ising.J;
-            } else if (form_ != Form::kPotts) {
+            } else if (form_ == Form::kShared) {
                 potentials_.table(e, table.data());
                 term += *std::max_element(table.begin(), table.end());
+            } else if (form_ == Form::kTables) {
+                potentials_.table(e, table.data());
+                term += table[0];
             }
             edge_terms.data()[e] = term;
         }

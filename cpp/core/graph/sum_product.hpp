@@ -35,16 +35,16 @@ private:
 
     void prepare(int n_threads);
     double shared_table();  // its range
-    // Coupling or table of an edge at both its slots, in logarithms; `reach` and `fields` [rows][8] get the range of
-    // its values and what it adds to the log-odds of either end.
-    void prepare_edge(int64_t edge, double* table, double* reach, double* fields);
-    bool prepare_block(int64_t block, const double* reach, const double* fields);  // whether it fits
-    void beliefs(double* out, int n_threads) const;  // [B][K][8] unnormalised; the ratios [B][8]
+    // Coupling or table of an edge at both its slots; `reach` [rows][8] gets the range of its values, messages_ what it
+    // adds to the potentials of either end, relative to those of state 0.
+    void prepare_edge(int64_t edge, double* table, double* reach);
+    bool prepare_block(int64_t block, const double* reach);  // whether it fits
+    void beliefs(double* out, int n_threads) const;          // [B][K][8] unnormalised; the ratios [B][8]
     // Unnormalised joint distribution of an edge's ends; returns its sum.
     double joint(int64_t edge, const double* beliefs, double* out) const;
     double arrived(int64_t slot, int state) const {  // of the message that arrived at a slot
-        const int64_t from = blocks_.targets[slot];
-        return messages_.data()[((from / kBlock) * K_ + state) * kBlock + from % kBlock];
+        const int64_t from = blocks_.targets[slot], value = state - (K_ - wide_);
+        return value < 0 ? 1.0 : messages_.data()[((from / kBlock) * wide_ + value) * kBlock + from % kBlock];
     }
 
     const Graph& graph_;
@@ -53,10 +53,12 @@ private:
     const MessageKernels& kernels_;
     const int K_;
     Form form_ = Form::kTables;
+    int wide_ = 0;  // values of a message: K − 1 ratios, or K
     bool fits_ = true;
     Buffer unary_;     // ratios [B][8], or exp(U − max U) [B][K][8]
-    Buffer tables_;    // q [rows][8], or exp(P − max P) [rows][K·K][8], or one [K][K]
-    Buffer messages_;  // [rows][8], or [rows][K][8]; at the slots of their senders
+    Buffer scales_;    // max U [B][8], of tables
+    Buffer tables_;    // q [rows][8], or [rows][(K−1)·(K−1)][8], or one [K][K]
+    Buffer messages_;  // [rows][values][8]; at the slots of their senders
 };
 
 }  // namespace crfkit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class TableEncoder:
         """Return X and Y as they are: a table is never a single graph."""
         return X, Y, False
 
-    @property
+    @cached_property
     def named(self) -> bool:
         """Return whether the variables had names in the training set; otherwise they are known by their order."""
         return have_names(self.variables, "y")

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from crfkit._types import Floats
 from crfkit.data.graph import Graph
@@ -65,21 +63,16 @@ def edge_appearances(graph: Graph, n_trees: int) -> Floats:
 
 
 def _appearances(graph: Graph, n_trees: int) -> Floats:
-    n, E = graph.n_nodes, graph.n_edges
-    used = np.zeros(E)
+    used = np.zeros(graph.n_edges)
     if graph.is_forest:
-        return np.ones(E)
-    first, second = graph.edges.min(axis=1).astype(np.int64), graph.edges.max(axis=1).astype(np.int64)
-    order = np.argsort(first * n + second)
-    codes = (first * n + second)[order]
-    ends = first.astype(np.int32), second.astype(np.int32)  # SciPy before 1.16 takes no others
+        return used + 1
     ties = np.random.default_rng(0)
+    cost = np.empty(graph.n_edges)
     trees = 0
     while trees < n_trees or not used.all():
         # Integers first, so that what is least used comes first; random ties spread the trees.
-        cost = 1 + used + ties.random(E)
-        tree = minimum_spanning_tree(coo_array((cost, ends), shape=(n, n)).tocsr()).tocoo()
-        low, high = np.minimum(tree.row, tree.col).astype(np.int64), np.maximum(tree.row, tree.col)
-        used[order[np.searchsorted(codes, low * n + high)]] += 1
+        ties.random(out=cost)
+        cost += used
+        used[graph.native.spanning_forest(cost)] += 1
         trees += 1
     return used / trees

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.sparse.linalg import ArpackError, eigsh
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit._threads import thread_count
@@ -16,6 +18,9 @@ from crfkit.losses.structure_evaluation import SparseEvaluation
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 
 DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
+SCREENED = 200  # weights from which on edges that cannot be dropped are told apart before the inverse
+MIRRORED = 64  # rows of a matrix whose transpose is written at a time
+DELAYED = 64  # weights that are dropped between updates of the whole matrix
 PARALLEL = 1500  # weights from which on BLAS works with all threads, which then wait for each other by spinning
 
 
@@ -30,7 +35,7 @@ def eliminated(
     """
     evaluation = loss.at(w)
     nodes = loss.field.n_node_weights
-    A, cross = _inverse(evaluation, ridge, nodes)
+    S, cross = _curvature(evaluation, ridge, nodes)
     index = loss.block_index[nodes:]
     v = w[nodes:]
     order = np.argsort(loss.active_ids, kind="stable")
@@ -39,18 +44,27 @@ def eliminated(
     sizes = np.zeros(n_edges)
     np.maximum.at(sizes, which, np.abs(v))
     limit = DOUBTFUL * (prices + priors.max(initial=0.0))
-    costs = _costs(A, v, which, n_edges)
-    doubtful = np.flatnonzero((sizes < certain) & (costs < limit))
+    open_ = sizes < certain
+    open_[which[_least_costs(S, v) > limit[which]]] = False
+    inside = np.flatnonzero(open_[which])
+    if not len(inside):
+        return np.zeros(0, dtype=np.int64), w
+    factored = _Factored(S, inside)
+    A, edges = factored.corner, which[inside]
+    costs = _costs(A, v[inside], edges, n_edges)
+    doubtful = np.flatnonzero(open_ & (costs < limit))
     if not len(doubtful):
         return np.zeros(0, dtype=np.int64), w
-    dropped = _sequence(A, v, which, doubtful, prices, priors, n_edges)
+    dropped = _sequence(A, v[inside], edges, doubtful, prices, priors, n_edges)
     if not len(dropped):
         return dropped, w
-    out = np.flatnonzero(np.isin(which, dropped))
-    change = -A[:, out] @ np.linalg.solve(A[np.ix_(out, out)], v[out])
+    out = np.flatnonzero(np.isin(edges, dropped))
+    force = np.zeros(len(v))
+    force[inside[out]] = np.linalg.solve(A[np.ix_(out, out)], v[inside[out]])
+    change = -factored.solve(force)
     new = w.copy()
     new[nodes:] += change
-    new[nodes:][out] = 0.0
+    new[nodes:][inside[out]] = 0.0
     new[:nodes] -= cross(change)
     return dropped, new
 
@@ -68,42 +82,95 @@ def upper_costs(loss: StructurePseudoLikelihood, w: Floats) -> Floats:
     return found
 
 
-def _inverse(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Floats, Any]:
-    """(the inverse Hessian of edges, nodes adapting [weights, weights]; what nodes do for a change of edges)."""
+def _curvature(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Any, Any]:
+    """(the Hessian of edges, nodes adapting [weights, weights], sparse or not; what nodes do for a change of edges)."""
     if isinstance(evaluation, SparseEvaluation):
         H = evaluation.sparse_hessian()
         b = H.diagonal()[:nodes] + np.maximum(ridge[:nodes], 1e-10)
         half = H[:nodes, nodes:].multiply(1.0 / np.sqrt(b)[:, None]).tocsr()
-        S = (H[nodes:, nodes:] - half.T @ half).toarray()
-        S[np.diag_indices_from(S)] += ridge[nodes:]
         cross = H[:nodes, nodes:]
-        return _inverted(S), lambda change: (cross @ change) / b
+        S = (H[nodes:, nodes:] - half.T @ half).tocsr()
+        S.setdiag(S.diagonal() + ridge[nodes:])
+        return S, lambda change: (cross @ change) / b
     H = evaluation.hessian()
     least = np.maximum(ridge[:nodes], 1e-8 * float(H.max(initial=1.0)))
     Hb = H[:nodes, :nodes] + np.diag(least)
     gain = np.linalg.solve(Hb, H[:nodes, nodes:])
     S = H[nodes:, nodes:] + np.diag(ridge[nodes:]) - H[nodes:, :nodes] @ gain
-    return _inverted(S), lambda change: gain @ change
+    return S, lambda change: gain @ change
 
 
-def _inverted(S: Floats) -> Floats:
-    """The inverse of a positive definite matrix: n³ flops by Cholesky, where an inverse by LU takes 2n³."""
-    with threadpool_limits(thread_count(), "blas") if len(S) >= PARALLEL else nullcontext():
-        factor, failed = dpotrf(S, lower=1, overwrite_a=0)
-        if failed:  # not positive definite to rounding
-            return np.asarray(np.linalg.inv(S), dtype=np.float64)
-        lower: Floats = np.tril(dpotri(factor, lower=1, overwrite_c=1)[0])
-    return lower + np.tril(lower, -1).T
+def _least_costs(S: Any, v: Floats) -> Floats:
+    """[weights] numbers that v²/(S⁻¹)_ee is not below, 0 where nothing is known, of a sparse S with an edge per weight.
+
+    Scaled to a diagonal of ones, with m the rest of a row and λ the least eigenvalue, 1/(S⁻¹)_ee >= S_ee·(1 − |m|²/λ).
+    """
+    if isinstance(S, np.ndarray) or len(v) < SCREENED:
+        return np.zeros(len(v))
+    d = np.asarray(S.diagonal())
+    scale = 1.0 / np.sqrt(np.maximum(d, 1e-300))
+    M: Any = S.multiply(scale[:, None]).multiply(scale).tocsr()
+    try:
+        least = eigsh(M, 1, which="SA", v0=np.ones(len(v)), tol=1e-2, return_eigenvectors=False)[0]
+    except ArpackError:
+        return np.zeros(len(v))
+    rest = np.asarray(M.multiply(M).sum(axis=1)).ravel() - 1.0
+    return np.asarray(np.square(v) * d * np.maximum(1.0 - rest / max(0.8 * least, 1e-300), 0.0))
+
+
+class _Factored:
+    """A positive definite matrix as LLᵀ, with the weights `last` at its end: their part of its inverse is then that of
+    L's corner, (L₂L₂ᵀ)⁻¹."""
+
+    def __init__(self, S: Any, last: Ints) -> None:
+        first = np.ones(S.shape[0], dtype=bool)
+        first[last] = False
+        self._order = np.concatenate([np.flatnonzero(first), last])
+        some = S[self._order][:, self._order]
+        dense = some if isinstance(some, np.ndarray) else some.toarray()
+        with self._threads(len(dense)):
+            self._factor, failed = dpotrf(dense.T, lower=1)
+        self._inverse = np.linalg.inv(dense) if failed else None  # not positive definite to rounding
+        begin = len(dense) - len(last)
+        if self._inverse is None:
+            self.corner = _inverted(self._factor[begin:, begin:])
+        else:
+            self.corner = self._inverse[begin:, begin:]
+
+    def solve(self, b: Floats) -> Floats:
+        """S⁻¹b"""
+        some, found = b[self._order], np.empty_like(b)
+        found[self._order] = dpotrs(self._factor, some, lower=1)[0] if self._inverse is None else self._inverse @ some
+        return found
+
+    @staticmethod
+    def _threads(n: int) -> Any:
+        return threadpool_limits(thread_count(), "blas") if n >= PARALLEL else nullcontext()
+
+
+def _inverted(factor: Floats) -> Floats:
+    """(LLᵀ)⁻¹, by the triangle that LAPACK writes and its transpose."""
+    with _Factored._threads(len(factor)):
+        found: Floats = dpotri(factor, lower=1)[0].T  # its upper triangle
+    for first in range(0, len(found), MIRRORED):
+        rest = slice(first, first + MIRRORED)
+        corner = found[rest, rest]
+        corner += np.triu(corner, 1).T
+        found[rest.stop :, rest] = found[rest, rest.stop :].T
+    return found
 
 
 def _costs(A: Floats, v: Floats, which: Ints, n_edges: int) -> Floats:
-    """[E] wᵀ[(H⁻¹)_ee]⁻¹w"""
-    if len(v) == n_edges:
-        found = np.empty(n_edges)
+    """[E] wᵀ[(H⁻¹)_ee]⁻¹w, infinite of edges without weights."""
+    found = np.full(n_edges, np.inf)
+    edges, counts = np.unique(which, return_counts=True)
+    if (counts == 1).all():
         found[which] = np.square(v) / np.diagonal(A)
         return found
-    places = [np.flatnonzero(which == e) for e in range(n_edges)]
-    return np.array([_quadratic(A[np.ix_(place, place)], v[place]) for place in places])
+    for e in edges.tolist():
+        place = np.flatnonzero(which == e)
+        found[e] = _quadratic(A[np.ix_(place, place)], v[place])
+    return found
 
 
 def _quadratic(block: Floats, v: Floats) -> float:
@@ -111,56 +178,86 @@ def _quadratic(block: Floats, v: Floats) -> float:
 
 
 def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats, priors: Floats, n_edges: int) -> Ints:
-    """The edges to drop among the doubtful ones, in order.
-
-    Without the edges dropped so far the inverse is A − UᵀU, a row of U for each of their weights. Only its diagonal
-    blocks are kept up to date; the rows of an edge are made when it is dropped.
-    """
+    """The edges to drop among the doubtful ones, in order."""
     inside = np.flatnonzero(np.isin(which, doubtful))
-    A, v, which = A[np.ix_(inside, inside)], v[inside].copy(), which[inside]
-    places = {int(e): np.flatnonzero(which == e) for e in doubtful}
-    single = len(v) == len(doubtful)
-    at = np.array([places[int(e)][0] for e in doubtful])
-    diagonal = A.diagonal().copy()
-    blocks = {} if single else {e: A[np.ix_(place, place)] for e, place in places.items()}
-    alive = np.ones(len(doubtful), dtype=bool)
-    U, used = np.empty_like(A), 0
+    inside = inside[np.argsort(which[inside], kind="stable")]
+    inverse = _Inverse(A[np.ix_(inside, inside)], v[inside], which[inside])
     order: list[int] = []
     balance, best, taken = 0.0, 0.0, 0
     for k in range(n_edges, n_edges - len(doubtful), -1):
-        left = np.flatnonzero(alive)
-        if single:
-            costs = np.square(v[at[left]]) / diagonal[at[left]]
-        else:
-            costs = np.array([_quadratic(blocks[int(e)], v[places[int(e)]]) for e in doubtful[left]])
-        net = costs - prices[doubtful[left]]
+        edges, costs = inverse.costs()
+        net = costs - prices[edges]
         poorest = int(net.argmin())
-        if net[poorest] > 2.0 * prices[doubtful[left[poorest]]] + priors[1]:
+        e = int(edges[poorest])
+        if net[poorest] > 2.0 * prices[e] + priors[1]:
             break
         balance += float(net[poorest]) - priors[k]
-        e = int(doubtful[left[poorest]])
         order.append(e)
         if balance < best - 1e-9:
             best, taken = balance, len(order)
-        alive[left[poorest]] = False
-        place = places.pop(e)
-        rows = A[place] - U[:used, place].T @ U[:used]  # [weights of the edge, weights]
-        root = _root(rows[:, place])
-        new = np.linalg.solve(root, rows)
-        v -= new.T @ np.linalg.solve(root, v[place])
-        U[used : used + len(place)] = new
-        used += len(place)
-        if single:
-            diagonal -= np.square(new[0])
-        for other, its in () if single else places.items():
-            blocks[other] -= new[:, its].T @ new[:, its]
+        inverse.drop(poorest)
     return np.array(order[:taken], dtype=np.int64)
 
 
-def _root(block: Floats) -> Floats:
-    """L with LLᵀ = block, which rounding may have made indefinite."""
-    trace = float(np.trace(block))
-    return np.asarray(np.linalg.cholesky(block + max(1e-13 * trace, 1e-300) * np.eye(len(block))))
+class _Inverse:
+    """The inverse Hessian of the edges that are left, and their weights.
+
+    Without the edges dropped so far it is A − UᵀU, a row of U for each of their weights. Only its diagonal blocks are
+    kept up to date; the rows of an edge are made when it is dropped, and A when U has many rows.
+    """
+
+    def __init__(self, A: Floats, v: Floats, which: Ints) -> None:
+        self.A, self.v, self.which = A, v, which  # [weights] which: the edge of each, ascending
+        starts = np.flatnonzero(np.diff(which, prepend=-1))
+        self.spans = [slice(a, b) for a, b in pairwise([*starts.tolist(), len(which)])]
+        self.edges = which[starts]
+        self.left = np.ones(len(starts), dtype=bool)
+        self.single = len(starts) == len(which)
+        self.diagonal = A.diagonal().copy()
+        self.blocks = [] if self.single else [A[span, span].copy() for span in self.spans]
+        widest = int(np.diff(starts, append=len(which)).max(initial=1))
+        self.U, self.used = np.empty((DELAYED + widest, len(A))), 0
+
+    def costs(self) -> tuple[Ints, Floats]:
+        """(edges, wᵀ[(H⁻¹)_ee]⁻¹w of each, infinite if it has been dropped)."""
+        found = np.full(len(self.edges), np.inf)
+        if self.single:
+            np.divide(np.square(self.v), self.diagonal, out=found, where=self.left)
+        else:
+            for e in np.flatnonzero(self.left).tolist():
+                found[e] = _quadratic(self.blocks[e], self.v[self.spans[e]])
+        return self.edges, found
+
+    def drop(self, e: int) -> None:
+        mine, U = self.spans[e], self.U[: self.used]
+        rows = self.A[mine] - U[:, mine].T @ U  # [weights of the edge, weights]
+        if self.single:
+            root = np.sqrt(_safe(rows[:, mine]))
+            new = rows / root
+            self.v -= new[0] * (self.v[mine] / root[0])
+            self.diagonal -= np.square(new[0])
+        else:
+            root = np.linalg.cholesky(_safe(rows[:, mine]))
+            new = np.linalg.solve(root, rows)
+            self.v -= new.T @ np.linalg.solve(root, self.v[mine])
+        self.U[self.used : self.used + len(new)] = new
+        self.used += len(new)
+        self.left[e] = False
+        if self.used >= DELAYED:
+            keep = np.flatnonzero(np.repeat(self.left, [s.stop - s.start for s in self.spans]))
+            U = self.U[: self.used, keep]
+            A = self.A[np.ix_(keep, keep)]
+            A -= U.T @ U
+            self.__init__(A, self.v[keep], self.which[keep])  # type: ignore[misc]
+        elif not self.single:
+            for other in np.flatnonzero(self.left).tolist():
+                its = new[:, self.spans[other]]
+                self.blocks[other] -= its.T @ its
+
+
+def _safe(block: Floats) -> Floats:
+    """A block that rounding may have made indefinite, a little larger."""
+    return block + max(1e-13 * float(np.trace(block)), 1e-300) * np.eye(len(block))
 
 
 def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
