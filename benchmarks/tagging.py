@@ -63,7 +63,7 @@ def jobs(data: Path, folder: Path) -> tuple[dict[str, Job], dict[str, int]]:
     template = Template.read(data / "chunking.template")
     X, y = attributes(data / "train.txt", template)
     test, _ = attributes(data / "test.txt", template)
-    dicts = [[{name: True for name in item} for item in x] for x in test]
+    dicts = [[dict.fromkeys(item, True) for item in x] for x in test]
     models(data, folder, X, y, template)
     theirs = pycrfsuite.Tagger()
     theirs.open(str(folder / "observed.crfsuite"))

@@ -61,8 +61,8 @@ def test_what_is_refused_is_named_with_a_second_thread_too():
 
 
 def test_templates_remember_what_cells_give():
-    template = Template("U0:%x[0,0]\nU1:%x[-2,0]/%x[0,1]\nU2:%x[-1,0]/%x[0,0]/%x[1,1]\nU3:%x[0,0]%x[1,0]%x[2,0]%x[3,0]\n"
-                        "U4:fixed\nU5:%x[70,0]\nB0:%x[0,1]\nB")  # fmt: skip
+    template = Template("U0:%x[0,0]\nU1:%x[-2,0]/%x[0,1]\nU2:%x[-1,0]/%x[0,0]/%x[1,1]\nU3:%x[0,0]%x[1,0]%x[2,0]%x[3,0]"
+                        "\nU4:fixed\nU5:%x[70,0]\nB0:%x[0,1]\nB")  # fmt: skip
     rows = [[(RANDOM.choice("abc"), RANDOM.choice("xy")) for _ in range(n % 6)] for n in range(60)]
     encoder = Inputs(template).encoder()
     for sequence in rows:
