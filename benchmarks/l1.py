@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pycrfsuite
-from chain import HERE, Sequences, attributes, seconds
+from common import HERE, Sequences, attributes, seconds
 
 from crfkit import L1, ChainCRF, Template, evaluate
 from crfkit._core import available_kernels

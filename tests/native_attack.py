@@ -308,7 +308,9 @@ TARGETS: dict[str, Target] = {
     "Online.mira": Target(_online("mira"), {"order": ints(0, 1), "c": 1.0}, ("order",)),
     "Online.arow": Target(_online("arow"), {"order": ints(0, 1), "variance": 1.0, "gamma": 1.0}, ("order",)),
     "Online.weights": Target(_online("weights"), {"w": np.zeros(SIZE)}, (), ("w",)),
-    "count_labels": Target(_core.count_labels, COUNTED, ("offsets", "ids", "labels"), ("offsets", "ids", "labels")),
+    "count_attributes": Target(
+        _core.count_attributes, COUNTED, ("offsets", "ids", "labels"), ("offsets", "ids", "labels")
+    ),
     "observed_pairs": Target(
         _core.observed_pairs, {**COUNTED, "pairs": True}, ("offsets", "ids", "labels"), ("offsets", "ids", "labels")
     ),

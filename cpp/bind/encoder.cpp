@@ -33,6 +33,34 @@ nb::bytes lines_with(BoundEncoder& self, const nb::list& extra) {
     return nb::bytes(out.data(), out.size());
 }
 
+nb::bytes lines_with_columns(KeptLines& self, const nb::list& extra) {
+    std::vector<std::string_view> columns;
+    columns.reserve(nb::len(extra));
+    for (const nb::handle text : extra) {
+        Py_ssize_t size = 0;
+        const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+        if (!data) throw nb::python_error();
+        columns.emplace_back(data, static_cast<size_t>(size));
+    }
+    const std::string out = self.take_with(columns);
+    return nb::bytes(out.data(), out.size());
+}
+
+// The lines with the names of label ids appended.
+nb::bytes lines_labelled(KeptLines& self, const nb::list& names, const Array<int32_t>& ids) {
+    std::vector<std::string> texts;
+    for (const nb::handle name : names) {
+        const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(name.ptr(), "utf-8", "surrogatepass"));
+        if (!bytes.is_valid()) throw nb::python_error();
+        texts.emplace_back(nb::cast<nb::bytes>(bytes).c_str(), nb::len(bytes));
+    }
+    for (const int32_t id : span_of(ids))
+        if (id < 0 || static_cast<size_t>(id) >= texts.size()) throw nb::index_error("label id out of range");
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    const std::string out = self.take_with(views, span_of(ids));
+    return nb::bytes(out.data(), out.size());
+}
+
 nb::list label_names(const BoundEncoder& self) {
     nb::list names;
     const StringIndex labels = self.encoder.labels();
@@ -69,6 +97,12 @@ void bind_encoder(nb::module_& m) {
         .def("__len__", [](const PreparedItems& self) { return self.item_ends.size(); })
         .def("items", &PreparedItems::items, "The attributes of each item with their values.",
              nb::sig("def items(self) -> list[dict[str, float]]"));
+    nb::class_<KeptLines>(m, "Lines", "Lines of a column file that wait for their labels.")
+        .def("with_columns", &lines_with_columns, "extra"_a,
+             "Hands out the lines, each followed by its string; tabs in it separate columns.",
+             nb::sig("def with_columns(self, extra: list[str]) -> bytes"))
+        .def("with_labels", &lines_labelled, "names"_a, "ids"_a, "Hands out the lines with a further column each.",
+             nb::sig("def with_labels(self, names: list[str], ids: NDArray[numpy.int32]) -> bytes"));
     nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.data.")
         .def(nb::init<const std::optional<std::string>&, std::optional<AttributeTable>, std::optional<AttributeTable>,
                       bool, bool, const std::string&, bool, nb::object, int64_t, uint64_t>(),
@@ -92,8 +126,17 @@ void bind_encoder(nb::module_& m) {
         .def(
             "add_items", [](BoundEncoder& self, nb::handle sequence) { add_items(self.encoder, sequence); },
             "sequence"_a.none(), nb::sig("def add_items(self, sequence: object) -> None"))
+        .def(
+            "add_all_items",
+            [](BoundEncoder& self, const nb::list& sequences, bool overlap) {
+                add_all_items(self.encoder, sequences, overlap);
+            },
+            "sequences"_a, "overlap"_a = false,
+            "Adds sequences; with overlap, another thread looks up their attributes meanwhile.",
+            nb::sig("def add_all_items(self, sequences: list[typing.Any], overlap: bool = False) -> None"))
         .def("take", &take, "ordered"_a = false,
              nb::sig("def take(self, ordered: bool = False) -> tuple[typing.Any, ...]"))
+        .def("take_lines", [](BoundEncoder& self) { return self.encoder.take_lines(); })
         .def("lines_with", &lines_with, "extra"_a, nb::sig("def lines_with(self, extra: list[str]) -> bytes"))
         .def(
             "table",

@@ -1,5 +1,6 @@
 #include "python_sequences.hpp"
 
+#include <cmath>
 #include <memory>
 
 #include "python_api.hpp"
@@ -210,7 +211,7 @@ std::string_view utf8(nb::handle text, const Encoder& encoder) {
 
 void add_rows(Encoder& encoder, nb::handle sequence, bool alone) {
     const nb::object rows = plain_items(sequence, "a sequence must be a list of tokens");
-    if (alone) encoder.data().clear();
+    if (alone) encoder.clear();
     std::vector<nb::object> alive;  // until end_rows
     const auto where = [&] { return encoder.where(); };
     encoder.begin_rows();
@@ -240,16 +241,16 @@ void add_rows(Encoder& encoder, nb::handle sequence, bool alone) {
 
 namespace {
 
-// Adds the attributes of each item and calls end().
-template <class End>
-void each_item(Encoder& encoder, nb::handle sequence, bool alone, const End& end) {
+// Adds the attributes of each item and calls end(); at last calls done(), while their texts are still there.
+template <class End, class Done>
+void each_item(Encoder& encoder, nb::handle sequence, bool alone, const End& end, const Done& done) {
     const nb::object items = plain_items(sequence, "a sequence must be a list of items");
-    if (alone) encoder.data().clear();
+    if (alone) encoder.clear();
     const auto where = [&] { return encoder.where(); };
     encoder.begin_items();
     for (size_t t = 0; t < size_of(items); ++t) {
         const nb::handle item = item_of(items, t);
-        nb::object names;  // alive until end_item
+        nb::object names;  // `items` keeps its strings until end_items
         if (PyDict_Check(item.ptr())) {
             add_dict(encoder, item, {});
         } else {
@@ -259,11 +260,12 @@ void each_item(Encoder& encoder, nb::handle sequence, bool alone, const End& end
                 if (!is_text(name))
                     throw BadInput(where() + "an attribute in a list must be a string, not " + kind_of(name) +
                                    "; use a dict for values");
-                encoder.add(utf8(name, encoder), 1.0);
+                encoder.add(utf8(name, encoder));
             }
         }
         end();
     }
+    done();
 }
 
 }  // namespace
@@ -277,14 +279,17 @@ PreparedItems::PreparedItems(nb::handle sequence) {
     static std::unique_ptr<Encoder> kept;
     std::unique_ptr<Encoder> encoder = std::move(kept);
     if (!encoder) encoder = std::make_unique<Encoder>(std::nullopt, Vocabulary(), Vocabulary(), EncoderOptions{});
-    each_item(*encoder, sequence, true, [&] {
-        encoder->hand_out([&](std::string_view name, double value) {
-            text += name;
-            name_ends.push_back(text.size());
-            values.push_back(value);
-        });
-        item_ends.push_back(values.size());
-    });
+    each_item(
+        *encoder, sequence, true,
+        [&] {
+            encoder->hand_out([&](std::string_view name, double value) {
+                text += name;
+                name_ends.push_back(text.size());
+                values.push_back(value);
+            });
+            item_ends.push_back(values.size());
+        },
+        [] {});
     kept = std::move(encoder);
 }
 
@@ -317,16 +322,114 @@ const PreparedItems* prepared(nb::handle sequence) {
     return nb::try_cast(sequence, found) ? found : nullptr;
 }
 
+namespace {
+
+// The text of an exact str, or null: for lone surrogates and everything else. Runs no code of the caller's.
+bool plain_text(PyObject* value, std::string_view& text) {
+    if (!Py_IS_TYPE(value, &PyUnicode_Type)) return false;
+    text = ascii_view(value);
+    if (text.data()) return true;
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(value, &size);
+    if (!data) PyErr_Clear();
+    text = {data, data ? static_cast<size_t>(size) : 0};
+    return data != nullptr;
+}
+
+bool add_plain_dict(Encoder& encoder, PyObject* dict) {
+    PyObject *key = nullptr, *value = nullptr;
+    Py_ssize_t cursor = 0;
+    std::string_view name, text;
+    while (PyDict_Next(dict, &cursor, &key, &value)) {
+        if (!plain_text(key, name)) return false;
+        if (plain_text(value, text)) {
+            encoder.add_text({}, name, text);
+        } else if (PyBool_Check(value)) {
+            encoder.add(name, value == Py_True);
+        } else if (PyFloat_CheckExact(value)) {
+            const double number = PyFloat_AsDouble(value);
+            if (!std::isfinite(number)) return false;
+            encoder.add(name, number);
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Asks for the strings of an item that will be read soon.
+void prefetch_item(PyObject* item) {
+    if (!PyList_CheckExact(item)) return;
+    for (Py_ssize_t k = 0, n = fast_size(item); k < n; ++k) {
+        const char* text = reinterpret_cast<const char*>(fast_item(item, k));
+        __builtin_prefetch(text);
+        __builtin_prefetch(text + 64);
+    }
+}
+
+// Adds a sequence of plain lists of str and of plain dicts. Returns false, and leaves it under way, if there is
+// anything else in it. Runs no code of the caller's, and makes no objects.
+bool add_plain_items(Encoder& encoder, PyObject* sequence) {
+    if (!is_plain_list(sequence)) return false;
+    encoder.begin_items();
+    std::string_view text;
+    const Py_ssize_t n = fast_size(sequence);
+    for (Py_ssize_t t = 0; t < n; ++t) {
+        PyObject* item = fast_item(sequence, t);
+        if (t + 1 < n) prefetch_item(fast_item(sequence, t + 1));
+        if (is_plain_list(item)) {
+            for (Py_ssize_t k = 0, size = fast_size(item); k < size; ++k) {
+                if (!plain_text(fast_item(item, k), text)) return false;
+                encoder.add(text);
+            }
+        } else if (!PyDict_CheckExact(item) || !add_plain_dict(encoder, item)) {
+            return false;
+        }
+        encoder.end_item();
+    }
+    encoder.end_items();
+    return true;
+}
+
+}  // namespace
+
 void add_items(Encoder& encoder, nb::handle sequence, bool alone) {
     if (const PreparedItems* items = prepared(sequence)) {
-        if (alone) encoder.data().clear();
+        if (alone) encoder.clear();
         encoder.begin_items();
         items->each([&](std::string_view name, double value) { encoder.add(name, value); },
                     [&] { encoder.end_item(); });
-    } else {
-        each_item(encoder, sequence, alone, [&] { encoder.end_item(); });
+        encoder.end_items();
+        return;
     }
-    encoder.end_items();
+    if (alone) encoder.clear();
+    if (add_plain_items(encoder, sequence.ptr())) return;
+    each_item(encoder, sequence, alone, [&] { encoder.end_item(); }, [&] { encoder.end_items(); });
+}
+
+void add_all_items(Encoder& encoder, nb::handle sequences, bool overlap) {
+    constexpr size_t kBetweenSignals = size_t{1} << 12;  // sequences
+    const nb::object all = nb::borrow(sequences);
+    struct Overlap {
+        Encoder& encoder;
+        ~Overlap() { encoder.end_overlap(); }
+    } guard{encoder};
+    if (overlap) encoder.begin_overlap();
+    // Code of the caller's runs where a sequence is not plain. It may change the list, or come back to this encoder:
+    // from then on nobody else looks anything up.
+    for (size_t n = 0; n < size_of(all); ++n) {
+        const nb::object sequence = nb::borrow(item_of(all, n));
+        if (n % kBetweenSignals == kBetweenSignals - 1) {
+            encoder.wait();
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        }
+        if (add_plain_items(encoder, sequence.ptr())) continue;
+        encoder.drop_items();
+        encoder.wait();
+        encoder.end_overlap();
+        add_items(encoder, sequence);
+    }
+    encoder.wait();
 }
 
 }  // namespace crfkit

@@ -18,6 +18,9 @@ void add_rows(Encoder& encoder, nb::handle sequence, bool alone = false);
 // Adds one sequence of items: lists of attribute strings, or dicts; or PreparedItems.
 void add_items(Encoder& encoder, nb::handle sequence, bool alone = false);
 
+// Adds all sequences of a list or tuple. With `overlap`, another thread looks up their attributes meanwhile.
+void add_all_items(Encoder& encoder, nb::handle sequences, bool overlap);
+
 // A sequence of items whose attributes have been worked out: their names one after the other, and their values.
 struct PreparedItems {
     std::string text;

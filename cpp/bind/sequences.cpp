@@ -59,12 +59,14 @@ void bind_sequences(nb::module_& m) {
                 "list[tuple[list[str], list[str]]]"),
         "Per position, the unigram and the bigram attributes.");
     m.def(
-        "count_labels",
+        "count_attributes",
         [](const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels, int64_t n_ids,
            int64_t n_labels) {
-            return to_numpy(count_labels(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels));
+            AttributeCounts found = count_attributes(view_of(offsets, ids, labels, n_ids, n_labels), n_ids, n_labels);
+            return std::make_tuple(to_numpy(std::move(found.occurrences)), to_numpy(std::move(found.labels)));
         },
-        "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a);
+        "offsets"_a, "ids"_a, "labels"_a, "n_ids"_a, "n_labels"_a,
+        "(how often each id occurs, with how many different labels)");
     m.def(
         "observed_pairs",
         [](const Array<int64_t>& offsets, const Array<int32_t>& ids, const Array<int32_t>& labels, int64_t n_ids,

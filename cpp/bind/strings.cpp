@@ -1,5 +1,6 @@
 #include "strings.hpp"
 
+#include <cmath>
 #include <numeric>
 
 #include "../core/text/encoder.hpp"
@@ -143,6 +144,16 @@ void bind_strings(nb::module_& m) {
             return nb::bytes(text.data(), text.size());
         },
         "index"_a, "weights"_a, "The lines at the end of a Wapiti model.");
+    m.def(
+        "all_within",
+        [](const Array<double>& values, double most) {
+            return without_gil([&] {
+                bool all = true;
+                for (const double value : span_of(values)) all &= std::abs(value) <= most;
+                return all;
+            });
+        },
+        "values"_a, "most"_a, "Whether all values lie between -most and most; NaN does not.");
     m.def(
         "checksum",
         [](const Array<uint8_t>& bytes) {

@@ -88,7 +88,7 @@ struct Tagger {
 
     // Leaves an empty sequence.
     void clear() {
-        encoder.data().clear();
+        encoder.clear();
         encoder.data().end_sequence();
         hand_over();
     }

@@ -67,6 +67,9 @@ def parse_wapiti_weights(text: NDArray[numpy.uint8]) -> tuple[NDArray[numpy.int6
 def format_wapiti_weights(index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bytes:
     """The lines at the end of a Wapiti model."""
 
+def all_within(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], most: float) -> bool:
+    """Whether all values lie between -most and most; NaN does not."""
+
 def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
     """64-bit hash of the bytes."""
 
@@ -135,6 +138,17 @@ class Items:
     def items(self) -> list[dict[str, float]]:
         """The attributes of each item with their values."""
 
+class Lines:
+    """Lines of a column file that wait for their labels."""
+
+    def with_columns(self, extra: list[str]) -> bytes:
+        """
+        Hands out the lines, each followed by its string; tabs in it separate columns.
+        """
+
+    def with_labels(self, names: list[str], ids: NDArray[numpy.int32]) -> bytes:
+        """Hands out the lines with a further column each."""
+
 class Encoder:
     """Builds encoded sequences; see crfkit.data."""
 
@@ -146,7 +160,14 @@ class Encoder:
 
     def add_items(self, sequence: object) -> None: ...
 
+    def add_all_items(self, sequences: list[Any], overlap: bool = False) -> None:
+        """
+        Adds sequences; with overlap, another thread looks up their attributes meanwhile.
+        """
+
     def take(self, ordered: bool = False) -> tuple[Any, ...]: ...
+
+    def take_lines(self) -> Lines: ...
 
     def lines_with(self, extra: list[str]) -> bytes: ...
 
@@ -172,7 +193,8 @@ def template_summary(text: str, syntax: str = 'crf++') -> tuple[list[str], list[
 def expand_template(template: str, rows: Sequence[Sequence[str]], syntax: str = 'crf++') -> list[tuple[list[str], list[str]]]:
     """Per position, the unigram and the bigram attributes."""
 
-def count_labels(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_ids: int, n_labels: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
+def count_attributes(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_ids: int, n_labels: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]:
+    """(how often each id occurs, with how many different labels)"""
 
 def observed_pairs(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_ids: int, n_labels: int, pairs: bool = False) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]: ...
 

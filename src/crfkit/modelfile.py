@@ -46,6 +46,7 @@ _DTYPES = {
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 MOST_WEIGHT = 1e100
 LARGE = 1_000_000  # bytes; larger files are looked at before they are read
+LATER = 4_000_000  # bytes; the checksum of a larger tensor is computed while the model is made
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Contents:
     kind: str
     metadata: Mapping[str, Any]
     tensors: Mapping[str, NDArray[Any]]
+    check: Callable[[], None] = lambda: None  # raises ModelFileError if the contents are not what was written
 
     def tensor(self, name: str, dtype: type, optional: bool = False) -> Any:
         array = self.tensors.get(name)
@@ -73,7 +75,7 @@ class Contents:
         w = self.tensor("weights", np.float64)
         if len(w) != size:
             raise ModelFileError(f"the model has {len(w)} weights, but its field needs {size}")
-        if size and not (w.min() >= -MOST_WEIGHT and w.max() <= MOST_WEIGHT):  # NaN is neither
+        if not _core.all_within(w, MOST_WEIGHT):  # NaN is not
             raise ModelFileError(f"a weight is not a finite number, or beyond ±{MOST_WEIGHT:g}: the file is damaged")
         return w
 
@@ -127,15 +129,21 @@ def read(path: str | Path) -> Contents:
 
     A file that is not valid is read again if it has changed meanwhile: somebody may be in the middle of writing it.
     """
-    return patiently(path, lambda: _read(path))
+    return patiently(path, lambda: _read(path, lambda contents: contents))
 
 
-def _read(path: str | Path) -> Contents:
-    contents = read_file(path, partial(_check_head, path))
+def _read(path: str | Path, make: Callable[[Contents], Model]) -> Model:
+    """Return what `make` makes of the contents of a file. Large contents are still being checked meanwhile."""
+    blob = read_file(path, partial(_check_head, path))
     try:
-        return _parse(contents)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from None
+        contents = _parse(blob)
+        try:
+            return make(contents)
+        finally:  # of several errors, what is wrong with the file is the one to report
+            contents.check()
+    except CrfkitError as error:
+        kind = LimitError if isinstance(error, LimitError) else ModelFileError
+        raise kind(f"{path}: {error}") from None
 
 
 def _check_head(path: str | Path, head: bytes, size: int) -> None:
@@ -150,12 +158,7 @@ def load(path: str | Path, from_parts: Callable[[Contents, int | None], Model], 
     """Return the model in a file, made by `from_parts(contents, n_threads)`; errors name the file."""
     if n_threads is not None and n_threads < 1:
         raise ParameterError(f"the number of threads must be >= 1, not {n_threads}")
-    contents = read(path)
-    try:
-        return from_parts(contents, n_threads)
-    except CrfkitError as error:
-        kind = LimitError if isinstance(error, LimitError) else ModelFileError
-        raise kind(f"{path}: {error}") from None
+    return patiently(path, lambda: _read(path, lambda contents: from_parts(contents, n_threads)))
 
 
 def _parse(buffer: Any) -> Contents:
@@ -185,10 +188,39 @@ def _parse(buffer: Any) -> Contents:
     checksums = metadata.get("checksums")
     if not isinstance(checksums, dict) or checksums.keys() != tensors.keys():
         raise ModelFileError("altered: the checksums do not name the tensors of the file")
-    for name, array in tensors.items():
-        if checksums[name] != _checksum(array):
+
+    def check(name: str) -> None:
+        if checksums[name] != _checksum(tensors[name]):
             raise ModelFileError(f"altered or damaged: the checksum of '{name}' does not match")
-    return Contents(str(metadata.get("kind")), metadata, tensors)
+
+    later = max(tensors, key=lambda name: tensors[name].nbytes, default=None)
+    large = later is not None and tensors[later].nbytes >= LATER
+    finish = _in_background(partial(check, later)) if later is not None and large else None
+    for name in tensors:
+        if finish is None or name != later:
+            check(name)
+    return Contents(str(metadata.get("kind")), metadata, tensors, finish or (lambda: None))
+
+
+def _in_background(work: Callable[[], None]) -> Callable[[], None]:
+    """Let another thread do the work, and return a function that waits for it and raises what it raised."""
+    from concurrent.futures import Future
+    from threading import Thread
+
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work()
+            done.set_result(None)
+        except BaseException as error:
+            done.set_exception(error)
+
+    try:
+        Thread(target=run).start()
+    except RuntimeError:  # there is no memory for another thread
+        run()
+    return done.result
 
 
 def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:

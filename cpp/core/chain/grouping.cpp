@@ -20,9 +20,14 @@ constexpr int64_t kMaxPosition = 64;  // attributes of a position must fit a bit
 // For each attribute, those that are present at every position where it is.
 class Companions {
 public:
-    explicit Companions(int64_t n_attributes) : spans_(static_cast<size_t>(n_attributes)) {}
+    explicit Companions(int64_t n_attributes)
+        : spans_(static_cast<size_t>(n_attributes)),
+          seen_(static_cast<size_t>(n_attributes), -1),
+          places_(static_cast<size_t>(n_attributes)) {}
 
     void meet(Rows position) {
+        ++n_met_;
+        for (const int32_t row : position) seen_[static_cast<size_t>(row)] = n_met_;
         for (const int32_t row : position) {
             Span& span = spans_[static_cast<size_t>(row)];
             if (span.begin < 0) {
@@ -30,16 +35,28 @@ public:
                 pool_.insert(pool_.end(), position.begin(), position.end());
                 continue;
             }
+            if (span.size == 1) continue;  // itself
             int32_t* first = pool_.data() + span.begin;
-            const int32_t* end =
-                std::set_intersection(first, first + span.size, position.begin(), position.end(), first);
-            span.size = end - first;
+            int64_t kept = 0;
+            for (int64_t k = 0; k < span.size; ++k) {
+                const int32_t other = first[k];
+                first[kept] = other;
+                kept += seen_[static_cast<size_t>(other)] == n_met_;
+            }
+            span.size = kept;
         }
     }
 
-    Rows of(int32_t row) const {
-        const Span& span = spans_[static_cast<size_t>(row)];
-        return {pool_.data() + span.begin, static_cast<size_t>(span.size)};
+    // The companions of each attribute of a position, as bits of the places in it.
+    void masks(Rows position, uint64_t* masks) {
+        for (size_t i = 0; i < position.size(); ++i)
+            places_[static_cast<size_t>(position[i])] = static_cast<uint8_t>(i);
+        for (size_t i = 0; i < position.size(); ++i) {
+            const Span& span = spans_[static_cast<size_t>(position[i])];
+            const int32_t* first = pool_.data() + span.begin;
+            masks[i] = 0;
+            for (int64_t k = 0; k < span.size; ++k) masks[i] |= uint64_t{1} << places_[static_cast<size_t>(first[k])];
+        }
     }
 
 private:
@@ -48,29 +65,25 @@ private:
     };
     std::vector<Span> spans_;
     std::vector<int32_t> pool_;
+    std::vector<int64_t> seen_;    // the last position that has the attribute
+    std::vector<uint8_t> places_;  // of the attributes of one position
+    int64_t n_met_ = 0;
 };
-
-uint64_t mask_within(Rows part, Rows position) {
-    uint64_t mask = 0;
-    size_t i = 0;
-    for (const int32_t row : part) {
-        while (position[i] != row) ++i;
-        mask |= uint64_t{1} << i++;
-    }
-    return mask;
-}
 
 // Splits a position into disjoint sets of companions, the largest first; calls found(mask) for each.
 template <class Found>
-void cover(Rows position, const Companions& companions, const Found& found) {
+void cover(Rows position, Companions& companions, const Found& found) {
     uint64_t masks[kMaxPosition];
-    for (size_t i = 0; i < position.size(); ++i) masks[i] = mask_within(companions.of(position[i]), position);
+    companions.masks(position, masks);
     uint64_t covered = 0;
     for (;;) {
         uint64_t best = 0;
-        for (size_t i = 0; i < position.size(); ++i)
-            if (std::popcount(masks[i] & ~covered) > std::popcount(best)) best = masks[i] & ~covered;
-        if (std::popcount(best) < 2) return;
+        int size = 1;
+        for (size_t i = 0; i < position.size(); ++i) {
+            const uint64_t rest = masks[i] & ~covered;
+            if (const int n = std::popcount(rest); n > size) best = rest, size = n;
+        }
+        if (size < 2) return;
         found(best);
         covered |= best;
     }

@@ -12,9 +12,8 @@ namespace crfkit {
 
 constexpr int64_t kFewestBits = 4, kMostBits = 28;
 
-inline uint32_t bucket_of(std::string_view name, int64_t bits) {
-    return static_cast<uint32_t>(hash_string(name) >> (64 - bits));
-}
+inline uint32_t bucket_at(uint64_t hash, int64_t bits) { return static_cast<uint32_t>(hash >> (64 - bits)); }
+inline uint32_t bucket_of(std::string_view name, int64_t bits) { return bucket_at(hash_string(name), bits); }
 
 // Buckets with ids 0, 1, …; the others have none.
 struct Buckets {

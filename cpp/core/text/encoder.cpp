@@ -1,6 +1,7 @@
 #include "encoder.hpp"
 
 #include <cmath>
+#include <system_error>
 
 namespace crfkit {
 
@@ -17,12 +18,13 @@ std::string quoted_observation(std::string_view name) {
 
 Encoder::Encoder(std::optional<Template> rules, Vocabulary attributes, Vocabulary pair_attributes,
                  EncoderOptions options)
-    : rules_(std::move(rules)),
-      attributes_(std::move(attributes)),
+    : attributes_(std::move(attributes)),
       pair_attributes_(std::move(pair_attributes)),
       options_(options),
-      parser_(options.loose ? ColumnParser::loose(rules_ ? rules_->n_columns : 0, options.labelled)
-                            : ColumnParser(options.labelled ? 2 : 1)) {}
+      parser_(options.loose ? ColumnParser::loose(rules ? rules->n_columns : 0, options.labelled)
+                            : ColumnParser(options.labelled ? 2 : 1)) {
+    if (rules) template_.emplace(*std::move(rules));
+}
 
 Encoder::Encoder(const TextRules& rules, Vocabulary attributes, EncoderOptions options)
     : text_(std::in_place, rules),
@@ -31,7 +33,7 @@ Encoder::Encoder(const TextRules& rules, Vocabulary attributes, EncoderOptions o
       parser_(options.labelled ? 2 : 1) {}
 
 std::string Encoder::where(size_t position) const {
-    return "sequence " + std::to_string(data_.starts.size() - 1) + ", position " + std::to_string(position) + ": ";
+    return "sequence " + std::to_string(n_sequences_) + ", position " + std::to_string(position) + ": ";
 }
 
 std::string Encoder::missing_column(int64_t n) const {
@@ -41,11 +43,12 @@ std::string Encoder::missing_column(int64_t n) const {
     };
     if (text_ && n < text_->rules().n_columns)
         return "the features use column " + std::to_string(text_->rules().n_columns - 1) + there_are();
-    if (!rules_ || n >= rules_->n_columns) return "";
+    if (!template_ || n >= template_->rules().n_columns) return "";
+    const auto& lines = template_->rules().line_numbers;
     int64_t column = n;  // the first that is missing and named
-    while (rules_->line_numbers[static_cast<size_t>(column)] == 0) ++column;
-    return "line " + std::to_string(rules_->line_numbers[static_cast<size_t>(column)]) +
-           " of the template names column " + std::to_string(column) + there_are();
+    while (lines[static_cast<size_t>(column)] == 0) ++column;
+    return "line " + std::to_string(lines[static_cast<size_t>(column)]) + " of the template names column " +
+           std::to_string(column) + there_are();
 }
 
 void Encoder::encode(const Columns& x) {
@@ -53,7 +56,8 @@ void Encoder::encode(const Columns& x) {
         if (text_)
             text_->encode(x, attributes_, data_);
         else
-            encode_columns(*rules_, x, attributes_, pair_attributes_, data_);
+            template_->encode(x, attributes_, pair_attributes_, data_);
+        ++n_sequences_;
     } catch (const std::length_error& error) {
         throw BadInput(error.what());
     }
@@ -79,6 +83,7 @@ void Encoder::take_columns(const Columns& x, const std::vector<std::string_view>
     } else {
         for (int64_t t = 0; t < x.length; ++t) data_.offsets.push_back(0);
         data_.end_sequence();
+        ++n_sequences_;
     }
     for (int64_t t = 0; options_.labelled && t < x.length; ++t)
         data_.labels.push_back(labels_.intern(x.cells[t * x.n_columns + n]));
@@ -109,27 +114,15 @@ void Encoder::end_rows() {
 }
 
 void Encoder::begin_items() {
-    forget_item();
     position_ = 0;
-    // an item that was refused has left the ones before it behind
-    data_.offsets.resize(static_cast<size_t>(data_.starts.back()) + 1);
-    const auto kept = static_cast<size_t>(data_.offsets.back());
-    data_.attributes.resize(kept);
-    if (!data_.values.empty()) data_.values.resize(kept);
-    if (options_.by_prefix) {
-        data_.pair_offsets.resize(data_.offsets.size());
-        data_.pair_attributes.resize(static_cast<size_t>(data_.pair_offsets.back()));
-    }
-}
-
-void Encoder::forget_item() {
-    names_.clear();
-    name_values_.clear();
-    made_.clear();
+    if (thread_)
+        batch_.drop_sequence();
+    else
+        batch_.clear(attributes_.key());  // a sequence that was refused has left its first items behind
 }
 
 void Encoder::add_text(std::string_view outer, std::string_view key, std::string_view text) {
-    add(made_.join({outer, key, ":", text}), 1.0);
+    add(batch_.made.join({outer, key, ":", text}), 1.0);
 }
 
 void Encoder::add_number(std::string_view outer, std::string_view key, double number) {
@@ -139,48 +132,113 @@ void Encoder::add_number(std::string_view outer, std::string_view key, double nu
                         : number > 0       ? "inf"
                                            : "-inf") +
                        "; feature values must be finite");
-    add(outer.empty() ? key : made_.join({outer, key}), number);
+    add(outer.empty() ? key : batch_.made.join({outer, key}), number);
 }
 
 void Encoder::take_pairs() {
-    std::vector<std::string_view> pairs;
-    size_t kept = 0;
-    for (size_t i = 0; i < names_.size(); ++i) {
-        const char kind = names_[i].empty() ? '\0' : names_[i][0];
+    auto& names = batch_.names;
+    size_t kept = batch_.item_ends.empty() ? 0 : batch_.item_ends.back();
+    for (size_t i = kept; i < names.size(); ++i) {
+        const std::string_view name = names[i].text;
+        const char kind = name.empty() ? '\0' : name[0];
         if (kind != 'u' && kind != 'b' && kind != '*')
-            throw BadInput(where() + quoted_observation(names_[i]) +
+            throw BadInput(where() + quoted_observation(name) +
                            " starts with neither u (unigram), b (bigram) nor * (both)");
-        if (name_values_[i] != 1.0) throw BadInput(where() + "an observation has no value");
-        if (kind != 'u') pairs.push_back(names_[i]);
-        if (kind != 'b') names_[kept++] = names_[i];
+        if (!batch_.values.empty() && batch_.values[i] != 1.0) throw BadInput(where() + "an observation has no value");
+        // no label pair ends at the first position
+        if (kind != 'u' && position_ > 0)
+            batch_.pair_names.push_back({name, hash_string(name, pair_attributes_.key())});
+        if (kind != 'b') names[kept++] = names[i];
     }
-    names_.resize(kept);
-    name_values_.resize(kept);
-    ids_.clear();
-    if (position_ > 0) pair_attributes_.ids(pairs, ids_);  // no label pair ends at the first position
-    for (const int32_t id : ids_)
-        if (id >= 0) data_.pair_attributes.push_back(id);
-    data_.pair_offsets.push_back(static_cast<int64_t>(data_.pair_attributes.size()));
+    names.resize(kept);
+    if (!batch_.values.empty()) batch_.values.resize(kept);
+    batch_.pair_ends.push_back(batch_.pair_names.size());
 }
 
 void Encoder::end_item() {
-    try {
-        if (options_.by_prefix) take_pairs();
-        ids_.clear();
-        attributes_.ids(names_, ids_);
-    } catch (const TooManyStrings& error) {
-        throw BadInput(where() + error.what());
-    }
-    for (size_t i = 0; i < ids_.size(); ++i) {
-        if (ids_[i] < 0) continue;
-        const double value = name_values_[i];
-        if (value != 1.0 && data_.values.empty()) data_.values.assign(data_.attributes.size(), 1.0);
-        data_.attributes.push_back(ids_[i]);
-        if (value != 1.0 || !data_.values.empty()) data_.values.push_back(value);
-    }
-    forget_item();
-    data_.offsets.push_back(static_cast<int64_t>(data_.attributes.size()));
+    if (options_.by_prefix) take_pairs();
+    batch_.item_ends.push_back(batch_.names.size());
     ++position_;
+}
+
+void Encoder::end_items() {
+    constexpr size_t kBatch = size_t{1} << 15;  // names that are handed over together
+    batch_.sequence_ends.push_back(batch_.item_ends.size());
+    ++n_sequences_;
+    if (!thread_) {
+        look_up(batch_);
+    } else if (batch_.names.size() >= kBatch) {
+        const HashKey key = batch_.key;  // the other thread may be changing that of the vocabulary
+        thread_->hand_over(batch_);
+        batch_.clear(key);
+    }
+}
+
+namespace {
+
+// Appends the ids of each item that are known, and where they end.
+void append_ids(const std::vector<int32_t>& ids, const std::vector<size_t>& item_ends, std::vector<int32_t>& out,
+                std::vector<int64_t>& ends) {
+    size_t at = out.size(), k = 0;
+    out.resize(at + ids.size());
+    for (const size_t end : item_ends) {
+        for (; k < end; ++k) {
+            out[at] = ids[k];
+            at += ids[k] >= 0;
+        }
+        ends.push_back(static_cast<int64_t>(at));
+    }
+    out.resize(at);
+}
+
+}  // namespace
+
+void Encoder::look_up(const NameBatch& batch) {
+    const size_t first = data_.starts.size() - 1;
+    const auto find = [&](Vocabulary& vocabulary, const std::vector<HashedName>& names, HashKey key) {
+        ids_.clear();
+        try {
+            vocabulary.ids(names, key, ids_);
+        } catch (const TooManyStrings& error) {
+            const auto [sequence, item] = batch.place_of(ids_.size());
+            throw BadInput("sequence " + std::to_string(first + sequence) + ", position " + std::to_string(item) +
+                           ": " + error.what());
+        }
+    };
+    if (options_.by_prefix) {
+        find(pair_attributes_, batch.pair_names, pair_attributes_.key());
+        append_ids(ids_, batch.pair_ends, data_.pair_attributes, data_.pair_offsets);
+    }
+    find(attributes_, batch.names, batch.key);
+    bool valued = !data_.values.empty();
+    for (size_t k = 0; k < batch.values.size() && !valued; ++k) valued = ids_[k] >= 0 && batch.values[k] != 1.0;
+    if (valued && data_.values.empty()) data_.values.assign(data_.attributes.size(), 1.0);
+    for (size_t k = 0; k < ids_.size() && valued; ++k)
+        if (ids_[k] >= 0) data_.values.push_back(batch.values.empty() ? 1.0 : batch.values[k]);
+    const auto before = static_cast<int64_t>(data_.offsets.size()) - 1;
+    append_ids(ids_, batch.item_ends, data_.attributes, data_.offsets);
+    for (const size_t end : batch.sequence_ends) data_.starts.push_back(before + static_cast<int64_t>(end));
+}
+
+void Encoder::begin_overlap() {
+    batch_.clear(attributes_.key());
+    if (options_.by_prefix || !hashes_) return;
+    try {
+        thread_ = std::make_unique<BatchThread>([this](NameBatch& batch) { look_up(batch); });
+    } catch (const std::system_error&) {  // the machine has no room for another thread: this one does the work
+    }
+}
+
+void Encoder::wait() {
+    if (!thread_) return;
+    thread_->hand_over(batch_);
+    thread_->wait();
+    batch_.clear(attributes_.key());
+}
+
+void Encoder::end_overlap() {
+    thread_.reset();
+    batch_.clear(attributes_.key());
 }
 
 }  // namespace crfkit

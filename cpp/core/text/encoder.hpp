@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -9,11 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "../support/arena.hpp"
 #include "columns.hpp"
 #include "kept_lines.hpp"
+#include "name_batch.hpp"
 #include "sequences.hpp"
 #include "template.hpp"
+#include "template_expansion.hpp"
 #include "text_expansion.hpp"
 
 namespace crfkit {
@@ -41,7 +43,7 @@ public:
     Encoder(const TextRules& rules, Vocabulary attributes, EncoderOptions options);
 
     // Items only, with attributes that are looked up in a model; the caller keeps it.
-    explicit Encoder(Lookup& attributes) : attributes_(attributes), parser_(1) {}
+    explicit Encoder(Lookup& attributes) : attributes_(attributes), parser_(1), hashes_(false) {}
 
     // Takes the next bytes of a column file; with `end`, the file's last.
     void feed(std::string_view bytes, bool end);
@@ -54,38 +56,61 @@ public:
 
     // One sequence of items: the attributes of an item, end_item, …, end_items.
     void begin_items();
-    // Adds an attribute; the text of `name` lives until end_item.
-    void add(std::string_view name, double value) {
-        names_.push_back(name);
-        name_values_.push_back(value);
+    // Adds an attribute; the text of `name` lives until end_items.
+    void add(std::string_view name, double value = 1.0) {
+        if (value != 1.0 && batch_.values.empty()) batch_.values.assign(batch_.names.size(), 1.0);
+        batch_.names.push_back({name, hashes_ ? hash_string(name, batch_.key) : 0});
+        if (!batch_.values.empty() || value != 1.0) batch_.values.push_back(value);
     }
     // The entries of a feature dict, by sklearn-crfsuite's rules: {"w": "the"} is the attribute "w:the"; a number is
     // the value of the attribute "w"; nested dicts give "outer:inner:…", where `outer` is "outer:" or empty.
     void add_text(std::string_view outer, std::string_view key, std::string_view text);
     void add_number(std::string_view outer, std::string_view key, double number);
-    // "outer:key:", which lives until end_item.
-    std::string_view nested(std::string_view outer, std::string_view key) { return made_.join({outer, key, ":"}); }
+    // "outer:key:", which lives until end_items.
+    std::string_view nested(std::string_view outer, std::string_view key) {
+        return batch_.made.join({outer, key, ":"});
+    }
     void end_item();
     // Gives out the attributes of the item under way, visit(name, value), in place of end_item.
     template <class Visit>
     void hand_out(const Visit& visit) {
-        for (size_t i = 0; i < names_.size(); ++i) visit(names_[i], name_values_[i]);
-        forget_item();
+        for (size_t i = 0; i < batch_.names.size(); ++i)
+            visit(batch_.names[i].text, batch_.values.empty() ? 1.0 : batch_.values[i]);
+        batch_.clear(attributes_.key());
         ++position_;
     }
-    void end_items() { data_.end_sequence(); }
+    void end_items();
+    // Forgets the sequence of items under way.
+    void drop_items() { batch_.drop_sequence(); }
+
+    // From now on another thread looks up attributes of items while the caller reads more of them. Their texts live
+    // until `wait`. Nothing else may be asked for before `end_overlap`.
+    void begin_overlap();
+    // Waits until everything that was read is looked up.
+    void wait();
+    // Ends this, and forgets what has not been looked up.
+    void end_overlap();
 
     // "sequence 3, position 2: ", of the row or item under way.
     std::string where() const { return where(position_); }
 
-    Encoded take() { return std::exchange(data_, {}); }
+    Encoded take() {
+        n_sequences_ = 0;
+        return std::exchange(data_, {});
+    }
     Encoded& data() { return data_; }
+    // Forgets what was encoded.
+    void clear() {
+        n_sequences_ = 0;
+        data_.clear();
+    }
     KeptLines& kept_lines() { return kept_; }
+    KeptLines take_lines() { return std::exchange(kept_, {}); }
     bool labelled() const { return options_.labelled; }
     bool loose() const { return options_.loose; }
     // Whether tokens are rows of columns (or plain words), not items.
-    bool takes_rows() const { return rules_ || text_; }
-    bool has_pairs() const { return options_.by_prefix || (rules_ && !rules_->bigrams.empty()); }
+    bool takes_rows() const { return template_ || text_; }
+    bool has_pairs() const { return options_.by_prefix || (template_ && !template_->rules().bigrams.empty()); }
     int64_t n_columns() const { return parser_.n_columns(); }
     int64_t line() const { return parser_.line(); }
     StringIndex labels() const { return labels_.view(); }
@@ -98,11 +123,12 @@ private:
     std::string missing_column(int64_t n) const;
     void encode(const Columns& x);
     void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line);
-    void forget_item();
     // Takes the names of label pairs out of the item under way.
     void take_pairs();
+    // Appends what a batch holds to the data.
+    void look_up(const NameBatch& batch);
 
-    std::optional<Template> rules_;
+    std::optional<TemplateExpansion> template_;
     std::optional<TextExpansion> text_;
     Vocabulary attributes_, pair_attributes_;
     Interner labels_;
@@ -114,11 +140,12 @@ private:
     // The rows under way.
     std::vector<std::string_view> cells_;
     size_t row_begin_ = 0, n_columns_ = 0;
-    // The item under way; `made_` owns the names that were put together here.
-    std::vector<std::string_view> names_;
-    std::vector<double> name_values_;
-    Arena made_;
+    // The items under way.
+    NameBatch batch_;
+    bool hashes_ = true;
+    size_t n_sequences_ = 0;  // that are in data_, or will be
     std::vector<int32_t> ids_;
+    std::unique_ptr<BatchThread> thread_;
 };
 
 }  // namespace crfkit

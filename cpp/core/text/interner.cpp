@@ -145,7 +145,7 @@ int32_t Interner::intern(std::string_view text, uint64_t hash) {
     for (; slots_[i] != 0; i = (i + 1) & mask, ++steps) {
         if (slots_[i] >> 32 != tag) continue;
         const auto id = static_cast<uint32_t>(slots_[i]) - 1;
-        if (view().at(id) == text) return static_cast<int32_t>(id);
+        if (view().holds(id, text)) return static_cast<int32_t>(id);
     }
     if (steps > kLongestRun && !key_.is_set()) {
         key_ = secret_key();

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,6 +25,26 @@ constexpr uint64_t kLongestRun = 512;
 struct TooManyStrings : std::length_error {
     using std::length_error::length_error;
 };
+
+// Whether two texts of the same size are equal. Most are short: for those a call of memcmp takes longer.
+inline bool same_bytes(const char* a, const char* b, size_t size) {
+    const auto differ = [&]<class Word>(Word, size_t at) {
+        Word x, y;
+        std::memcpy(&x, a + at, sizeof(Word));
+        std::memcpy(&y, b + at, sizeof(Word));
+        return x != y;
+    };
+    if (size > 32) return std::memcmp(a, b, size) == 0;
+    if (size >= 8) {
+        for (size_t at = 0; at + 8 <= size; at += 8)
+            if (differ(uint64_t{}, at)) return false;
+        return !differ(uint64_t{}, size - 8);
+    }
+    if (size >= 4) return !differ(uint32_t{}, 0) && !differ(uint32_t{}, size - 4);
+    for (size_t at = 0; at < size; ++at)
+        if (a[at] != b[at]) return false;
+    return true;
+}
 
 // A slot is 0 (empty) or (upper half of the hash) << 32 | (id + 1); linear probing.
 struct StringIndex {
@@ -46,9 +67,13 @@ struct StringIndex {
         for (uint64_t i = hash & (capacity - 1); slots[i] != 0; i = (i + 1) & (capacity - 1)) {
             if (slots[i] >> 32 != tag) continue;
             const auto id = static_cast<uint32_t>(slots[i]) - 1;
-            if (at(id) == text) return static_cast<int32_t>(id);
+            if (holds(id, text)) return static_cast<int32_t>(id);
         }
         return -1;
+    }
+    bool holds(uint64_t id, std::string_view text) const {
+        const std::string_view other = at(id);
+        return other.size() == text.size() && same_bytes(other.data(), text.data(), text.size());
     }
 };
 

@@ -1,6 +1,7 @@
 #include "sequences.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <numeric>
 #include <tuple>
@@ -60,86 +61,65 @@ void Encoded::sort_positions() {
 }
 
 void Vocabulary::ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out) {
-    if (lookup_) {
-        for (const auto name : names) out.push_back(lookup_->find(name));
-        return;
-    }
-    if (buckets_ || grown_.bits > 0) {
-        for (const auto name : names) {
-            const uint32_t bucket = bucket_of(name, buckets_ ? buckets_->bits : grown_.bits);
-            out.push_back(buckets_ ? buckets_->ids[bucket] : grown_.add(bucket));
-        }
-        return;
-    }
-    const StringIndex index = growing_ ? interner_.view() : frozen_;
-    hashes_.clear();
-    for (const auto name : names) {
-        hashes_.push_back(hash_string(name, index.key));
-        if (index.capacity > 0) __builtin_prefetch(&index.slots[hashes_.back() & (index.capacity - 1)]);
-    }
-    const auto each_guess = [&](const auto& look) {  // the string that stands first where the hash points
-        for (const uint64_t hash : hashes_)
-            if (const auto slot = static_cast<uint32_t>(index.slots[hash & (index.capacity - 1)]); slot != 0)
-                look(slot - 1);
-    };
-    if (index.capacity > 0) {
-        each_guess([&](uint32_t id) { __builtin_prefetch(&index.offsets[id]); });
-        each_guess([&](uint32_t id) { __builtin_prefetch(index.bytes + index.offsets[id]); });
-    }
-    if (!growing_) {
-        for (size_t i = 0; i < names.size(); ++i) out.push_back(frozen_.find(names[i], hashes_[i]));
-        return;
-    }
-    for (size_t i = 0; i < names.size(); ++i)  // strings that collide make the table change its key
-        out.push_back(interner_.key() == index.key ? interner_.intern(names[i], hashes_[i])
-                                                   : interner_.intern(names[i]));
+    hashed_.clear();
+    for (const auto name : names) hashed_.push_back({name, uses_hashes() ? hash_string(name, key()) : 0});
+    ids(hashed_, key(), out);
 }
 
 namespace {
 
-// The attributes of one position: names expanded into one text, then looked up together.
-class Expansion {
-public:
-    void add(const std::vector<TemplateLine>& lines, const Columns& x, int64_t t, Vocabulary& vocabulary,
-             std::vector<int32_t>& out) {
-        text_.clear();
-        ends_.clear();
-        for (const auto& line : lines) {
-            expand(line, x, t, text_);
-            ends_.push_back(text_.size());
+// Calls find(i) for each name. A look-up reads a slot, then where the string that it names lies, and then that string;
+// each is asked for kStep names before it is read, so that no look-up waits for memory.
+template <class Index, class Find>
+void look_up(std::span<const HashedName> names, const Index& index, const Find& find) {
+    constexpr size_t kStep = 8;
+    const size_t n = names.size();
+    const auto guess = [&](size_t i, const auto& look) {  // the string that stands first where the hash points
+        const StringIndex& now = index();
+        if (const auto slot = static_cast<uint32_t>(now.slots[names[i].hash & (now.capacity - 1)]); slot != 0)
+            look(now, slot - 1);
+    };
+    for (size_t i = 0; i < n + 3 * kStep; ++i) {
+        if (i < n) {
+            const StringIndex& now = index();
+            __builtin_prefetch(&now.slots[names[i].hash & (now.capacity - 1)]);
         }
-        names_.clear();
-        size_t begin = 0;
-        for (const size_t end : ends_) {
-            names_.emplace_back(text_.data() + begin, end - begin);
-            begin = end;
-        }
-        ids_.clear();
-        vocabulary.ids(names_, ids_);
-        for (const int32_t id : ids_)
-            if (id >= 0) out.push_back(id);
+        if (i >= kStep && i - kStep < n)
+            guess(i - kStep, [](const StringIndex& now, uint32_t id) { __builtin_prefetch(&now.offsets[id]); });
+        if (i >= 2 * kStep && i - 2 * kStep < n)
+            guess(i - 2 * kStep,
+                  [](const StringIndex& now, uint32_t id) { __builtin_prefetch(now.bytes + now.offsets[id]); });
+        if (i >= 3 * kStep) find(i - 3 * kStep);
     }
-
-private:
-    std::string text_;
-    std::vector<size_t> ends_;
-    std::vector<std::string_view> names_;
-    std::vector<int32_t> ids_;
-};
+}
 
 }  // namespace
 
-void encode_columns(const Template& rules, const Columns& x, Vocabulary& attributes, Vocabulary& pair_attributes,
-                    Encoded& out) {
-    Expansion expansion;
-    for (int64_t t = 0; t < x.length; ++t) {
-        expansion.add(rules.unigrams, x, t, attributes, out.attributes);
-        out.offsets.push_back(static_cast<int64_t>(out.attributes.size()));
-        // No label pair ends at the first position.
-        if (t > 0) expansion.add(rules.bigrams, x, t, pair_attributes, out.pair_attributes);
-        out.pair_offsets.push_back(static_cast<int64_t>(out.pair_attributes.size()));
+void Vocabulary::ids(std::span<const HashedName> names, HashKey key, std::vector<int32_t>& out) {
+    if (lookup_) {
+        for (const auto& name : names) out.push_back(lookup_->find(name.text));
+    } else if (buckets_) {
+        for (const auto& name : names) out.push_back(buckets_->ids[bucket_at(name.hash, buckets_->bits)]);
+    } else if (grown_.bits > 0) {
+        for (const auto& name : names) out.push_back(grown_.add(bucket_at(name.hash, grown_.bits)));
+    } else if (!growing_) {
+        if (frozen_.capacity == 0) {
+            out.resize(out.size() + names.size(), -1);
+            return;
+        }
+        look_up(
+            names, [&]() -> const StringIndex& { return frozen_; },
+            [&](size_t i) { out.push_back(frozen_.find(names[i].text, names[i].hash)); });
+    } else {
+        StringIndex index = interner_.view();
+        look_up(
+            names, [&]() -> const StringIndex& { return index; },
+            [&](size_t i) {
+                out.push_back(interner_.key() == key ? interner_.intern(names[i].text, names[i].hash)
+                                                     : interner_.intern(names[i].text));
+                index = interner_.view();
+            });
     }
-    out.end_sequence();
 }
 
 namespace {
@@ -189,22 +169,59 @@ auto appender(int64_t n_ids, std::vector<int64_t>& offsets, std::vector<int32_t>
 
 }  // namespace
 
-std::vector<int32_t> count_labels(const SequenceView& data, int64_t n_attributes, int64_t n_labels) {
-    std::vector<int32_t> counts(static_cast<size_t>(n_attributes), 0);
+namespace {
+
+constexpr int64_t kMostLabels = 64;  // of which an attribute has a bit each
+
+// The labels that each attribute occurs with, as bits; calls seen(attribute) for each occurrence.
+template <class Seen>
+std::vector<uint64_t> label_bits(const SequenceView& data, int64_t n_attributes, const Seen& seen) {
+    std::vector<uint64_t> bits(static_cast<size_t>(n_attributes), 0);
+    for (int64_t t = 0; t < data.n_positions; ++t) {
+        const uint64_t bit = uint64_t{1} << data.labels[t];
+        for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k) {
+            const auto a = static_cast<size_t>(data.attributes[k]);
+            bits[a] |= bit;
+            seen(a);
+        }
+    }
+    return bits;
+}
+
+}  // namespace
+
+AttributeCounts count_attributes(const SequenceView& data, int64_t n_attributes, int64_t n_labels) {
+    const auto n = static_cast<size_t>(n_attributes);
+    AttributeCounts counts{std::vector<int64_t>(n, 0), std::vector<int32_t>(n, 0)};
+    const auto seen = [&](size_t a) { ++counts.occurrences[a]; };
+    if (n_labels <= kMostLabels) {
+        const auto bits = label_bits(data, n_attributes, seen);
+        for (size_t a = 0; a < n; ++a) counts.labels[a] = std::popcount(bits[a]);
+        return counts;
+    }
+    for (int64_t k = 0; k < data.offsets[data.n_positions]; ++k) seen(static_cast<size_t>(data.attributes[k]));
     distinct_codes(
         data.n_positions, data.offsets, data.attributes, n_attributes, n_labels,
         [&](int64_t t) { return data.labels[t]; },
         [&](int64_t id, const std::vector<int32_t>& found) {
-            counts[static_cast<size_t>(id)] = static_cast<int32_t>(found.size());
+            counts.labels[static_cast<size_t>(id)] = static_cast<int32_t>(found.size());
         });
     return counts;
 }
 
 void observed_pairs(const SequenceView& data, int64_t n_attributes, int64_t n_labels, std::vector<int64_t>& offsets,
                     std::vector<int32_t>& labels) {
-    distinct_codes(
-        data.n_positions, data.offsets, data.attributes, n_attributes, n_labels,
-        [&](int64_t t) { return data.labels[t]; }, appender(n_attributes, offsets, labels));
+    if (n_labels > kMostLabels)
+        return distinct_codes(
+            data.n_positions, data.offsets, data.attributes, n_attributes, n_labels,
+            [&](int64_t t) { return data.labels[t]; }, appender(n_attributes, offsets, labels));
+    offsets.assign(1, 0);
+    offsets.reserve(static_cast<size_t>(n_attributes) + 1);
+    labels.clear();
+    for (uint64_t bits : label_bits(data, n_attributes, [](size_t) {})) {
+        for (; bits != 0; bits &= bits - 1) labels.push_back(std::countr_zero(bits));
+        offsets.push_back(static_cast<int64_t>(labels.size()));
+    }
 }
 
 void observed_triples(const SequenceView& data, int64_t n_pair_attributes, int64_t n_labels,
@@ -219,15 +236,23 @@ int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* va
     std::vector<std::pair<int32_t, double>> entries;
     int64_t kept = 0, begin = 0;
     for (int64_t t = 0; t < n_positions; ++t) {
-        const int64_t end = offsets[t + 1];
-        entries.clear();
-        for (int64_t k = begin; k < end; ++k)
-            if (rank[ids[k]] >= 0) entries.emplace_back(rank[ids[k]], values ? values[k] : 1.0);
-        std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-        for (const auto& [id, value] : entries) {
-            ids[kept] = id;
-            if (values) values[kept] = value;
-            ++kept;
+        const int64_t end = offsets[t + 1], first = kept;
+        if (!values) {
+            for (int64_t k = begin; k < end; ++k) {
+                const int32_t id = rank[ids[k]];
+                ids[kept] = id;
+                kept += id >= 0;
+            }
+            sort_ids(ids + first, static_cast<size_t>(kept - first));
+        } else {
+            entries.clear();
+            for (int64_t k = begin; k < end; ++k)
+                if (rank[ids[k]] >= 0) entries.emplace_back(rank[ids[k]], values[k]);
+            std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+            for (const auto& [id, value] : entries) {
+                ids[kept] = id;
+                values[kept++] = value;
+            }
         }
         begin = end;
         offsets[t + 1] = kept;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,12 @@ struct Encoded {
     void sort_positions();
 };
 
+// A name with its hash (of the vocabulary's key, or of none for buckets).
+struct HashedName {
+    std::string_view text;
+    uint64_t hash;
+};
+
 // Attributes of a model that is read as it is needed.
 struct Lookup {
     virtual ~Lookup() = default;
@@ -45,8 +52,12 @@ public:
         return found;
     }
     explicit Vocabulary(const Buckets& frozen) : buckets_(&frozen), growing_(false) {}
-    // The ids of several names, appended to `out` (-1: unknown). The places that the look-ups will read are asked
-    // for first, all at once: one by one they would wait for memory three times each.
+    // The key of the hashes that `ids` wants. It changes when strings were chosen to collide.
+    HashKey key() const { return growing_ ? interner_.key() : frozen_.key; }
+    // Whether `ids` looks at the hashes of names at all.
+    bool uses_hashes() const { return !lookup_; }
+    // The ids of several names, appended to `out` (-1: unknown). Their hashes are of `key`, which may be out of date.
+    void ids(std::span<const HashedName> names, HashKey key, std::vector<int32_t>& out);
     void ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out);
     const Interner& interner() const { return interner_; }
     const Buckets& buckets() const { return grown_; }
@@ -60,15 +71,15 @@ private:
     Buckets grown_;
     const Buckets* buckets_ = nullptr;
     bool growing_ = true;
-    std::vector<uint64_t> hashes_;
+    std::vector<HashedName> hashed_;
 };
 
-// Appends one sequence, expanded by the template.
-void encode_columns(const Template& rules, const Columns& x, Vocabulary& attributes, Vocabulary& pair_attributes,
-                    Encoded& out);
-
-// Number of different labels that each attribute occurs with.
-std::vector<int32_t> count_labels(const SequenceView& data, int64_t n_attributes, int64_t n_labels);
+// How often each attribute occurs, and with how many different labels.
+struct AttributeCounts {
+    std::vector<int64_t> occurrences;
+    std::vector<int32_t> labels;
+};
+AttributeCounts count_attributes(const SequenceView& data, int64_t n_attributes, int64_t n_labels);
 
 // The (attribute, label) pairs that occur: labels[offsets[a] … offsets[a + 1]) ascending.
 void observed_pairs(const SequenceView& data, int64_t n_attributes, int64_t n_labels, std::vector<int64_t>& offsets,

@@ -193,12 +193,17 @@ def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object
     """Return the label ids of all positions; `y` must fit the sequences' lengths and hold only labels of `ids`."""
     flat = check_labels(y, lengths)
     try:
-        return np.fromiter(map(ids.__getitem__, flat), dtype=np.int32, count=len(flat))
+        return label_numbers(flat, ids)
     except (KeyError, TypeError):  # TypeError: a list or another thing that cannot be a label
         wrong = next(k for k, label in enumerate(flat) if not isinstance(label, Hashable) or label not in ids)
         n = int(np.searchsorted(np.cumsum(lengths), wrong, side="right"))
         place = f"sequence {n}, position {wrong - int(np.sum(lengths[:n]))}"
         raise DataError(f"{place}: the label {flat[wrong]!r} is not among {sorted(map(str, ids))}") from None
+
+
+def label_numbers(flat: list[Any], ids: dict[Any, int]) -> Ids:
+    """Return the ids of labels; raise KeyError for one that is not there."""
+    return np.fromiter(map(ids.__getitem__, flat), dtype=np.int32, count=len(flat))
 
 
 def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:

@@ -37,8 +37,11 @@ def sort_labels(labels: Iterable[Any]) -> list[Any]:
     """
     labels = list(labels)
     by_type: dict[type, Any] = {}
-    for label in labels:
-        by_type.setdefault(type(label), label)
+    if len(set(map(type, labels))) == 1:
+        by_type[type(labels[0])] = labels[0]
+    else:
+        for label in labels:
+            by_type.setdefault(type(label), label)
     _check_types(by_type)
     try:
         seen = list(dict.fromkeys(labels))

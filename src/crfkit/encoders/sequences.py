@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crfkit import _core
 from crfkit._checks import is_listed
 from crfkit._types import Ids, Ints
-from crfkit.data.sequences import SequenceData, check_labels, encode_labels
+from crfkit.data.sequences import SequenceData, check_labels, label_numbers
 from crfkit.encoders.labels import label_array, sort_labels
 from crfkit.encoders.vocabulary import Inputs, Names, add_sequences, matrix_arrays
 from crfkit.encoders.vocabulary import Vocabulary as Vocabulary
@@ -23,7 +23,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.features.attributes import column_name, is_matrix, stack_matrices
 from crfkit.features.template import Template
 from crfkit.fields.chain import check_label_count as check_possible
-from crfkit.readers.columns import ColumnFile, ColumnSource, column_files
+from crfkit.readers.columns import CHUNK, ColumnFile, ColumnSource, column_files
 from crfkit.readers.suspicion import check_label_count, describe_attribute_file
 
 
@@ -77,7 +77,7 @@ def learn(
         inputs.template.warn_of_clashes()
     inputs = replace(inputs, prefixed=prefixed)
     encoder = inputs.encoder(loose=prefixed)
-    add_sequences(encoder, X, inputs.kind)
+    add_sequences(encoder, X, inputs.kind, None)
     arrays = encoder.take()
     labels = _labels(y, arrays[0])
     return _finish(
@@ -185,16 +185,18 @@ def feed_columns(
     labelled: bool = False,
     keep_lines: bool = False,
     tap: Callable[[bytes], None] | None = None,
+    chunk: int = CHUNK,
 ) -> Iterator[None]:
     """Feed a column file to an encoder, chunk by chunk; the caller may take what is ready after each chunk.
 
-    Several files may be fed one after the other. `tap` sees each chunk before the encoder does.
+    Several files may be fed one after the other. `tap` sees each chunk before the encoder does; `chunk` is how many
+    bytes are read at once.
     """
     file = ColumnFile.of(source)
     before = encoder.line  # those of earlier files
     first = True
     try:
-        for block in file.chunks(labelled, keep_lines):
+        for block in file.chunks(labelled, keep_lines, chunk):
             if first and before:
                 block = block.removeprefix(b"\xef\xbb\xbf")
             first = False
@@ -241,7 +243,7 @@ def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids
         names = sort_labels(found)
     except DataError as error:
         raise DataError(f"{_first_place(y, error)}{error}") from None
-    return label_array(names), encode_labels(y, lengths, {name: i for i, name in enumerate(names)})
+    return label_array(names), label_numbers(found, {name: i for i, name in enumerate(names)})
 
 
 def _first_place(y: Iterable[Iterable[Any]], error: DataError) -> str:
@@ -275,8 +277,8 @@ def _finish(
         )
     check_possible(len(classes), 1)
     n = names.sizes[0] if isinstance(names, _core.Encoder) else len(names[0])
-    distinct = _core.count_labels(offsets, ids, labels, n, len(classes))
-    order, rank = rank_attributes(np.bincount(ids, minlength=n), min_frequency, distinct > -(-len(classes) // 8))
+    counts, distinct = _core.count_attributes(offsets, ids, labels, n, len(classes))
+    order, rank = rank_attributes(counts, min_frequency, distinct > -(-len(classes) // 8))
     attributes: Names = names.table(order) if isinstance(names, _core.Encoder) else names[0].take(order)
     ids, values = renumber(offsets, ids, values, rank)
     pair_attributes: Names = _core.StringTable.from_strings([])
@@ -296,8 +298,10 @@ def rank_attributes(counts: Ints, min_frequency: int, wide: NDArray[np.bool_]) -
     Wide attributes (seen with many labels) come first, since the kernels keep those as rows. The others are ordered by
     frequency, so that the most frequent lie together, and then by first occurrence.
     """
-    order = np.lexsort((-counts, ~wide))
-    order = order[counts[order] >= min_frequency]
+    # one number to sort by: whether it is wide, then how often it occurs; a stable sort leaves the rest in order
+    order = np.argsort(-(counts + np.where(wide, int(counts.max(initial=0)) + 1, 0)), kind="stable")
+    if min_frequency > 1:
+        order = order[counts[order] >= min_frequency]
     rank = np.full(len(counts), -1, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return order.astype(np.int64), rank
+    return order.astype(np.int64, copy=False), rank

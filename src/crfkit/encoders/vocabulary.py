@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._threads import count_threads
 from crfkit._types import Ids, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
@@ -18,6 +19,7 @@ from crfkit.features.attributes import column_name, stack_matrices
 from crfkit.features.template import Template
 from crfkit.features.text import TextFeatures
 
+WORTH_A_THREAD = 200  # sequences; fewer are encoded before another thread has begun
 Names = _core.StringTable | _core.BucketTable  # names of attributes, or the buckets that they were hashed to
 
 
@@ -89,7 +91,7 @@ class Vocabulary:
     pair_attributes: Names
     n_features: int | None = None  # columns of a matrix, or feature columns of a column file
     text: TextFeatures | None = None
-    # encoders of plain words that are not in use; they remember words. Threads take one each
+    # encoders of columns and words that are not in use; they remember words. Threads take one each
     _idle: deque[_core.Encoder] = field(default_factory=lambda: deque(maxlen=8), init=False, repr=False)
 
     @property
@@ -107,17 +109,17 @@ class Vocabulary:
         """Return whether there are weights of plain transitions between labels."""
         return self.template.transitions if self.template is not None else self.kind != "observations"
 
-    def encode(self, X: Iterable[Any]) -> SequenceData:
-        """Encode sequences; unknown attributes are dropped."""
+    def encode(self, X: Iterable[Any], n_threads: int | None = 1) -> SequenceData:
+        """Encode sequences, on up to two threads; unknown attributes are dropped."""
         if self.kind == "matrix":
             return self._encode_matrices(X)
         try:
             encoder = self._idle.pop()
         except IndexError:
             encoder = self.encoder()
-        add_sequences(encoder, X, self.kind)  # an encoder that raised is not used again
+        add_sequences(encoder, X, self.kind, n_threads)  # an encoder that raised is not used again
         data = encoded(encoder)
-        if self.kind == "text":
+        if self.takes_columns:
             self._idle.append(encoder)
         return data
 
@@ -132,14 +134,20 @@ class Vocabulary:
         return sorted_data(matrix_arrays(starts, matrix), rank)
 
 
-def add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
-    """Add sequences to an encoder; `kind` is that of the vocabulary."""
+def add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str, n_threads: int | None = 1) -> None:
+    """Add sequences to an encoder; `kind` is that of the vocabulary.
+
+    If there is more than one thread, a second one looks up attributes while the first reads lists and dicts.
+    """
     rows = kind in ("template", "text")
     add = encoder.add_rows if rows else encoder.add_items
     try:
+        if not rows and isinstance(X, list):
+            encoder.add_all_items(X, len(X) >= WORTH_A_THREAD and count_threads(n_threads) > 1)
+            return
         for n, sequence in enumerate(X):
             if rows:
-                _check_rows(sequence, n, kind)
+                check_rows(sequence, n, kind)
             add(sequence)
     except _core.BadInput as error:
         raise DataError(str(error)) from None
@@ -147,7 +155,7 @@ def add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str) -> None:
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}") from None
 
 
-def _check_rows(sequence: Any, n: int, kind: str) -> None:
+def check_rows(sequence: Any, n: int, kind: str) -> None:
     """Raise DataError if a token is a dict or a set, whose keys would be taken for columns."""
     if not isinstance(sequence, (list, tuple)) or set(map(type, sequence)) <= _USUAL:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from crfkit._types import Floats
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, labels_from_json, to_json
 from crfkit.encoders.sequences import Vocabulary
+from crfkit.encoders.vocabulary import check_rows
 from crfkit.errors import DataError, LimitError, ModelFileError, ParameterError
 from crfkit.features.template import SYNTAXES, Template
 from crfkit.fields.chain import ChainField
@@ -61,6 +63,8 @@ class ChainModel(ChainAnswers):
     n_threads: int | None = None
     class_names: tuple[str, ...] = ()  # of the field's classes of labels
     calibration: Calibration | None = None  # temperature and thresholds that were found on other data
+    # taggers that are not in use; threads take one each
+    _taggers: deque[_core.Tagger] = dataclasses.field(default_factory=lambda: deque(maxlen=8), init=False, repr=False)
 
     @cached_property
     def inference(self) -> ChainInference:
@@ -87,11 +91,30 @@ class ChainModel(ChainAnswers):
     def encode(self, X: Iterable[Any]) -> SequenceData:
         if not is_listed(X):
             raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
-        return self.vocabulary.encode(X)
+        return self.vocabulary.encode(X, self.n_threads)
 
     def predict(self, X: Iterable[Any]) -> list[list[Any]]:
         """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
+        if type(X) is list and len(X) == 1 and type(X[0]) in (list, tuple):
+            return Ragged(self._tag_one(X[0]))
         return Ragged(self.labels_of(self.encode(X)))
+
+    def _tag_one(self, x: Any) -> list[list[Any]]:
+        """Return the labels of one sequence, with a tagger that is kept for the next one."""
+        if self.vocabulary.kind == "matrix" or self.field.constrained:  # errors of constraints say more in bulk
+            return self.labels_of(self.encode([x]))
+        try:
+            tagger = self._taggers.pop()
+        except IndexError:
+            tagger = self.tagger
+        if self.vocabulary.takes_columns:
+            check_rows(x, 0, self.vocabulary.kind)
+        try:
+            labels = tagger.tag(x)
+        except _core.BadInput as error:
+            raise DataError(str(error)) from None
+        self._taggers.append(tagger)
+        return [labels]
 
     def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
         """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""

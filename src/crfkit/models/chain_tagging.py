@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,7 +20,10 @@ from crfkit.readers.crfsuite_data import AttributeSequence, crfsuite_blocks
 from crfkit.warn import warn_caller
 from crfkit.wording import counted
 
+BLOCK = 1 << 17  # bytes of a file that are tagged together
+
 if TYPE_CHECKING:
+    from crfkit import _core
     from crfkit.data.sequences import SequenceData
     from crfkit.models.chain import ChainModel
 
@@ -86,19 +90,20 @@ def tag_columns(
             yield _attribute_lines(model, data, marginals, choice)
             _tell(watch, data)
         return
-    encoder = model.vocabulary.encoder(keep_lines=True)
     last = b"\n"
-    for data in _column_blocks(model, encoder, file, not labels_only, watch):
+    names = [str(name) for name in model.class_list]
+    for data, lines in _column_blocks(model, file, not labels_only, watch):
         with _naming(file):
-            appended = _appended(model, data, marginals, choice)
-        if labels_only:
-            encoder.lines_with(appended)  # forgets them
-            last = _only_labels(data, appended)
-        elif file.conllu is not None:
-            encoder.lines_with(appended)
-            last = file.conllu.with_labels(appended)
-        else:
-            last = encoder.lines_with(appended)
+            if marginals is None and choice == PLAIN and not labels_only and file.conllu is None:
+                last = lines.with_labels(names, model.inference.decode(data)[0])
+            else:
+                appended = _appended(model, data, marginals, choice)
+                if labels_only:
+                    last = _only_labels(data, appended)
+                elif file.conllu is not None:
+                    last = file.conllu.with_labels(appended)
+                else:
+                    last = lines.with_columns(appended)
         yield last
         _tell(watch, data)
     if file.conllu is not None and not labels_only:
@@ -123,9 +128,8 @@ def sentence_blocks(
                 yield data, None, None
             _tell(watch, data)
         return
-    encoder = model.vocabulary.encoder(keep_lines=True)
-    for data in _column_blocks(model, encoder, file, False, watch):
-        lines = iter(encoder.lines_with([""] * data.n_positions).split(b"\n"))
+    for data, kept in _column_blocks(model, file, False, watch):
+        lines = iter(kept.with_columns([""] * data.n_positions).split(b"\n"))
         rows = []
         for length in data.lengths.tolist():
             rows.append([next(lines) for _ in range(length)])
@@ -144,20 +148,43 @@ def _token(line: bytes, column: int) -> str:
 
 
 def _column_blocks(
-    model: ChainModel, encoder: Any, file: ColumnFile, keep_lines: bool, watch: Watch | None
-) -> Iterator[SequenceData]:
-    """Yield the sequences of a column file as they are read; their lines wait in the encoder."""
+    model: ChainModel, file: ColumnFile, keep_lines: bool, watch: Watch | None
+) -> Iterator[tuple[SequenceData, _core.Lines]]:
+    """Yield the sequences of a column file as they are read, and their lines.
+
+    With more than one thread, another one reads and encodes the next sequences while the caller works on these.
+    """
     known = model.vocabulary.n_features
-    for _ in feed_columns(encoder, file, keep_lines=keep_lines, tap=None if watch is None else watch.read):
-        data = encoded(encoder)
-        if encoder.n_columns and known and encoder.n_columns < known:
-            raise DataError(
-                f"{counted(encoder.n_columns, 'column')}, but the model was trained on "
-                f"{counted(known, 'feature column')}",
-                file.name,
-            )
-        if len(data):
-            yield data
+    encoder = model.vocabulary.encoder(keep_lines=True)
+    tap = None if watch is None else watch.read
+    feeding = feed_columns(encoder, file, keep_lines=keep_lines, tap=tap, chunk=BLOCK)
+
+    def read() -> tuple[SequenceData, _core.Lines] | None:
+        for _ in feeding:
+            data = encoded(encoder)
+            if encoder.n_columns and known and encoder.n_columns < known:
+                raise DataError(
+                    f"{counted(encoder.n_columns, 'column')}, but the model was trained on "
+                    f"{counted(known, 'feature column')}",
+                    file.name,
+                )
+            if len(data):
+                return data, encoder.take_lines()
+        return None
+
+    block = read()
+    # a stream may keep the other thread waiting when nobody wants more; CoNLL-U keeps lines elsewhere
+    alone = model.inference.threads == 1 or hasattr(file.source, "read") or file.conllu is not None
+    if alone or block is None:
+        while block is not None:
+            yield block
+            block = read()
+        return
+    with ThreadPoolExecutor(1) as pool:
+        while block is not None:
+            ahead = pool.submit(read)
+            yield block
+            block = ahead.result()
 
 
 def _tell(watch: Watch | None, data: SequenceData) -> None:

@@ -74,8 +74,8 @@ class Instances:
         train = everything if len(chosen) == len(groups) else everything.take(chosen)
         assert train.labels is not None
         n, n_labels = self._encoder.sizes[0], len(self._labels)
-        wide = _core.count_labels(train.offsets, train.attributes, train.labels, n, n_labels) > -(-n_labels // 8)
-        order, rank = rank_attributes(np.bincount(train.attributes, minlength=n), 1, wide)
+        counts, labels = _core.count_attributes(train.offsets, train.attributes, train.labels, n, n_labels)
+        order, rank = rank_attributes(counts, 1, labels > -(-n_labels // 8))
         vocabulary = Vocabulary("items", None, self._encoder.table(order), _core.StringTable.from_strings([]))
         corpus = TaggedCorpus(vocabulary, _renumbered(train, rank), label_array(self.labels))
         rest = None if holdout < 0 else _renumbered(everything.take(np.flatnonzero(groups == holdout)), rank)
