@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kPartsPerThread = 4;                // where sums of their own cost little
 constexpr int64_t kCheapSums = int64_t{1} << 18;  // numbers
+constexpr int64_t kTogether = 64;                 // sequences whose jumps are added up in one table
 constexpr double kLargestSingle = 1e4;            // weight; single floats next to it are 0.001 apart
 
 // Work of a position: its attributes' rows plus three products of a row with an L x L matrix.
@@ -72,6 +73,10 @@ ChainPass<Real>::ChainPass(const FieldView& field, const TrainingKernels<Real>& 
         part.single = BufferOf<Real>(parts.once_weight);
         part.outer = BufferOf<Real>(jumps);
         part.jumps = BufferOf<Real>(jumps);
+        part.point_outer = BufferOf<Real>(jumps);
+        part.outer_sum = Buffer(jumps);
+        part.jumps_sum = Buffer(jumps);
+        part.point_outer_sum = Buffer(jumps);
         part.transitions = BufferOf<Real>(field.order == 2 ? field.n_labels * w.width : 0);
         part.pair = BufferOf<Real>(field.n_pair);
         parts_.push_back(std::move(part));
@@ -93,8 +98,10 @@ void ChainPass<Real>::accumulate(double* out, const ChainPlan& plan, bool furthe
         for (int k = next++; k < division_.count(); k = next++) {
             Part& part = parts_[static_cast<size_t>(k)];
             for (BufferOf<Real>* buffer :
-                 {&part.rows, &part.single, &part.outer, &part.jumps, &part.transitions, &part.pair})
+                 {&part.rows, &part.single, &part.outer, &part.jumps, &part.point_outer, &part.transitions, &part.pair})
                 buffer->zero();
+            for (Buffer* buffer : {&part.outer_sum, &part.jumps_sum, &part.point_outer_sum}) buffer->zero();
+            part.value = 0.0;
             const ChainGradientOf<Real> gradient{part.rows.data(),
                                                  part.single.data(),
                                                  out,
@@ -107,13 +114,28 @@ void ChainPass<Real>::accumulate(double* out, const ChainPlan& plan, bool furthe
                                                  part.pair.data(),
                                                  nullptr,
                                                  0};
-            work(part, gradient,
-                 ChainRange{thread, division_.bounds[static_cast<size_t>(k)],
-                            division_.bounds[static_cast<size_t>(k) + 1], scratch.data(), check_interrupt, &interrupt});
+            const int64_t last = division_.bounds[static_cast<size_t>(k) + 1];
+            for (int64_t n = division_.bounds[static_cast<size_t>(k)]; n < last; n += kTogether) {
+                work(part, gradient,
+                     ChainRange{thread, n, std::min(n + kTogether, last), scratch.data(), check_interrupt, &interrupt});
+                add_tables(part);
+            }
             distribute(part);
         }
     });
     add_up(out);
+}
+
+// Moves the tables of jumps to their sums.
+template <class Real>
+void ChainPass<Real>::add_tables(Part& part) const {
+    const auto move = [](BufferOf<Real>& from, Buffer& to) {
+        for (int64_t i = 0; i < from.size(); ++i) to.data()[i] += from.data()[i];
+        from.zero();
+    };
+    move(part.outer, part.outer_sum);
+    move(part.jumps, part.jumps_sum);
+    move(part.point_outer, part.point_outer_sum);
 }
 
 // Adds the gradient of each row of the observed set to the weights that it scores.
@@ -127,7 +149,8 @@ void ChainPass<Real>::distribute(Part& part) const {
 }
 
 template <class Real>
-double ChainPass<Real>::total(BufferOf<Real> Part::* sums, int64_t i) const {
+template <class Sums>
+double ChainPass<Real>::total(Sums Part::* sums, int64_t i) const {
     double sum = (parts_[0].*sums).data()[i];
     for (size_t k = 1; k < parts_.size(); ++k) sum += (parts_[k].*sums).data()[i];
     return sum;
@@ -137,6 +160,20 @@ template <class Real>
 double ChainPass<Real>::value() const {
     double sum = 0.0;
     for (const Part& part : parts_) sum += part.value;
+    return sum;
+}
+
+// The jump i has the potential exp_jumps exp(shift) in log Z and jumps in the score of the labels.
+template <class Real>
+double ChainPass<Real>::rounding_of_jumps(const double* w) const {
+    const ChainWeightsOf<Real>& view = weights.view();
+    const double* transitions = w + field_.transition_at();
+    double sum = 0.0;
+    weights.jumps().each_jump([&](int64_t at, int64_t k) {
+        const double e = view.exp_jumps[at];
+        if (e > 0.0) sum += total(&Part::outer_sum, at) * e * (std::log(e) + view.shift - transitions[k]);
+        sum += total(&Part::jumps_sum, at) * (static_cast<double>(view.jumps[at]) - transitions[k]);
+    });
     return sum;
 }
 
@@ -164,7 +201,7 @@ void ChainPass<Real>::add_up(double* gradient) const {
     });
     double* target = gradient + jumps.jump_at();
     jumps.each_jump([&](int64_t at, int64_t k) {
-        target[k] = total(&Part::outer, at) * w.exp_jumps[at] + total(&Part::jumps, at);
+        target[k] = total(&Part::outer_sum, at) * w.exp_jumps[at] + total(&Part::jumps_sum, at);
     });
     if (field_.order == 2)
         jumps.each_transition(
@@ -205,12 +242,12 @@ double ChainObjective::value_gradient(const double* w, double* gradient, bool ke
     }
     pass.accumulate(
         gradient, plan_, false, poll, [&](Part& part, const ChainGradient& target, const ChainRange& range) {
-            part.value = hinge_ ? kernels_.hinge(plan_, view, target, range)
-                                : kernels_.value_gradient(plan_, view, target, keep ? &cache : nullptr, range);
+            part.value += hinge_ ? kernels_.hinge(plan_, view, target, range)
+                                 : kernels_.value_gradient(plan_, view, target, keep ? &cache : nullptr, range);
         });
     if (keep) {
         kept_outer_.reserve(pass.weights.jumps().jump_size());
-        for (int64_t i = 0; i < kept_outer_.size(); ++i) kept_outer_.data()[i] = pass.total(&Part::outer, i);
+        for (int64_t i = 0; i < kept_outer_.size(); ++i) kept_outer_.data()[i] = pass.total(&Part::outer_sum, i);
         kept_ = true;
     }
     return pass.value();
@@ -223,9 +260,10 @@ bool ChainObjective::single_value_gradient(const double* w, double* gradient, do
     if (!(pass.weights.largest() <= kLargestSingle && pass.weights.view().range <= kMaxSingleRange)) return false;
     pass.accumulate(
         gradient, plan_, false, poll, [&](Part& part, const ChainGradientOf<float>& target, const ChainRange& range) {
-            part.value = kernels_.single->value_gradient(plan_, pass.weights.view(), target, nullptr, range);
+            part.value += kernels_.single->value_gradient(plan_, pass.weights.view(), target, nullptr, range);
         });
     value = pass.value();
+    if (field_.order == 1 && !plan_.pair_offsets && !pass.weights.view().first_mask) value -= pass.rounding_of_jumps(w);
     return true;
 }
 
@@ -252,14 +290,12 @@ void ChainObjective::hessian_product(const double* v, double* product, const Pol
     const ChainTangent tangent{&direction_->view(), tilted_.data(), tilted_transposed_.data()};
     const ChainCache cache{cache_.data(), filled_.data()};
     pass.accumulate(product, plan_, true, poll, [&](Part& part, const ChainGradient& target, const ChainRange& range) {
-        part.point_outer.reserve(size);
-        part.point_outer.zero();
         kernels_.hessian_product(plan_, w, tangent, target, part.point_outer.data(), kept_ ? &cache : nullptr, range);
     });
     double* target = product + jumps.jump_at();
     jumps.each_jump([&](int64_t at, int64_t k) {
         const double kept = kept_ ? kept_outer_.data()[at] : 0.0;
-        target[k] += tilted_.data()[at] * (kept + pass.total(&Part::point_outer, at));
+        target[k] += tilted_.data()[at] * (kept + pass.total(&Part::point_outer_sum, at));
     });
 }
 
@@ -273,14 +309,12 @@ void ChainObjective::diagonal_by(ChainPass<Real>& pass, const TrainingKernels<Re
     const JumpTables<Real>& jumps = pass.weights.jumps();
     pass.accumulate(diagonal, plan_, false, poll,
                     [&](Part& part, const ChainGradientOf<Real>& target, const ChainRange& range) {
-                        part.point_outer.reserve(jumps.jump_size());
-                        part.point_outer.zero();
                         kernels.hessian_diagonal(plan_, squared, view, target, part.point_outer.data(), range);
                     });
     double* target = diagonal + jumps.jump_at();
     jumps.each_jump([&](int64_t at, int64_t k) {
         const double e = view.exp_jumps[at];
-        target[k] = std::max(0.0, target[k] - e * e * pass.total(&Part::point_outer, at));
+        target[k] = std::max(0.0, target[k] - e * e * pass.total(&Part::point_outer_sum, at));
     });
 }
 

@@ -30,7 +30,9 @@ template <class Real>
 class ChainPass {
 public:
     struct Part {
-        BufferOf<Real> rows, single, outer, jumps, transitions, pair, point_outer;
+        BufferOf<Real> rows, single, transitions, pair;
+        BufferOf<Real> outer, jumps, point_outer;  // of some sequences: single floats would lose the last ones of many
+        Buffer outer_sum, jumps_sum, point_outer_sum;
         double value = 0.0;
     };
     ChainPass(const FieldView& field, const TrainingKernels<Real>& kernels, const PlannedData& data,
@@ -38,12 +40,19 @@ public:
     // Runs work(part, gradient of the part, range) for each part and adds the parts' gradients up in `out`.
     template <class Work>
     void accumulate(double* out, const ChainPlan& plan, bool further, const Poll& poll, const Work& work);
-    double total(BufferOf<Real> Part::* sums, int64_t i) const;
+    template <class Sums>
+    double total(Sums Part::* sums, int64_t i) const;
     double value() const;
 
     PreparedWeights<Real> weights;
 
+    // What the rounding of the jumps has added to the value: the derivative by each jump, times its error. With counts
+    // of 10^5 it would hide small steps of a solver. Only for order 1 without pair attributes and
+    // constraints.
+    double rounding_of_jumps(const double* w) const;
+
 private:
+    void add_tables(Part& part) const;
     void distribute(Part& part) const;
     void add_up(double* gradient) const;
 

@@ -205,6 +205,15 @@ def train(
         int,
         option(OPTIMISATION, "--seed", metavar="N", help="Random seed, for solvers that shuffle the sequences."),
     ] = 0,
+    precision: Annotated[
+        str,
+        option(
+            OPTIMISATION,
+            "--precision",
+            metavar="P",
+            help="double, single, or auto: single floats on large data, doubles where rounding errors show.",
+        ),
+    ] = "auto",
     threads: shared.Threads = None,
     out_of_core: Annotated[
         bool,
@@ -288,6 +297,7 @@ def train(
         max_iterations,
         n_threads=threads,
         seed=seed,
+        precision=precision,
         loss=loss,
         order=order,
         constraints=constraints,

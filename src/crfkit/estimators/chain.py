@@ -68,6 +68,8 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         of a template: tokens are plain words, or lists of columns that begin with the word
     hash_bits : hash the names of attributes to 2^hash_bits buckets, so that memory is bounded and names are not kept;
         None keeps names
+    precision : of scores and messages in training: "double", "single", or "auto": single floats on 32,768 positions and
+        more, which takes less time, and doubles when a solver sees rounding errors; the optimum is the same
 
     Attributes
     ----------
@@ -107,6 +109,7 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         features: TextFeatures | str | None = None,
         hash_bits: int | None = None,
+        precision: str = "auto",
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -128,6 +131,7 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         self.class_weight = class_weight
         self.features = features
         self.hash_bits = hash_bits
+        self.precision = precision
 
     def fit(
         self,

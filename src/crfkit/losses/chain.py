@@ -74,9 +74,9 @@ class ChainLoss(FieldLoss):
         self.kernels = kernels
         self._cache_bytes = cache_bytes
         self.precision = check_precision(precision)
-        self.tolerance = self.finest = DOUBLE
+        self._tolerance = self.finest = DOUBLE
         if precision != "double" and not self.hinge:
-            self.tolerance = SINGLE
+            self._tolerance = SINGLE
             if precision == "single":
                 self.finest = SINGLE
             else:
@@ -95,15 +95,31 @@ class ChainLoss(FieldLoss):
         self._held: ref[ChainEvaluation] | None = None
 
     @property
+    def tolerance(self) -> float:
+        """The relative rounding error of evaluations: SINGLE or DOUBLE; a smaller one than SINGLE is DOUBLE."""
+        return self._tolerance
+
+    @tolerance.setter
+    def tolerance(self, tolerance: float) -> None:
+        self._tolerance = SINGLE if tolerance >= SINGLE else DOUBLE
+
+    @property
     def trusted(self) -> float:
         """The length of the gradient above which rounding errors of single precision do not matter."""
         return TRUSTED * self.n_terms
+
+    @property
+    def used(self) -> str:
+        """The precision that evaluations have now, and had before if that was another."""
+        if self.precision == "double" or self.hinge:
+            return "double"
+        return "single" if self.tolerance == SINGLE else "single, then double"
 
     def fall_back(self) -> None:
         """Evaluate in double precision from now on: single floats cannot hold the scores."""
         if self.finest == SINGLE:
             warn_caller("single precision cannot hold these weights; going on in double precision", RuntimeWarning)
-        self.tolerance = self.finest = DOUBLE
+        self._tolerance = self.finest = DOUBLE
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> ChainEvaluation:
         return ChainEvaluation(self, w)
@@ -181,8 +197,9 @@ class SoftmaxMargin(ChainLoss):
         n_threads: int | None = None,
         kernels: str = "auto",
         cache_bytes: int = 1 << 30,
+        precision: str = "double",
     ) -> None:
-        super().__init__(data, field, n_threads, kernels, cache_bytes, cost_matrix(cost, field.n_labels))
+        super().__init__(data, field, n_threads, kernels, cache_bytes, cost_matrix(cost, field.n_labels), precision)
 
 
 class StructuredHinge(ChainLoss):

@@ -31,6 +31,11 @@ class MarginalLikelihood(ChainLoss):
         return cls(*weak_chain_example())
 
     def __init__(
-        self, data: SequenceData, field: ChainField, n_threads: int | None = None, kernels: str = "auto"
+        self,
+        data: SequenceData,
+        field: ChainField,
+        n_threads: int | None = None,
+        kernels: str = "auto",
+        precision: str = "double",
     ) -> None:
-        super().__init__(data, field, n_threads, kernels)
+        super().__init__(data, field, n_threads, kernels, precision=precision)

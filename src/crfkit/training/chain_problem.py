@@ -20,7 +20,7 @@ from crfkit.features.template import Template
 from crfkit.features.text import TextFeatures
 from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import ConstraintError, check_allowed, check_possible, make_constraints, nearest
-from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
+from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge, check_precision
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.losses.chain_weak import MarginalLikelihood
 from crfkit.names import check_name
@@ -55,6 +55,9 @@ class Problem:
     solver: Any
 
 
+FEW_POSITIONS = 1 << 15
+
+
 @dataclass(frozen=True)
 class ChainOptions:
     """The options of training; the names are those of :class:`ChainCRF`."""
@@ -77,6 +80,7 @@ class ChainOptions:
     class_weight: Mapping[Any, float] | str | None = None
     features: TextFeatures | str | None = None
     hash_bits: int | None = None
+    precision: str = "auto"
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
@@ -84,6 +88,7 @@ class ChainOptions:
             raise ParameterError(f"min_frequency must be an integer >= 1, not {self.min_frequency!r}")
         self.options.check()
         check_hash_bits(self.hash_bits)
+        check_precision(self.precision)
         if self.features is not None and self.template is not None:
             raise ParameterError("features and a template cannot be combined; give one of them")
         if not callable(self.loss):
@@ -178,7 +183,9 @@ class ChainOptions:
         if candidates and self.loss == "likelihood":
             return CandidateChain(data, field, self.n_threads)
         if self.loss == "likelihood":
-            return ChainLikelihood(data, field, self.n_threads)
+            return ChainLikelihood(data, field, self.n_threads, precision=self.precision_for(data))
+        if self.loss == "softmax-margin":
+            return SoftmaxMargin(data, field, self.cost, self.n_threads, precision=self.precision_for(data))
         kind: Any = LOSSES[self.loss]
         loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
         return loss
@@ -193,7 +200,11 @@ class ChainOptions:
                 f"{what} do not go with solvers that select attributes ({self.make_solver().name}); with an L1 "
                 "penalty, the solver 'owlqn' has the same optimum"
             )
-        return MarginalLikelihood(data, field, self.n_threads)
+        return MarginalLikelihood(data, field, self.n_threads, precision=self.precision_for(data))
+
+    def precision_for(self, data: SequenceData) -> str:
+        """Return the precision; "auto" is double where the data are few, as training takes no time there."""
+        return "double" if self.precision == "auto" and data.n_positions < FEW_POSITIONS else self.precision
 
     def _classes(self, labels: Sequence[Any]) -> tuple[tuple[str, ...], Ids | None]:
         """Return the names of the classes and the class of each label; labels that are not mentioned are their own."""

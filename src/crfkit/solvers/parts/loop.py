@@ -71,6 +71,7 @@ class Steps:
         self.trace: list[TraceRow] = []
         self._seconds = seconds
         self._past = past or Past()
+        self._precision = Precision(objective)
         self._recorded = False  # whether the last row of the trace is that of the state
         self._since = 0  # the first row that the stopping rule looks at: those before were of a rougher loss
 
@@ -78,6 +79,12 @@ class Steps:
     def rows(self) -> list[TraceRow]:
         """The trace with what is known of earlier parts of the run before it."""
         return [*self._past.rows, *self.trace]
+
+    @property
+    def point(self) -> Any:
+        """The point of the state, evaluated as precisely as it was at its last check."""
+        finest = self._precision.finest
+        return finest if finest is not None and finest.w is self.state.point.w else self.state.point
 
     def saved(self) -> dict[str, Any]:
         """Return the state, from which a later run can go on as if it had not been cut off."""
@@ -91,7 +98,7 @@ class Steps:
         }
 
     def __iter__(self) -> Iterator[State]:
-        solver, objective, precision = self.solver, self.objective, Precision(self.objective)
+        solver, objective, precision = self.solver, self.objective, self._precision
         first = self._past.iterations
         for iteration in range(first, max(first, solver.max_iterations) + 1):
             if iteration > first:
@@ -174,10 +181,11 @@ def run(
             status = Status.DIVERGED
         if status is Status.LINE_SEARCH_FAILED and at_rounding(rows, state.point):
             status = Status.ROUNDING
+        point = steps.point if steps is not None else state.point
         return Result(
-            state.point.w,
-            state.point.value,
-            state.point.optimality,
+            point.w,
+            point.value,
+            point.optimality,
             status,
             tuple(trace),
             saved or {"solver": solver.name, **state.saved()},

@@ -26,6 +26,12 @@ class Precision:
         self.objective = objective
         self.active = Capability.PRECISION in objective.loss.capabilities
         self._checked_at = float("inf")  # the optimality when the error was last measured
+        self._finest: Any = None
+
+    @property
+    def finest(self) -> Any:
+        """The point of the last check, evaluated more precisely; None if there was none."""
+        return self._finest
 
     def at_limit(self) -> bool:
         """Return whether the loss cannot be evaluated more precisely."""
@@ -35,6 +41,8 @@ class Precision:
     def follow(self, solver: Any, state: Any) -> Any:
         """Return the state after a step; evaluated again where the gradient has become too short for its error."""
         if self.at_limit() or state.point.optimality > NEARER * self._checked_at:
+            return state
+        if state.point.optimality > getattr(self.objective.loss, "trusted", 0.0):
             return state
         return self.check(solver, state) or state
 
@@ -56,7 +64,7 @@ class Precision:
                     loss.tolerance = last
                 break
             rough = fine
-        self._checked_at = fine.optimality
+        self._checked_at, self._finest = fine.optimality, fine
         self.objective.accept(fine)
         if loss.tolerance == before:
             return None
