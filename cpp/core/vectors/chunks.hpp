@@ -1,0 +1,32 @@
+// The loops of vectors.hpp over one chunk, for one instruction set. Plain structs only: see chain/kernels.hpp.
+#pragma once
+
+#include <cstdint>
+
+namespace crfkit {
+
+template <class T>
+struct ChunkKernels {
+    // x · y
+    double (*dot)(const T* x, const T* y, int64_t n);
+    double (*dot_double)(const T* x, const double* y, int64_t n);
+    // out = a x + sum_i c[i] rows[i * stride …]
+    void (*combine)(const double* c, const T* rows, int64_t k, int64_t stride, int64_t n, double a, const double* x,
+                    double* out);
+    // s = (x_new - x) / scale, y = (g_new - g) * scale; scale may be null
+    void (*differences)(const double* x, const double* g, const double* x_new, const double* g_new, const double* scale,
+                        int64_t n, T* s, T* y);
+};
+
+struct VectorKernels {
+    ChunkKernels<double> doubles;
+    ChunkKernels<float> floats;
+};
+
+const VectorKernels& chunks_generic();
+const VectorKernels& chunks_avx2();
+const VectorKernels& chunks_avx512();
+// Those that "auto" stands for.
+const VectorKernels& vector_kernels();
+
+}  // namespace crfkit
