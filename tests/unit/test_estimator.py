@@ -83,6 +83,7 @@ def test_parameters_come_back():
             "class_weight",
             "features",
             "hash_bits",
+            "precision",
         ]
     )
     assert parameters["penalty"] == L2(0.1)

@@ -184,7 +184,10 @@ double largest_of(const double* w, int64_t size, int n_threads) {
         found[static_cast<size_t>(thread)] = top + bad;
     });
     double top = 0.0;
-    for (const double x : found) top = x <= top ? top : x;
+    for (const double x : found) {
+        if (std::isnan(x)) return x;
+        top = std::max(top, x);
+    }
     return top;
 }
 

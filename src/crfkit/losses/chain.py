@@ -77,10 +77,8 @@ class ChainLoss(FieldLoss):
         self._tolerance = self.finest = DOUBLE
         if precision != "double" and not self.hinge:
             self._tolerance = SINGLE
-            if precision == "single":
-                self.finest = SINGLE
-            else:
-                self.capabilities = self.capabilities | {Capability.PRECISION}
+            self.finest = SINGLE if precision == "single" else DOUBLE
+            self.capabilities = self.capabilities | {Capability.PRECISION}
         flat = None if cost is None else cost.ravel()
         try:
             self._objective = _core.Objective(
@@ -102,6 +100,11 @@ class ChainLoss(FieldLoss):
     @tolerance.setter
     def tolerance(self, tolerance: float) -> None:
         self._tolerance = SINGLE if tolerance >= SINGLE else DOUBLE
+
+    @property
+    def rounding(self) -> float:
+        """The relative rounding error of values: doubles, unless it must be single floats."""
+        return 2.0 * self.finest
 
     @property
     def trusted(self) -> float:

@@ -8,6 +8,7 @@ Fully labelled, the second term is the score of the labels. With an approximate 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,8 @@ class GraphLikelihood(FieldLoss):
             self.capabilities = self.capabilities | {Capability.PRECISION}
             self.finest = float(engine.tolerance)
             self.tolerance = max(self.finest, start_tolerance)
+            self.rounding = 2.0**-52
+            self.trusted = math.inf  # the error of inference is not known: it is measured
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
         return GraphEvaluation(self, w, warm if isinstance(warm, GraphEvaluation) else None)

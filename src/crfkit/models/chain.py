@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crfkit import _core, modelfile
 from crfkit._checks import is_listed
+from crfkit._threads import count_threads
 from crfkit._types import Floats
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, labels_from_json, to_json
@@ -101,6 +102,7 @@ class ChainModel(ChainAnswers):
 
     def _tag_one(self, x: Any) -> list[list[Any]]:
         """Return the labels of one sequence, with a tagger that is kept for the next one."""
+        count_threads(self.n_threads)  # checks the number
         if self.vocabulary.kind == "matrix" or self.field.constrained:  # errors of constraints say more in bulk
             return self.labels_of(self.encode([x]))
         try:

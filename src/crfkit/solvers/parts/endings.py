@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from crfkit.arrays import norm
 from crfkit.protocols import Iterate
 from crfkit.result import TraceRow
+from crfkit.solvers.parts.rounding import EPSILON
 
 
 def has_risen(trace: Sequence[TraceRow]) -> bool:
@@ -14,19 +15,19 @@ def has_risen(trace: Sequence[TraceRow]) -> bool:
     return len(trace) > 1 and trace[-1].value > 2.0 * abs(trace[0].value) + 1.0
 
 
-ROUNDINGS = 100 * 2.0**-52  # relative to the value: gains that are smaller cannot be seen
+ROUNDINGS = 100  # rounding errors of the value: gains that are smaller cannot be seen
 SMALL = 1e-7  # a gradient that is small by any rule, relative to max(1, ‖w‖)
 
 
-def at_rounding(trace: Sequence[TraceRow], point: Iterate) -> bool:
+def at_rounding(trace: Sequence[TraceRow], point: Iterate, epsilon: float = EPSILON) -> bool:
     """Return whether what is left to gain is lost in the rounding of the objective.
 
     With curvature h, a gradient g leaves g²/(2h) to gain. From the first row, with a gain of v₀ − v by a gradient g₀,
-    h ≥ g₀²/(2·(v₀ − v)) at least in some direction.
+    h ≥ g₀²/(2·(v₀ − v)) at least in some direction. `epsilon` is the relative rounding error of the value.
     """
     if not trace:
         return False
     if point.optimality <= SMALL * max(1.0, norm(point.w)):
         return True
-    gained = trace[0].value - point.value
-    return gained > 0 and point.optimality**2 * gained <= trace[0].optimality ** 2 * ROUNDINGS * abs(point.value)
+    gained, rounding = trace[0].value - point.value, ROUNDINGS * epsilon * abs(point.value)
+    return gained > 0 and point.optimality**2 * gained <= trace[0].optimality ** 2 * rounding

@@ -22,7 +22,7 @@ from crfkit.solvers.parts.compatibility import NO_OTHERS, check_compatible
 from crfkit.solvers.parts.endings import at_rounding, has_risen
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.past import ITERATIONS, PAST, Past
-from crfkit.solvers.parts.precision import Precision
+from crfkit.solvers.parts.precision import Precision, rounding_of
 from crfkit.solvers.parts.saved import check_state
 from crfkit.solvers.parts.stopping import for_values_that_rise
 
@@ -179,7 +179,7 @@ def run(
         rows = steps.rows if steps is not None else ()
         if status in (Status.CONVERGED, Status.MAX_ITERATIONS) and not may_rise and has_risen(rows):
             status = Status.DIVERGED
-        if status is Status.LINE_SEARCH_FAILED and at_rounding(rows, state.point):
+        if status is Status.LINE_SEARCH_FAILED and at_rounding(rows, state.point, rounding_of(objective.loss)):
             status = Status.ROUNDING
         point = steps.point if steps is not None else state.point
         return Result(

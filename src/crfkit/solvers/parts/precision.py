@@ -3,7 +3,8 @@
 Approximate inference is iterative, and most of its time goes into digits that a solver far from the optimum has no use
 for. A gradient g̃ with ‖g̃ − g‖ ≤ ERROR·‖g‖ still leads to the optimum of the exact loss. So the error is measured from
 time to time: the loss is evaluated again at the accepted point, ten times as precisely, from where inference stood.
-If the gradient moves by more than ERROR times its length, the loss is evaluated that precisely from then on.
+If the gradient moves by more than ERROR times its length, the loss is evaluated that precisely from then on. A loss
+that knows its rounding errors is trusted without a measurement while the gradient is longer than `loss.trusted`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,16 @@ from typing import Any
 from crfkit.arrays import norm
 from crfkit.protocols import Capability
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.rounding import EPSILON
 
 ERROR = 0.05  # of the gradient, relative to that of the objective
 STEP = 0.1  # from one tolerance to the next
 NEARER = 0.3  # the error is measured again when the gradient is so much shorter than at the last time
+
+
+def rounding_of(loss: Any) -> float:
+    """Return the relative rounding error of the values of a loss."""
+    return float(loss.rounding) if Capability.PRECISION in loss.capabilities else EPSILON
 
 
 class Precision:
@@ -40,9 +47,8 @@ class Precision:
 
     def follow(self, solver: Any, state: Any) -> Any:
         """Return the state after a step; evaluated again where the gradient has become too short for its error."""
-        if self.at_limit() or state.point.optimality > NEARER * self._checked_at:
-            return state
-        if state.point.optimality > getattr(self.objective.loss, "trusted", 0.0):
+        loss: Any = self.objective.loss
+        if self.at_limit() or state.point.optimality > min(NEARER * self._checked_at, loss.trusted):
             return state
         return self.check(solver, state) or state
 
