@@ -211,7 +211,7 @@ def train(
             OPTIMISATION,
             "--precision",
             metavar="P",
-            help="double, single, or auto: single floats on large data, doubles where rounding errors show.",
+            help="Precision of training: double, single, or auto (single on large data until rounding shows).",
         ),
     ] = "auto",
     threads: shared.Threads = None,

@@ -300,8 +300,7 @@ def rank_attributes(counts: Ints, min_frequency: int, wide: NDArray[np.bool_]) -
     """
     # one number to sort by: whether it is wide, then how often it occurs; a stable sort leaves the rest in order
     order = np.argsort(-(counts + np.where(wide, int(counts.max(initial=0)) + 1, 0)), kind="stable")
-    if min_frequency > 1:
-        order = order[counts[order] >= min_frequency]
+    order = order[counts[order] >= max(min_frequency, 1)]  # names may be known that occur nowhere
     rank = np.full(len(counts), -1, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     return order.astype(np.int64, copy=False), rank
