@@ -1,116 +1,157 @@
-"""Single precision: the same loss to its rounding errors, the same optimum, and double where floats cannot hold it.
+"""A loss that is evaluated roughly at first has the same optimum; sweeps, `auto` and what is said about inference."""
 
-Stated tolerances of "single": values and gradients to 2e-6 of the oracle's, relative to the largest number in them.
-The optimum of "auto" is that of "double" to 1e-8 of the objective.
-"""
+from __future__ import annotations
 
-from dataclasses import replace
+import re
+import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from numpy.testing import assert_allclose, assert_array_equal
-from oracle import likelihood, make_problem, problems
+from sklearn.exceptions import ConvergenceWarning
 
-from crfkit import L1, L2, ChainCRF, _core
-from crfkit.errors import ParameterError
-from crfkit.losses import ChainLikelihood, SoftmaxMargin
-from crfkit.losses.chain import DOUBLE, SINGLE
-from crfkit.losses.chain_weak import MarginalLikelihood
-from crfkit.losses.examples import weak_chain_example
-from crfkit.solvers import LBFGS, OWLQN, SGD, Tron
-
-KERNELS = _core.available_kernels()
-ERROR = 2e-6
+from crfkit import L1, L2, Graph, GraphCRF, GraphData, GridCRF
+from crfkit.errors import ApproximationWarning, ParameterError
+from crfkit.fields.graph import tied_field
+from crfkit.inference.defaults import default_engine, explain_table_engine
+from crfkit.inference.engines import make_engine
+from crfkit.inference.marginals import NEGLIGIBLE
+from crfkit.inference.tree_reweighted import TreeReweighted
+from crfkit.losses import GraphLikelihood
+from crfkit.solvers import GradientNorm, make_solver
 
 
-def parts(seed: int):
-    problem = make_problem(seed=seed)
-    return problem.data, problem.field, problem.w
+def images(n=3, side=14, noise=0.8):
+    rng = np.random.default_rng(0)
+    truth = np.zeros((side, side), dtype=int)
+    truth[3:10, 4:11] = 1
+    X = [np.stack([truth + noise * rng.normal(size=truth.shape), rng.normal(size=truth.shape)], -1) for _ in range(n)]
+    return X, [truth] * n
 
 
-def close(found, expected) -> None:
-    value, gradient = expected
-    assert_allclose(found.value, value, rtol=ERROR, atol=ERROR)
-    assert_allclose(found.grad, gradient, rtol=0, atol=ERROR * max(1.0, np.abs(gradient).max(initial=0.0)))
+def losses(start_tolerance):
+    X, Y = images()
+    graph = Graph.join([Graph.grid(y.shape) for y in Y])
+    H = np.concatenate([x.reshape(-1, 2) for x in X])
+    i, j = graph.edges.T
+    data = GraphData.make(graph, H, np.abs(H[i] - H[j]), labels=np.concatenate([y.ravel() for y in Y]))
+    field = tied_field(data, 2, "ising", "ising")
+    return GraphLikelihood(data, field, TreeReweighted(n_threads=1), start_tolerance)
 
 
-@settings(max_examples=60)
-@given(problem=problems())
-def test_single_precision_equals_the_oracle(problem):
-    data, field, w = problem.data, problem.field, problem.w
-    for kernels in KERNELS:
-        for threads in (1, 3):
-            loss = ChainLikelihood(data, field, threads, kernels, precision="single")
-            close(loss.at(w), likelihood(data, field, w))
+@pytest.mark.parametrize(("solver", "penalty"), [("lbfgs", L2(1.0)), ("owlqn", L1(2.0))])
+def test_rough_evaluations_lead_to_the_same_optimum(solver, penalty):
+    found, sweeps, tolerances = {}, {}, []
+    for start in (None, 1e-2):
+        loss = losses(start)
+        counted = []
+
+        def watch(_, loss=loss, counted=counted, start=start):
+            counted.append(loss.last.marginals.iterations)
+            if start is not None:
+                tolerances.append(loss.tolerance)
+
+        made = make_solver(solver, stopping=GradientNorm(1e-5), max_iterations=500)
+        result = made.minimize(loss, penalty, np.zeros(loss.size), [watch])
+        assert result.status.converged
+        found[start], sweeps[start] = result, sum(counted)
+    exact, rough = found[None], found[1e-2]
+    np.testing.assert_allclose(rough.w, exact.w, atol=1e-5)
+    assert rough.value == pytest.approx(exact.value, rel=1e-9)
+    assert all(np.diff(tolerances) <= 0)  # they are only ever lowered
+    assert sweeps[1e-2] < 0.7 * sweeps[None]
+    precise = losses(None).at(rough.w).grad  # the gradient at the end, evaluated as precisely as can be
+    assert np.abs(precise - losses(None).at(exact.w).grad).max() < 1e-3
 
 
-def test_margins_and_weak_labels_have_it_too():
-    data, field, w = parts(3)
-    close(SoftmaxMargin(data, field, precision="single").at(w), both(SoftmaxMargin(data, field).at(w)))
-    data, field = weak_chain_example()
-    w = np.random.default_rng(0).normal(size=field.size)
-    close(MarginalLikelihood(data, field, precision="single").at(w), both(MarginalLikelihood(data, field).at(w)))
+def test_estimators_train_with_rough_evaluations_and_end_where_precise_ones_do():
+    X, Y = images()
+    tight = {"penalty": L2(1.0), "tolerance": GradientNorm(1e-5), "n_threads": 1}
+    rough = GridCRF(inference="trw", **tight).fit(X, Y)
+    exact = GridCRF(inference=TreeReweighted(n_threads=1), **tight).fit(X, Y)
+    np.testing.assert_allclose(rough.coef_, exact.coef_, atol=2e-5)
 
 
-def both(evaluation):
-    return evaluation.value, evaluation.grad
-
-
-def test_the_same_options_give_the_same_bits():
-    data, field, w = parts(5)
-    values = {ChainLikelihood(data, field, 2, precision="single").at(w).grad.tobytes() for _ in range(5)}
-    assert len(values) == 1
+def test_sweeps_are_the_limit_of_every_evaluation(monkeypatch):
+    X, Y = images(2)
+    limits = []
+    run = TreeReweighted.run
+    monkeypatch.setattr(
+        TreeReweighted, "run", lambda self, *given: limits.append(self.max_iterations) or run(self, *given)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        GridCRF(inference="trw", sweeps=3).fit(X, Y)
+    assert set(limits) == {3}
 
 
 @pytest.mark.parametrize(
-    ("solver", "penalty"),
-    [(LBFGS(), L2(0.5)), (OWLQN(), L1(0.5)), (Tron(), L2(0.5)), (SGD(max_iterations=3), L2(0.5))],
-    ids=["lbfgs", "owlqn", "tron", "sgd"],
+    ("options", "said"),
+    [
+        ({"sweeps": 0}, "sweeps must be None or an integer >= 1"),
+        ({"sweeps": 5, "inference": "junction"}, "'junction' has no such limit"),
+        ({"sweeps": 5, "inference": make_engine("trw")}, "its max_iterations instead"),
+    ],
 )
-def test_auto_reaches_the_optimum_of_double(solver, penalty):
-    data, field, _ = parts(1)
-    start = np.zeros(field.size)
-    if solver.name != "sgd":
-        from crfkit.solvers.parts.stopping import GradientNorm
-
-        solver = replace(solver, stopping=GradientNorm(1e-9))
-    found = {
-        precision: solver.minimize(ChainLikelihood(data, field, precision=precision), penalty, start)
-        for precision in ("double", "auto")
-    }
-    # the objective of a run that does not end by itself is not evaluated again
-    assert_allclose(found["auto"].value, found["double"].value, rtol=ERROR if solver.name == "sgd" else 1e-8)
-    if solver.name != "sgd":
-        assert found["auto"].optimality <= 2 * max(found["double"].optimality, 1e-9)
+def test_sweeps_that_make_no_sense(options, said):
+    with pytest.raises(ParameterError, match=said):
+        GridCRF(**options).fit(*images(1))
 
 
-def test_auto_says_when_it_went_over_to_double():
-    data, field, _ = parts(1)
-    loss = ChainLikelihood(data, field, precision="auto")
-    assert (loss.used, loss.tolerance) == ("single", SINGLE)
-    loss.tolerance = 0.1 * loss.tolerance
-    assert (loss.used, loss.tolerance) == ("single, then double", DOUBLE)
+def wide_table(rows=40, labels=6):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(rows, 3))
+    Y = (X @ rng.normal(size=(3, labels)) + rng.normal(size=(rows, labels)) > 0).astype(int)
+    return X, Y
 
 
-@pytest.mark.parametrize("size", [1e5, np.inf, np.nan])
-def test_weights_that_floats_cannot_hold_are_taken_in_double(size):
-    data, field, w = parts(2)
-    w = w.copy()
-    w[0] = size
-    expected = both(ChainLikelihood(data, field).at(w))
-    loss = ChainLikelihood(data, field, precision="single")
-    with pytest.warns(RuntimeWarning, match="single precision cannot hold these weights"):
-        found = loss.at(w).value
-    assert_array_equal(found, expected[0])
-    assert loss.used == "single, then double"
+def test_auto_leaves_exact_inference_where_it_is_predicted_to_be_slow(monkeypatch, tmp_path):
+    X, Y = wide_table()
+    exact = GraphCRF(n_threads=1).fit(X, Y)  # no warning: 40 rows of 64 labellings take no time
+    assert exact.inference_status_.name == "EXACT"
+    monkeypatch.setattr("crfkit.inference.defaults.PATIENCE", 1e-5)
+    with pytest.warns(ApproximationWarning, match=r"s for each evaluation.*'trw'.*loss='pseudo-likelihood'"):
+        crf = GraphCRF(n_threads=1).fit(X, Y)
+    assert crf.inference_status_.name == "CONVERGED"
+    assert crf.model_.training["inference"] == "trw"
+    crf.save(tmp_path / "m.crf")
+    loaded = GraphCRF.load(tmp_path / "m.crf")
+    expected = GraphCRF.load(tmp_path / "m.crf").set_params(inference="trw").log_partition(X)
+    np.testing.assert_allclose(loaded.log_partition(X), expected)  # prediction by what training used
+    assert np.abs(expected - loaded.set_params(inference="junction").log_partition(X)).max() > 1e-6
+    GraphCRF(n_threads=1, loss="pseudo-likelihood").fit(X, Y)  # the way out needs no warning
+    GraphCRF(n_threads=1, inference="junction").fit(X, Y)
 
 
-def test_the_estimator_takes_it_and_the_model_says_it():
-    X, y = [[["a"], ["b"]]] * 4, [["A", "B"]] * 4
-    for precision, used in (("auto", "double"), ("double", "double"), ("single", "single")):
-        crf = ChainCRF(precision=precision).fit(X, y)
-        assert crf.model_.training["precision"] == used
-        assert crf.predict(X) == y
-    with pytest.raises(ParameterError, match="precision must be 'auto', 'double' or 'single', not 'half'"):
-        ChainCRF(precision="half").fit(X, y)
+def test_predicted_seconds_grow_with_rows_and_labels():
+    small = default_engine(Graph.complete(8), 2, "table", 500)
+    large = default_engine(Graph.complete(14), 2, "table", 1000)
+    said = explain_table_engine(Graph.complete(14), 2, 1000)
+    assert (small, large) == ("junction", "trw")
+    assert re.search(r"about \d\.\d s for each evaluation of the loss \(1000 rows\)", said)
+    assert default_engine(Graph.path(40), 2, "table", 10**6) == "tree"
+    assert explain_table_engine(Graph.path(40), 2, 10**6) == ""
+
+
+def test_warnings_of_trw_do_not_recommend_trw_and_name_the_right_option():
+    X, Y = images(2)
+    with pytest.warns(ConvergenceWarning) as said:
+        crf = GridCRF(inference="trw", sweeps=1).fit(X, Y)
+    text = next(str(w.message) for w in said if "sweep" in str(w.message))
+    assert "trw stopped at its limit of 1 sweep" in text
+    assert "still changed by" in text
+    assert "Raise sweeps" in text
+    assert "use 'trw'" not in text
+    assert "max_iterations" not in text
+    crf.set_params(inference=make_engine("trw", max_iterations=1))
+    with pytest.warns(ConvergenceWarning, match=r"make_engine\('trw', max_iterations=…\)"):
+        crf.predict_marginals(X)
+
+
+def test_a_change_that_is_negligible_is_no_warning():
+    X, Y = images(1)
+    crf = GridCRF(inference="trw").fit(X, Y)
+    crf.set_params(inference=make_engine("trw", max_iterations=1000, tolerance=0.0))
+    crf.predict_marginals(X)  # 1000 sweeps, and the last changed nothing that counts
+    assert crf.inference_status_.name == "NOT_CONVERGED"
+    data = crf.model_.encoder.encode(X)
+    assert crf.model_.infer(data).residual < NEGLIGIBLE
