@@ -89,8 +89,9 @@ def test_the_conditions_of_optimality_hold_at_the_end(penalty, seed):
 
 
 @every_penalty
-def test_scipy_finds_nothing_better(penalty):
-    for loss in (logistic(0, n=15), likelihood(0)):
+@pytest.mark.parametrize("seed", range(3))
+def test_scipy_finds_nothing_better(penalty, seed):
+    for loss in (logistic(seed, n=15), likelihood(seed)):
         result = solve(loss, penalty)
         assert_allclose(result.value, split_variables(loss, penalty), rtol=1e-6)
         assert_allclose(result.value, loss.at(result.w).value + penalty.value(result.w), rtol=1e-13)

@@ -60,8 +60,9 @@ def test_the_refit_is_the_optimum_of_the_likelihood():
     np.testing.assert_allclose(len(Y) * (pairs - products[tuple(edges.T)]) + 0.01 * w[p:], 0, atol=0.1)
 
 
-def test_particles_stand_in_for_exact_inference(monkeypatch):
-    Y = clusters(0, p=10, rows=1000)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_particles_stand_in_for_exact_inference(seed, monkeypatch):
+    Y = clusters(seed, p=10, rows=1000)
     exact = StructureLearner(ebic_gamma=0.0).fit(Y)
     monkeypatch.setattr(structure_final, "PATIENCE", 0.0)
     monkeypatch.setattr(structure_final.Graph, "is_forest", False)
