@@ -114,3 +114,5 @@ def test_the_estimator_takes_it_and_the_model_says_it():
         assert crf.predict(X) == y
     with pytest.raises(ParameterError, match="precision must be 'auto', 'double' or 'single', not 'half'"):
         ChainCRF(precision="half").fit(X, y)
+    with pytest.raises(ParameterError, match="the loss 'hinge' has no single precision"):
+        ChainCRF(precision="single", loss="hinge", solver="sgd").fit(X, y)

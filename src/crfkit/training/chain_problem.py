@@ -89,6 +89,8 @@ class ChainOptions:
         self.options.check()
         check_hash_bits(self.hash_bits)
         check_precision(self.precision)
+        if self.precision == "single" and self.loss == "hinge":
+            raise ParameterError("the loss 'hinge' has no single precision; use precision='auto' or 'double'")
         if self.features is not None and self.template is not None:
             raise ParameterError("features and a template cannot be combined; give one of them")
         if not callable(self.loss):

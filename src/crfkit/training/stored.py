@@ -77,6 +77,7 @@ def _check(training: ChainTraining, block_bytes: int) -> None:
         "loss": training.loss != "likelihood",
         "class_weight": training.class_weight is not None,
         "constraints='observed'": training.constraints == "observed",
+        "precision='single'": training.precision == "single",
     }
     refused = [name for name, given in wrong.items() if given]
     if refused:
