@@ -33,6 +33,26 @@ struct Online {
     }
 };
 
+// Plain stochastic gradients in single precision.
+struct SingleOnline {
+    Sequences data;
+    Field field;
+    OnlineWeights<float> chain;
+
+    SingleOnline(Sequences d, Field f, const std::string& kernels, const OptionalArray<double>& cost)
+        : data(std::move(d)),
+          field(std::move(f)),
+          chain(checked_view(data, field, cost, false), field.view(), *kernels_named(kernels).single, pointer(cost)) {}
+};
+
+// Throws if the order names a sequence that is not there, or the steps are not one for each.
+void check_steps(const Sequences& data, const Order& order, const Array<double>& steps) {
+    const auto n = static_cast<int64_t>(data.starts.size()) - 1;
+    for (size_t k = 0; k < order.size(); ++k)
+        if (order(k) < 0 || order(k) >= n) throw nb::index_error("the order names a sequence that is not there");
+    if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
+}
+
 }  // namespace
 
 void bind_online(nb::module_& m) {
@@ -72,8 +92,7 @@ void bind_online(nb::module_& m) {
             "sgd",
             [](Online& self, const Order& order, const Array<double>& steps, double l2, double l1, bool averaged,
                bool shrink_first) {
-                self.check(order);
-                if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
+                check_steps(self.data, order, steps);
                 return interruptible([&] {
                     return self.chain.sgd(order.data(), steps.data(), static_cast<int64_t>(order.size()), l2, l1,
                                           averaged, shrink_first, poll_signals);
@@ -160,6 +179,33 @@ void bind_online(nb::module_& m) {
                 });
             },
             "order"_a, "c"_a, "shortened"_a = false, "Summed loss before each update.");
+    nb::class_<SingleOnline>(m, "SingleOnline", "Plain stochastic gradients in single precision.")
+        .def(nb::init<Sequences, Field, const std::string&, const OptionalArray<double>&>(), "data"_a, "field"_a,
+             "kernels"_a = "auto", "cost"_a.none() = nb::none())
+        .def(
+            "start",
+            [](SingleOnline& self, const Array<double>& w) {
+                check_weights(self.field.view(), w.size());
+                self.chain.start(w.data());
+            },
+            "w"_a)
+        .def(
+            "weights",
+            [](const SingleOnline& self, Output w) {
+                check_weights(self.field.view(), w.size());
+                self.chain.weights(w.data());
+            },
+            "w"_a)
+        .def(
+            "sgd",
+            [](SingleOnline& self, const Order& order, const Array<double>& steps, double l2) {
+                check_steps(self.data, order, steps);
+                return interruptible([&] {
+                    return self.chain.sgd(order.data(), steps.data(), static_cast<int64_t>(order.size()), l2,
+                                          poll_signals);
+                });
+            },
+            "order"_a, "steps"_a, "l2"_a, "Summed loss before each update.");
 }
 
 }  // namespace crfkit

@@ -368,10 +368,11 @@ def test_weights_are_kept_when_the_start_is_interrupted(k):
         epoch, made = opened.sgd, []
 
         def sgd(order, steps, l2, l1, averaged):
-            if not averaged and len(order) == 30 and np.ptp(steps) > 0:  # not of the choice of a step size
+            if not averaged and np.ptp(steps) > 0:  # not of the choice of a step size
                 made.append(None)
                 if len(made) == k + 1:
-                    epoch(order[:15], steps[:15], l2, l1, averaged)
+                    half = len(order) // 2
+                    epoch(order[:half], steps[:half], l2, l1, averaged)
                     raise KeyboardInterrupt
             return epoch(order, steps, l2, l1, averaged)
 

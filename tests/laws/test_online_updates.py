@@ -20,8 +20,10 @@ from oracle import (
 )
 
 from crfkit.data import SequenceData
+from crfkit.errors import ParameterError
 from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
+from crfkit.losses.online import SingleEpochs
 
 LOSSES = {"likelihood": ChainLikelihood, "softmax margin": SoftmaxMargin, "hinge": StructuredHinge}
 every_kernel = pytest.mark.parametrize("kernels", KERNELS)
@@ -285,6 +287,40 @@ def test_one_step_on_one_sequence_is_a_step_of_gradient_descent(kernels, kind):
     online.sgd(np.array([0]), np.array([0.01]), l2=3.0)
     expected = problem.w - 0.01 * (loss.at(problem.w).grad + 3.0 * problem.w)
     assert_allclose(online.weights(), expected, rtol=1e-10, atol=1e-10)
+
+
+@every_kernel
+@pytest.mark.parametrize("kind", ["likelihood", "softmax margin"])
+@given(problem=any_problem, seed=st.integers(0, 9))
+def test_steps_in_single_precision_follow_those_in_double(kernels, kind, problem, seed):
+    rough, fine = (
+        LOSSES[kind](problem.data, problem.field, kernels=kernels, precision=name).epochs()
+        for name in ("single", "double")
+    )
+    assert isinstance(rough, SingleEpochs)
+    assert not isinstance(fine, SingleEpochs)
+    n = len(problem.data)
+    order, steps = np.random.default_rng(seed).integers(0, n, 5), np.array([0.1, 0.3, 0.0, 0.2, 0.1])
+    for online in (rough, fine):
+        online.start(problem.w)
+    for l2 in (0.0, 0.5, 3.3 * n):  # the last one shrinks weights to about a hundredth in every step
+        values = [online.sgd(order, steps, l2, 0.0, False) for online in (rough, fine)]
+        assert_allclose(*values, rtol=1e-4, atol=1e-4)
+        assert_allclose(rough.weights(), fine.weights(), rtol=1e-4, atol=1e-4)
+
+
+def test_what_steps_in_single_precision_refuse():
+    problem = make_problem(2, 3, (4, 3))
+    online = ChainLikelihood(problem.data, problem.field, precision="single").epochs()
+    online.start(problem.w)
+    with pytest.raises(ParameterError, match="neither an L1 penalty nor an average"):
+        online.sgd([0], [0.1], 0.0, 1.0)
+    with pytest.raises(ParameterError, match="step size is too large"):
+        online.sgd([0], [3.0], 1.0)
+    with pytest.raises(ParameterError, match="one step size per sequence"):
+        online.sgd([0], [0.1, 0.1])
+    with pytest.raises(IndexError, match="not there"):
+        online.sgd([2], [0.1])
 
 
 @every_kernel

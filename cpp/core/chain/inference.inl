@@ -10,6 +10,37 @@ void exponentiate(const Real* x, double shift, Real* out, int64_t n) {
     for (int64_t i = 0; i < n; i += kLanes) store(out + i, exp_nonpositive(load(x + i) - top));
 }
 
+void jump_tables(const Real* table, double scale, int64_t n_labels, Real* log, Real* exp, Real* transposed, double* low,
+                 double* high) {
+    const int64_t width = padded<Real>(n_labels), size = n_labels * width;
+    const V factor = splat(static_cast<Real>(scale));
+    V least = splat(-kLowest), most = splat(kLowest);
+    for (int64_t i = 0; i < size; i += kLanes) {
+        const V x = load(table + i) * factor;
+        const V small = labels_or(x, splat(-kLowest), i % width, n_labels, width);
+        const V large = labels_or(x, splat(kLowest), i % width, n_labels, width);
+        least = small < least ? small : least;
+        most = larger(most, large);
+        store(log + i, x);
+    }
+    const Real top = maximum(most);
+    *low = -maximum(-least);
+    *high = top;
+    for (int64_t i = 0; i < size; i += kLanes)
+        store(exp + i, labels_or(exp_nonpositive(load(log + i) - splat(top)), V{}, i % width, n_labels, width));
+    for (int64_t i = 0; i < n_labels; ++i)
+        for (int64_t j = 0; j < n_labels; ++j) transposed[j * width + i] = exp[i * width + j];
+}
+
+void step_jumps(Real* table, const Real* mask, Real* outer, const Real* exp, Real* jumps, int64_t n) {
+    for (int64_t i = 0; i < n; i += kLanes) {
+        const V change = load(outer + i) * load(exp + i) + load(jumps + i);
+        store(table + i, load(table + i) + load(mask + i) * change);
+        store(outer + i, V{});
+        store(jumps + i, V{});
+    }
+}
+
 // Calls work(shape) with the common widths of order 1 as constants, so that the loops over a row are unrolled.
 template <class Work>
 CRFKIT_INLINE auto with_shape(int64_t n_labels, int64_t order, const Work& work) {

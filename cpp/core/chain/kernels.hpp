@@ -152,6 +152,12 @@ struct TrainingKernels {
     // Numbers of scratch that a sequence of this length needs.
     int64_t (*scratch_size)(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool further);
     void (*exponentiate)(const Real* x, double shift, Real* out, int64_t n);  // n a multiple of kPad
+    // Order 1 without constraints: log = scale * table, exp = exp(log - high), its transpose, and the range low … high
+    // of log; all are [L][P].
+    void (*jump_tables)(const Real* table, double scale, int64_t n_labels, Real* log, Real* exp, Real* transposed,
+                        double* low, double* high);
+    // table += mask * (outer * exp + jumps), and zeros in outer and jumps; n a multiple of kPad.
+    void (*step_jumps)(Real* table, const Real* mask, Real* outer, const Real* exp, Real* jumps, int64_t n);
     // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it. Where the plan is
     // weak, the loss of weak.inl; it needs further scratch, and leaves the cache alone.
     double (*value_gradient)(const ChainPlan&, const ChainWeightsOf<Real>&, const ChainGradientOf<Real>&,

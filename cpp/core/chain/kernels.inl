@@ -167,17 +167,18 @@ double hinge(const ChainPlan& data, const ChainWeights& w, const ChainGradient& 
 }  // namespace
 
 const ChainKernels& CRFKIT_KERNELS() {
-    static const ChainKernels table{{scratch_size, exponentiate, value_gradient, hessian_diagonal},
-                                    CRFKIT_NAME,
-                                    &CRFKIT_SINGLE_KERNELS(),
-                                    hessian_product,
-                                    hinge,
-                                    marginals,
-                                    viterbi,
-                                    best_scores,
-                                    span_probabilities,
-                                    entropies,
-                                    sample};
+    static const ChainKernels table{
+        {scratch_size, exponentiate, jump_tables, step_jumps, value_gradient, hessian_diagonal},
+        CRFKIT_NAME,
+        &CRFKIT_SINGLE_KERNELS(),
+        hessian_product,
+        hinge,
+        marginals,
+        viterbi,
+        best_scores,
+        span_probabilities,
+        entropies,
+        sample};
     return table;
 }
 

@@ -1,20 +1,12 @@
-// Chains whose weights change after every sequence: stochastic gradients, the perceptron and its kin. One thread.
-//
-// All weights lie in one buffer, as the kernels read them: label rows, single weights (classes, then states), pair
-// weights, transitions, triples. A shrinking factor (L2) is kept apart: w = scale * theta.
+// Chains whose weights change after every sequence: stochastic gradients with averages and L1 penalties, the perceptron
+// and its kin. One thread.
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "../support/buffer.hpp"
-#include "../support/parallel.hpp"
-#include "engine.hpp"
-#include "plan.hpp"
-#include "weights.hpp"
+#include "online_weights.hpp"
 
 namespace crfkit {
 
@@ -25,15 +17,15 @@ struct Mistakes {
 
 enum class Aggression { hard, linear, quadratic };  // PA, PA-I, PA-II
 
-class ChainOnline {
+class ChainOnline : private OnlineWeights<double> {
 public:
+    using OnlineWeights::weights;
     ChainOnline(const SequenceView& data, const FieldView& field, const ChainKernels& kernels, const double* cost,
                 bool hinge);
     // Sets the weights and AROW's variances (null: none yet); forgets averages, cumulative penalties and multipliers.
     void start(const double* w, const double* variances);
     // AROW's variances; false if there are none yet.
     bool variances(double* out) const;
-    void weights(double* w) const;
     // The mean of the weights after each sequence since start.
     void average(double* w) const;
 
@@ -71,7 +63,6 @@ private:
         double margin = 0.0;  // score of the labels minus the best score
         Sparse features;
     };
-    void refresh();  // tables of jumps from theta
     void fold_scale();
     void apply_gradient(int64_t n, bool averaged, double l1);
     void penalise(int64_t i);
@@ -80,46 +71,24 @@ private:
     void add_features(int64_t n, const int32_t* y, double sign);
     const Difference& compare(int64_t n);
     void update(double factor);  // theta += factor * features of the difference
-    template <class Visit>
-    void each_place(const Visit& visit) const;  // visit(place in theta, index in the weight vector)
-    // Calls epoch(k, order[k]) for each k, with a look at Ctrl-C in between.
-    template <class Epoch>
-    void over(const int64_t* order, int64_t n, const Poll& poll, const Epoch& epoch);
-    static size_t at(int64_t i) { return static_cast<size_t>(i); }
+    template <class Work>
+    void over(const int64_t* order, int64_t n, const Poll& poll, const Work& work) {
+        mistakes_ = {};
+        OnlineWeights::over(order, n, poll, work);
+    }
 
-    FieldView field_;
     const ChainKernels& kernels_;
-    PlannedData data_;
-    ChainPlan plan_;
-    JumpTables<double> jumps_;
     bool hinge_;
-    std::vector<double> sequence_weights_, factors_;  // as given; as the kernel is to see them
-    std::vector<uint64_t> row_bits_;                  // which labels of a row have a weight; empty: all
-    int64_t row_words_;
-    std::vector<int32_t> transition_index_, triple_index_;            // by code; -1: no weight
-    int64_t single_at_, pair_at_, transition_at_, triple_at_, size_;  // blocks of theta
-    Buffer theta_, delta_, sums_, outer_, jump_delta_, transition_delta_, scratch_;
+    std::vector<int32_t> transition_index_, triple_index_;  // by code; -1: no weight
+    Buffer delta_, sums_;
     Buffer reached_, covariances_;  // cumulative L1 penalty that each weight got; made when needed
     std::vector<double> multipliers_;
-    double scale_ = 1.0, scale_sum_ = 0.0, penalty_ = 0.0;
+    double scale_sum_ = 0.0, penalty_ = 0.0;
     int64_t steps_ = 0;
-    ChainWeights view_{};
     Difference difference_;
     Mistakes mistakes_;
     std::vector<int32_t> best_;
     std::vector<double> best_score_;
 };
-
-template <class Epoch>
-void ChainOnline::over(const int64_t* order, int64_t n, const Poll& poll, const Epoch& epoch) {
-    Interrupt interrupt(poll);
-    mistakes_ = {};
-    for (int64_t k = 0; k < n; ++k) {
-        if (order[k] < 0 || order[k] >= plan_.n_sequences)
-            throw std::invalid_argument("sequence " + std::to_string(order[k]) + " does not exist");
-        epoch(k, order[k]);
-        interrupt.check(0);
-    }
-}
 
 }  // namespace crfkit

@@ -33,7 +33,7 @@ void ChainOnline::add_features(int64_t n, const int32_t* y, double sign) {
         if (t == begin) continue;
         const bool same = gold[t] == best[t] && gold[t - 1] == best[t - 1];
         const int64_t code = y[t - 1] * n_labels + label;
-        if (!same && transition_index_[at(code)] >= 0) add_feature(transition_at_ + transition_index_[at(code)], sign);
+        if (const int32_t k = transition_index_[at(code)]; !same && k >= 0) add_feature(transition_place(k), sign);
         if (!same && plan_.pair_offsets)
             for (int64_t k = plan_.pair_offsets[t]; k < plan_.pair_offsets[t + 1]; ++k) {
                 const int64_t a = plan_.pair_attributes[k];

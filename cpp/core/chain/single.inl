@@ -19,7 +19,8 @@ using Cache = ChainCacheOf<float>;
 }  // namespace
 
 const TrainingKernels<float>& CRFKIT_SINGLE_KERNELS() {
-    static const TrainingKernels<float> table{scratch_size, exponentiate, value_gradient, hessian_diagonal};
+    static const TrainingKernels<float> table{scratch_size, exponentiate,   jump_tables,
+                                              step_jumps,   value_gradient, hessian_diagonal};
     return table;
 }
 

@@ -94,7 +94,6 @@ bool JumpTables<Real>::may_jump(int64_t row, int64_t label) const {
 template <class Real>
 template <class Given>
 void JumpTables<Real>::set(const Given* transition, const Given* triple, double scale, bool direction) {
-    const int64_t n = field_.n_labels;
     each_transition([&](int64_t at, int64_t k) {
         transitions_.data()[at] = static_cast<Real>(scale * static_cast<double>(transition[k]));
     });
@@ -103,12 +102,36 @@ void JumpTables<Real>::set(const Given* transition, const Given* triple, double 
             jumps_.data()[at] = static_cast<Real>(scale * static_cast<double>(triple[k]));
         });
     if (direction) return;
+    if (field_.order == 1)
+        set_table(transitions_.data(), 1.0);
+    else
+        exponentiate();
+}
+
+template <class Real>
+void JumpTables<Real>::set_table(const Real* table, double scale) {
+    if (!field_.allowed) {
+        double low = 0.0, high = 0.0;
+        kernels_.jump_tables(table, scale, field_.n_labels, transitions_.data(), exp_jumps_.data(),
+                             exp_transposed_.data(), &low, &high);
+        shift_ = high;
+        range_ = high - low;
+        return;
+    }
+    const Real factor = static_cast<Real>(scale);
+    for (int64_t i = 0; i < jump_size(); ++i) transitions_.data()[i] = factor * table[i];
+    exponentiate();
+}
+
+// Fills the tables from the log-potentials where some jumps are not allowed, and in order 2.
+template <class Real>
+void JumpTables<Real>::exponentiate() {
+    const int64_t n = field_.n_labels;
     Real* log = field_.order == 1 ? transitions_.data() : jumps_.data();
     Real low = std::numeric_limits<Real>::infinity(), high = -low;
-    const bool all = field_.order == 1 && !field_.allowed;
     for (int64_t r = 0; r < jump_rows_; ++r)
         for (int64_t j = 0; j < n; ++j)
-            if (all || may_jump(r, j)) {
+            if (may_jump(r, j)) {
                 low = std::min(low, log[r * width_ + j]);
                 high = std::max(high, log[r * width_ + j]);
             }
@@ -117,7 +140,7 @@ void JumpTables<Real>::set(const Given* transition, const Given* triple, double 
     range_ = high - low;
     kernels_.exponentiate(log, high, exp_jumps_.data(), jump_size());
     for (int64_t r = 0; r < jump_rows_; ++r)
-        for (int64_t j = all ? n : 0; j < width_; ++j) {
+        for (int64_t j = 0; j < width_; ++j) {
             if (j < n && may_jump(r, j)) continue;
             exp_jumps_.data()[r * width_ + j] = 0;
             if (j < n && field_.order == 1) log[r * width_ + j] = -std::numeric_limits<Real>::infinity();

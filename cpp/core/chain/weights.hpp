@@ -17,6 +17,8 @@ class JumpTables {
 public:
     JumpTables(const FieldView& field, const TrainingKernels<Real>& kernels);
     // Lays out scale * (transition and triple weights). As a direction nothing is forbidden or exponentiated.
+    // Order 1: the transitions are scale * table, which is [L][P].
+    void set_table(const Real* table, double scale);
     template <class Given>
     void set(const Given* transition, const Given* triple, double scale, bool direction);
     // Points the view's tables at ours.
@@ -40,6 +42,7 @@ public:
 
 private:
     bool may_jump(int64_t row, int64_t label) const;
+    void exponentiate();
     void make_places();
     void make_masks();
 

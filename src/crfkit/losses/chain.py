@@ -20,7 +20,7 @@ from crfkit.data.sequences import SequenceData
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.losses.base import FieldLoss, LazyEvaluation
-from crfkit.losses.online import OnlineChain
+from crfkit.losses.online import OnlineChain, SingleEpochs
 from crfkit.losses.online_cost import epoch_cost
 from crfkit.protocols import Capability, Evaluation
 from crfkit.warn import warn_caller
@@ -147,6 +147,12 @@ class ChainLoss(FieldLoss):
         if Capability.ONLINE not in self.capabilities:
             raise self._cannot(Capability.ONLINE)
         return OnlineChain(self.data, self.field, self.kernels, self.cost, self.hinge)
+
+    def epochs(self) -> OnlineChain | SingleEpochs:
+        """Plain stochastic gradients, in the precision that evaluations have now."""
+        if self.tolerance != SINGLE:
+            return self.online()
+        return SingleEpochs(self.data, self.field, self.kernels, self.cost)
 
     @property
     def n_terms(self) -> float:

@@ -142,5 +142,36 @@ class OnlineChain:
         return self._native.mira(_ids(order), c, shortened)
 
 
+class SingleEpochs:
+    """Plain stochastic gradients in single precision: what a start for another method needs, and faster."""
+
+    def __init__(
+        self, data: SequenceData, field: ChainField, kernels: str = "auto", cost: Floats | None = None
+    ) -> None:
+        self.size = field.size
+        self.n_sequences = len(data)
+        self._native = _core.SingleOnline(data.native, field.native, kernels, None if cost is None else cost.ravel())
+
+    def start(self, w: Floats) -> None:
+        """Sets the weights."""
+        self._native.start(np.ascontiguousarray(w, dtype=np.float64))
+
+    def weights(self) -> Floats:
+        w = np.empty(self.size)
+        self._native.weights(w)
+        return w
+
+    def sgd(
+        self, order: ArrayLike, steps: ArrayLike, l2: float = 0.0, l1: float = 0.0, averaged: bool = False
+    ) -> float:
+        """As `OnlineChain.sgd`, without L1 and averages."""
+        if l1 or averaged:
+            raise ParameterError("stochastic gradients in single precision have neither an L1 penalty nor an average")
+        try:
+            return self._native.sgd(_ids(order), np.ascontiguousarray(steps, dtype=np.float64), l2)
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
+
+
 def _ids(order: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.ascontiguousarray(order, dtype=np.int64)

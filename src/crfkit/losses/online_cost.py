@@ -15,7 +15,7 @@ from crfkit.fields.chain import ChainField
 
 # nanoseconds: of a position, of an attribute of a position and a label, of a jump at a position, of a jump of the table
 EVALUATION = (75.0, 0.25, 0.25, 0.0)
-EPOCH = (85.0, 0.27, 0.33, 5.0)  # jumps are exponentiated, transposed and updated once more for every sequence
+EPOCH = (85.0, 0.27, 0.33, 2.5)  # jumps are exponentiated, transposed and updated once more for every sequence
 
 
 def counts(data: SequenceData, field: ChainField) -> Floats:

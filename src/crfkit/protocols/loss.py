@@ -74,6 +74,10 @@ class Loss:
         """Return the loss's online form: weights that change with every sequence."""
         raise self._cannot(Capability.ONLINE)
 
+    def epochs(self) -> Any:
+        """Plain stochastic gradients (`start`, `sgd`, `weights`), as fast as the loss has them."""
+        return self.online()
+
     def expectations(self) -> Any:
         """Return what improved iterative scaling needs."""
         raise self._cannot(Capability.EXPECTATIONS)

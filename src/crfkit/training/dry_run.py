@@ -121,7 +121,7 @@ def _seconds_of_a_pass(problem: Problem) -> float:
         _ = at.value, at.grad
         seconds = time.perf_counter() - start
     if _has_epochs(problem):
-        _ = loss.online()
+        _ = loss.epochs() if problem.solver.name == "auto" else loss.online()
     return seconds
 
 
