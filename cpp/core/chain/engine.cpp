@@ -142,9 +142,17 @@ void ChainPass<Real>::add_tables(Part& part) const {
 template <class Real>
 void ChainPass<Real>::distribute(Part& part) const {
     Real* single = part.single.data() + field_.n_class;
-    for (int64_t r = 0; r < rows_.size(); ++r) {
-        const Real* row = part.rows.data() + r * weights.view().width;
-        rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { single[f] += row[label]; });
+    const int64_t width = weights.view().width;
+    for (int64_t g = 0; g < rows_.n_groups; ++g) {
+        const Real* row = part.rows.data() + g * width;
+        rows_.for_each_member(g, [&](int64_t r) {
+            Real* member = part.rows.data() + r * width;
+            for (int64_t j = 0; j < width; ++j) member[j] += row[j];
+        });
+    }
+    for (int64_t r = rows_.n_groups; r < rows_.size(); ++r) {
+        const Real* row = part.rows.data() + r * width;
+        rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { single[f] = row[label]; });
     }
 }
 

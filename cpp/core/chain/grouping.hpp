@@ -13,14 +13,22 @@
 
 namespace crfkit {
 
-// Row r scores the attributes members[offsets[r] … offsets[r + 1]).
+// Row r scores the attributes members[offsets[r] … offsets[r + 1]). The first n_groups rows score several each, and
+// after them row n_groups + a scores the attribute a alone.
 struct RowTable {
+    int64_t n_groups = 0;
     std::vector<int64_t> offsets{0};
     std::vector<int32_t> members;
     int64_t size() const { return static_cast<int64_t>(offsets.size()) - 1; }
     void add(const int32_t* first, size_t n) {
         members.insert(members.end(), first, first + n);
         offsets.push_back(static_cast<int64_t>(members.size()));
+    }
+    // Calls f(row of the member) for the members of group g.
+    template <class F>
+    void for_each_member(int64_t g, const F& f) const {
+        for (int64_t k = offsets[static_cast<size_t>(g)]; k < offsets[static_cast<size_t>(g) + 1]; ++k)
+            f(n_groups + members[static_cast<size_t>(k)]);
     }
     // Calls f(index, label) for the weights that row r sums up.
     template <class F>

@@ -112,6 +112,7 @@ void PlannedData::write_entries(const FieldView& field, int32_t attribute, const
 
 void PlannedData::write_out(const SequenceView& data, const FieldView& field, const Groups& groups, bool name_rows) {
     table_ = groups.table;
+    table_.n_groups = table_.size();
     const auto first_wide = static_cast<int32_t>(table_.size());
     const int64_t n_wide = count_wide(field);
     if (field.state_offsets && name_rows)

@@ -1,6 +1,7 @@
 #include "weights.hpp"
 
 #include <algorithm>
+#include <barrier>
 #include <cmath>
 #include <limits>
 
@@ -195,40 +196,46 @@ void convert(const double* first, const double* last, Real* out) {
 }
 
 // The largest size of a weight, NaN if one is not a number.
-double largest_of(const double* w, int64_t size, int n_threads) {
-    std::vector<double> found(static_cast<size_t>(n_threads), 0.0);
-    run_threads(n_threads, [&](int thread) {
-        double top = 0.0, bad = 0.0;
-        for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i) {
-            const double x = std::abs(w[i]);
-            top = x > top ? x : top;
-            bad += x - x;  // NaN from infinities and NaN
-        }
-        found[static_cast<size_t>(thread)] = top + bad;
-    });
-    double top = 0.0;
-    for (const double x : found) {
-        if (std::isnan(x)) return x;
-        top = std::max(top, x);
+double largest_of(const double* first, const double* last) {
+    double top = 0.0, bad = 0.0;
+    for (; first < last; ++first) {
+        const double x = std::abs(*first);
+        top = x > top ? x : top;
+        bad += x - x;  // NaN from infinities and NaN
     }
-    return top;
+    return top + bad;
 }
+
+double largest_of(const std::vector<double>& found) { return largest_of(found.data(), found.data() + found.size()); }
 
 }  // namespace
 
 template <class Real>
 void PreparedWeights<Real>::set_observed(const double* w, int n_threads) {
-    const int64_t width = view_.width;
+    const int64_t width = view_.width, groups = rows_.n_groups;
     convert(w + field_.class_at(), w + field_.size(), single_.data());
+    std::barrier<> alone_done(n_threads);
     run_threads(n_threads, [&](int thread) {
+        const auto share = [&](int64_t begin, int64_t end, int64_t of) {
+            return begin + (end - begin) * of / n_threads;
+        };
         // A copy on huge pages: its random reads cost a third of those from the caller's pages.
-        const int64_t first = field_.n_state * thread / n_threads, last = field_.n_state * (thread + 1) / n_threads;
+        const int64_t first = share(0, field_.n_state, thread), last = share(0, field_.n_state, thread + 1);
         convert(w + first, w + last, single_.data() + field_.n_class + first);
-        const int64_t begin = rows_.size() * thread / n_threads, end = rows_.size() * (thread + 1) / n_threads;
-        for (int64_t r = begin; r < end; ++r) {
+        if (!kInPlace) largest_[static_cast<size_t>(thread)] = largest_of(w + first, w + last);
+        for (int64_t r = share(groups, rows_.size(), thread); r < share(groups, rows_.size(), thread + 1); ++r) {
             Real* row = packed_.data() + r * width;
             std::fill(row, row + width, Real{});
-            rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row[label] += static_cast<Real>(w[f]); });
+            rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row[label] = static_cast<Real>(w[f]); });
+        }
+        alone_done.arrive_and_wait();
+        for (int64_t g = share(0, groups, thread); g < share(0, groups, thread + 1); ++g) {
+            Real* row = packed_.data() + g * width;
+            std::fill(row, row + width, Real{});
+            rows_.for_each_member(g, [&](int64_t r) {
+                const Real* member = packed_.data() + r * width;
+                for (int64_t j = 0; j < width; ++j) row[j] += member[j];
+            });
         }
     });
     view_.rows = packed_.data();
@@ -246,9 +253,10 @@ void PreparedWeights<Real>::set_full(const double* w, int n_threads) {
         view_.single = w + field_.class_at();
     } else {
         run_threads(n_threads, [&](int thread) {
-            const int64_t all = field_.n_attributes, end = all * (thread + 1) / n_threads;
-            for (int64_t a = all * thread / n_threads; a < end; ++a)
-                convert(w + a * n, w + (a + 1) * n, packed_.data() + a * width);
+            const int64_t all = field_.n_attributes, begin = all * thread / n_threads;
+            const int64_t end = all * (thread + 1) / n_threads;
+            largest_[static_cast<size_t>(thread)] = largest_of(w + begin * n, w + end * n);
+            for (int64_t a = begin; a < end; ++a) convert(w + a * n, w + (a + 1) * n, packed_.data() + a * width);
         });
         convert(w + field_.class_at(), w + field_.size(), single_.data());
         view_.rows = packed_.data();
@@ -259,6 +267,7 @@ void PreparedWeights<Real>::set_full(const double* w, int n_threads) {
 
 template <class Real>
 void PreparedWeights<Real>::set(const double* w, int n_threads, bool direction) {
+    largest_.assign(static_cast<size_t>(n_threads) + 1, 0.0);
     if (field_.state_offsets)
         set_observed(w, n_threads);
     else
@@ -266,12 +275,17 @@ void PreparedWeights<Real>::set(const double* w, int n_threads, bool direction) 
     if constexpr (kInPlace) {
         view_.pair = w + field_.pair_at();
     } else {
-        largest_ = largest_of(w, field_.size(), n_threads);
+        largest_.back() = largest_of(w + field_.n_state, w + field_.size());
         convert(w + field_.pair_at(), w + field_.pair_at() + field_.n_pair, pair_.data());
         view_.pair = pair_.data();
     }
     jumps_.set(w + field_.transition_at(), w + field_.triple_at(), 1.0, direction);
     jumps_.describe(view_);
+}
+
+template <class Real>
+double PreparedWeights<Real>::largest() const {
+    return largest_of(largest_);
 }
 
 template class JumpTables<double>;

@@ -65,7 +65,7 @@ public:
     void set(const double* w, int n_threads = 1, bool direction = false);
     const ChainWeightsOf<Real>& view() const { return view_; }
     const JumpTables<Real>& jumps() const { return jumps_; }
-    double largest() const { return largest_; }  // size of a weight, of vectors that were converted; NaN stays NaN
+    double largest() const;  // size of a weight, of vectors that were converted; NaN stays NaN
 
 private:
     // Rows of the full set in the caller's vector; only doubles can.
@@ -78,7 +78,7 @@ private:
     JumpTables<Real> jumps_;
     BufferOf<Real> packed_, single_, pair_;
     ChainWeightsOf<Real> view_{};
-    double largest_ = 0.0;
+    std::vector<double> largest_;  // of each thread's weights, and of the rest
 };
 
 }  // namespace crfkit
