@@ -148,9 +148,9 @@ void bind_strings(nb::module_& m) {
         "all_within",
         [](const Array<double>& values, double most) {
             return without_gil([&] {
-                bool all = true;
-                for (const double value : span_of(values)) all &= std::abs(value) <= most;
-                return all;
+                int64_t outside = 0;
+                for (const double value : span_of(values)) outside += !(std::abs(value) <= most);
+                return outside == 0;
             });
         },
         "values"_a, "most"_a, "Whether all values lie between -most and most; NaN does not.");

@@ -46,7 +46,7 @@ _DTYPES = {
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 MOST_WEIGHT = 1e100
 LARGE = 1_000_000  # bytes; larger files are looked at before they are read
-LATER = 4_000_000  # bytes; the checksum of a larger tensor is computed while the model is made
+LATER = 4_000_000  # bytes; the checksums of more are computed while the model is made
 
 
 @dataclass(frozen=True)
@@ -193,13 +193,14 @@ def _parse(buffer: Any) -> Contents:
         if checksums[name] != _checksum(tensors[name]):
             raise ModelFileError(f"altered or damaged: the checksum of '{name}' does not match")
 
-    later = max(tensors, key=lambda name: tensors[name].nbytes, default=None)
-    large = later is not None and tensors[later].nbytes >= LATER
-    finish = _in_background(partial(check, later)) if later is not None and large else None
-    for name in tensors:
-        if finish is None or name != later:
+    def check_all() -> None:
+        for name in tensors:
             check(name)
-    return Contents(str(metadata.get("kind")), metadata, tensors, finish or (lambda: None))
+
+    if len(data) >= LATER:
+        return Contents(str(metadata.get("kind")), metadata, tensors, _in_background(check_all))
+    check_all()
+    return Contents(str(metadata.get("kind")), metadata, tensors)
 
 
 def _in_background(work: Callable[[], None]) -> Callable[[], None]:

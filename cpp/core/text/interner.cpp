@@ -134,25 +134,35 @@ std::string check_index(const StringIndex& index, uint64_t n_bytes) {
         return "string offsets do not span the string bytes";
     for (uint64_t i = 0; i < index.size; ++i)
         if (index.offsets[i] > index.offsets[i + 1]) return "string offsets decrease";
-    if (has_long_run(index.slots, index.capacity)) return "too many of its strings collide";
-    uint64_t used = 0;
+    uint64_t used = 0, run = 0, longest = 0, last = 0;
     for (uint64_t i = 0; i < index.capacity; ++i) {
-        if (index.slots[i] == 0) continue;
-        ++used;
-        const uint64_t id = (index.slots[i] & 0xffffffffu) - 1;
-        if (id >= index.size) return "a slot points past the last string";
+        const uint64_t slot = index.slots[i], filled = slot != 0;
+        run = (run + 1) & (0 - filled);
+        longest = std::max(longest, run);
+        used += filled;
+        last = std::max(last, ((slot & 0xffffffffu) - filled) & 0xffffffffu);  // a tag without an id gives 2³² − 1
     }
+    if (longest > kLongestRun) return "too many of its strings collide";
+    if (used > 0 && last >= index.size) return "a slot points past the last string";
     if (used != index.size) return "the number of used slots differs from the number of strings";
+    // Every string is found where its hash says, and is no other string.
+    const uint64_t mask = index.capacity - 1;
+    const auto is_found = [&](uint64_t id, uint64_t hash) {
+        for (uint64_t i = hash & mask; index.slots[i] != 0; i = (i + 1) & mask) {
+            if (index.slots[i] >> 32 != hash >> 32) continue;
+            const uint64_t other = (index.slots[i] & 0xffffffffu) - 1;
+            if (other == id) return true;
+            if (index.holds(other, index.at(id))) return false;
+        }
+        return false;
+    };
     uint64_t hashes[kAhead];
     for (uint64_t id = 0; id < index.size + kAhead; ++id) {
-        if (id >= kAhead) {
-            const uint64_t earlier = id - kAhead;
-            if (index.find(index.at(earlier), hashes[earlier % kAhead]) != static_cast<int32_t>(earlier))
-                return "string " + std::to_string(earlier) + " is not found where its hash says";
-        }
+        if (id >= kAhead && !is_found(id - kAhead, hashes[id % kAhead]))
+            return "string " + std::to_string(id - kAhead) + " is not found where its hash says";
         if (id < index.size) {
             hashes[id % kAhead] = hash_string(index.at(id), index.key);
-            __builtin_prefetch(&index.slots[hashes[id % kAhead] & (index.capacity - 1)]);
+            __builtin_prefetch(&index.slots[hashes[id % kAhead] & mask]);
         }
     }
     return "";
