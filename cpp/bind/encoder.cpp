@@ -92,6 +92,10 @@ void bind_encoder(nb::module_& m) {
         }
     });
 
+    m.def("number_labels", &number_labels, "rows"_a,
+          "(different labels as they occur, number of each label, length of each row); None if they are not all str.",
+          nb::sig("def number_labels(rows: list[typing.Any]) -> tuple[list[str], NDArray[numpy.int32], "
+                  "NDArray[numpy.int64]] | None"));
     nb::class_<PreparedItems>(m, "Items", "A sequence of items whose attributes have been worked out.")
         .def(nb::init<nb::handle>(), "sequence"_a.none(), nb::sig("def __init__(self, sequence: object) -> None"))
         .def("__len__", [](const PreparedItems& self) { return self.item_ends.size(); })
@@ -128,12 +132,11 @@ void bind_encoder(nb::module_& m) {
             "sequence"_a.none(), nb::sig("def add_items(self, sequence: object) -> None"))
         .def(
             "add_all_items",
-            [](BoundEncoder& self, const nb::list& sequences, bool overlap) {
-                add_all_items(self.encoder, sequences, overlap);
+            [](BoundEncoder& self, const nb::list& sequences, int n_threads) {
+                add_all_items(self.encoder, sequences, n_threads);
             },
-            "sequences"_a, "overlap"_a = false,
-            "Adds sequences; with overlap, another thread looks up their attributes meanwhile.",
-            nb::sig("def add_all_items(self, sequences: list[typing.Any], overlap: bool = False) -> None"))
+            "sequences"_a, "n_threads"_a = 1, "Adds sequences. The number of threads changes nothing but the time.",
+            nb::sig("def add_all_items(self, sequences: list[typing.Any], n_threads: int = 1) -> None"))
         .def("take", &take, "ordered"_a = false,
              nb::sig("def take(self, ordered: bool = False) -> tuple[typing.Any, ...]"))
         .def("take_lines", [](BoundEncoder& self) { return self.encoder.take_lines(); })
@@ -143,7 +146,7 @@ void bind_encoder(nb::module_& m) {
             [](const BoundEncoder& self, const Array<int64_t>& order, bool pairs) -> AttributeTable {
                 const Vocabulary& names = pairs ? self.encoder.pair_attributes() : self.encoder.attributes();
                 if (names.buckets().bits > 0) return taken(names.buckets(), order);
-                return make_table(freeze(names.interner().view(), {order.data(), order.size()}));
+                return make_table(freeze(names.interner(), {order.data(), order.size()}));
             },
             "order"_a, "pairs"_a = false)
         .def_prop_ro(

@@ -4,7 +4,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <string_view>
+
+#include "../core/support/arena.hpp"
 
 namespace crfkit {
 
@@ -28,6 +31,15 @@ inline std::string_view bytes_view(PyObject* bytes) {
 }
 // The characters of an ASCII string, or a view without data if it has to be encoded.
 inline std::string_view ascii_view(PyObject*) { return {}; }
+// Whether several threads may read plain lists, dicts, floats and strings while one of them holds the GIL.
+constexpr bool kReadsInParallel = false;
+// The text of a str in UTF-8; without data if it has a lone surrogate. The str keeps it.
+inline std::string_view utf8_view(PyObject* text, Arena&) {
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!data) PyErr_Clear();
+    return {data, data ? static_cast<size_t>(size) : 0};
+}
 
 #else
 
@@ -43,6 +55,38 @@ inline std::string_view bytes_view(PyObject* bytes) {
 inline std::string_view ascii_view(PyObject* text) {
     if (!PyUnicode_IS_COMPACT_ASCII(text)) return {};
     return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text)), static_cast<size_t>(PyUnicode_GET_LENGTH(text))};
+}
+#ifdef Py_GIL_DISABLED
+constexpr bool kReadsInParallel = false;
+#else
+constexpr bool kReadsInParallel = true;
+#endif
+// Of a str that is not ASCII; the arena keeps it. Nothing is asked of Python, which could change the str.
+template <class Character>
+char* write_utf8(const Character* from, Py_ssize_t n, char* out) {
+    for (Py_ssize_t k = 0; k < n; ++k) {
+        const uint32_t c = from[k];
+        if (c >= 0xd800 && c < 0xe000) return nullptr;
+        if (c < 0x80) {
+            *out++ = static_cast<char>(c);
+            continue;
+        }
+        const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;  // bytes after the first
+        *out++ = static_cast<char>((0xff00 >> (more + 1) & 0xff) | c >> 6 * more);
+        for (int shift = 6 * more - 6; shift >= 0; shift -= 6) *out++ = static_cast<char>(0x80 | (c >> shift & 0x3f));
+    }
+    return out;
+}
+inline std::string_view utf8_view(PyObject* text, Arena& arena) {
+    if (const std::string_view ascii = ascii_view(text); ascii.data()) return ascii;
+    if (!PyUnicode_IS_COMPACT(text)) return {};
+    const Py_ssize_t n = PyUnicode_GET_LENGTH(text);
+    const int kind = PyUnicode_KIND(text);
+    return arena.write(static_cast<size_t>(n) * 4, [&](char* out) -> const char* {
+        if (kind == PyUnicode_1BYTE_KIND) return write_utf8(PyUnicode_1BYTE_DATA(text), n, out);
+        if (kind == PyUnicode_2BYTE_KIND) return write_utf8(PyUnicode_2BYTE_DATA(text), n, out);
+        return write_utf8(PyUnicode_4BYTE_DATA(text), n, out);
+    });
 }
 
 #endif

@@ -325,31 +325,27 @@ const PreparedItems* prepared(nb::handle sequence) {
 namespace {
 
 // The text of an exact str, or null: for lone surrogates and everything else. Runs no code of the caller's.
-bool plain_text(PyObject* value, std::string_view& text) {
+bool plain_text(PyObject* value, Arena& arena, std::string_view& text) {
     if (!Py_IS_TYPE(value, &PyUnicode_Type)) return false;
-    text = ascii_view(value);
-    if (text.data()) return true;
-    Py_ssize_t size = 0;
-    const char* data = PyUnicode_AsUTF8AndSize(value, &size);
-    if (!data) PyErr_Clear();
-    text = {data, data ? static_cast<size_t>(size) : 0};
-    return data != nullptr;
+    text = utf8_view(value, arena);
+    return text.data() != nullptr;
 }
 
-bool add_plain_dict(Encoder& encoder, PyObject* dict) {
+template <class Sink>
+bool add_plain_dict(Sink& sink, PyObject* dict, Arena& arena) {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t cursor = 0;
     std::string_view name, text;
     while (PyDict_Next(dict, &cursor, &key, &value)) {
-        if (!plain_text(key, name)) return false;
-        if (plain_text(value, text)) {
-            encoder.add_text({}, name, text);
+        if (!plain_text(key, arena, name)) return false;
+        if (plain_text(value, arena, text)) {
+            sink.add_text({}, name, text);
         } else if (PyBool_Check(value)) {
-            encoder.add(name, value == Py_True);
+            sink.add(name, value == Py_True);
         } else if (PyFloat_CheckExact(value)) {
             const double number = PyFloat_AsDouble(value);
             if (!std::isfinite(number)) return false;
-            encoder.add(name, number);
+            sink.add(name, number);
         } else {
             return false;
         }
@@ -368,10 +364,12 @@ void prefetch_item(PyObject* item) {
 }
 
 // Adds a sequence of plain lists of str and of plain dicts. Returns false, and leaves it under way, if there is
-// anything else in it. Runs no code of the caller's, and makes no objects.
-bool add_plain_items(Encoder& encoder, PyObject* sequence) {
+// anything else in it. Runs no code of the caller's, and makes no objects: threads that do not hold the GIL may call it
+// if kReadsInParallel and the one that does waits for them.
+template <class Sink>
+bool add_plain_items(Sink& sink, PyObject* sequence, Arena& arena) {
     if (!is_plain_list(sequence)) return false;
-    encoder.begin_items();
+    sink.begin_items();
     std::string_view text;
     const Py_ssize_t n = fast_size(sequence);
     for (Py_ssize_t t = 0; t < n; ++t) {
@@ -379,15 +377,15 @@ bool add_plain_items(Encoder& encoder, PyObject* sequence) {
         if (t + 1 < n) prefetch_item(fast_item(sequence, t + 1));
         if (is_plain_list(item)) {
             for (Py_ssize_t k = 0, size = fast_size(item); k < size; ++k) {
-                if (!plain_text(fast_item(item, k), text)) return false;
-                encoder.add(text);
+                if (!plain_text(fast_item(item, k), arena, text)) return false;
+                sink.add(text);
             }
-        } else if (!PyDict_CheckExact(item) || !add_plain_dict(encoder, item)) {
+        } else if (!PyDict_CheckExact(item) || !add_plain_dict(sink, item, arena)) {
             return false;
         }
-        encoder.end_item();
+        sink.end_item();
     }
-    encoder.end_items();
+    sink.end_items();
     return true;
 }
 
@@ -403,33 +401,51 @@ void add_items(Encoder& encoder, nb::handle sequence, bool alone) {
         return;
     }
     if (alone) encoder.clear();
-    if (add_plain_items(encoder, sequence.ptr())) return;
+    if (add_plain_items(encoder, sequence.ptr(), encoder.made())) return;
     each_item(encoder, sequence, alone, [&] { encoder.end_item(); }, [&] { encoder.end_items(); });
 }
 
-void add_all_items(Encoder& encoder, nb::handle sequences, bool overlap) {
+void add_all_items(Encoder& encoder, nb::handle sequences, int n_threads) {
     constexpr size_t kBetweenSignals = size_t{1} << 12;  // sequences
     const nb::object all = nb::borrow(sequences);
-    struct Overlap {
-        Encoder& encoder;
-        ~Overlap() { encoder.end_overlap(); }
-    } guard{encoder};
-    if (overlap) encoder.begin_overlap();
+    const auto pause = [] {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    };
+    const auto read = [&](size_t n, NameBatch& batch) {
+        return n < size_of(all) && add_plain_items(batch, item_of(all, n).ptr(), batch.made);
+    };
+    size_t n = 0;
+    if (kReadsInParallel && n_threads > 1) n = encoder.add_in_parallel(size_of(all), n_threads, read, pause);
     // Code of the caller's runs where a sequence is not plain. It may change the list, or come back to this encoder:
-    // from then on nobody else looks anything up.
-    for (size_t n = 0; n < size_of(all); ++n) {
+    // from then on there is one thread.
+    for (; n < size_of(all); ++n) {
         const nb::object sequence = nb::borrow(item_of(all, n));
-        if (n % kBetweenSignals == kBetweenSignals - 1) {
-            encoder.wait();
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        }
-        if (add_plain_items(encoder, sequence.ptr())) continue;
-        encoder.drop_items();
-        encoder.wait();
-        encoder.end_overlap();
+        if (n % kBetweenSignals == kBetweenSignals - 1) pause();
         add_items(encoder, sequence);
     }
-    encoder.wait();
+}
+
+nb::object number_labels(const nb::list& rows) {
+    Interner names;
+    Arena arena;
+    nb::list found;
+    std::vector<int32_t> ids;
+    std::vector<int64_t> lengths;
+    std::string_view text;
+    for (size_t n = 0; n < nb::len(rows); ++n) {
+        PyObject* row = fast_item(rows.ptr(), static_cast<Py_ssize_t>(n));
+        if (!is_plain_list(row)) return nb::none();
+        const Py_ssize_t size = fast_size(row);
+        lengths.push_back(size);
+        for (Py_ssize_t t = 0; t < size; ++t) {
+            PyObject* label = fast_item(row, t);
+            if (!plain_text(label, arena, text)) return nb::none();
+            ids.push_back(names.intern(text));
+            if (names.size() > nb::len(found)) found.append(nb::handle(label));
+        }
+        arena.clear();
+    }
+    return nb::make_tuple(found, to_numpy(std::move(ids)), to_numpy(std::move(lengths)));
 }
 
 }  // namespace crfkit

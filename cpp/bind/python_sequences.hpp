@@ -18,8 +18,12 @@ void add_rows(Encoder& encoder, nb::handle sequence, bool alone = false);
 // Adds one sequence of items: lists of attribute strings, or dicts; or PreparedItems.
 void add_items(Encoder& encoder, nb::handle sequence, bool alone = false);
 
-// Adds all sequences of a list or tuple. With `overlap`, another thread looks up their attributes meanwhile.
-void add_all_items(Encoder& encoder, nb::handle sequences, bool overlap);
+// Adds all sequences of a list or tuple, on several threads.
+void add_all_items(Encoder& encoder, nb::handle sequences, int n_threads);
+
+// (different labels in order of first occurrence, the number of each label, the length of each row) of rows of labels;
+// None unless all rows are plain lists or tuples of str.
+nb::object number_labels(const nb::list& rows);
 
 // A sequence of items whose attributes have been worked out: their names one after the other, and their values.
 struct PreparedItems {

@@ -81,14 +81,15 @@ void bind_sequences(nb::module_& m) {
     m.def(
         "renumber",
         [](const OutputArray<int64_t>& offsets, const OutputArray<int32_t>& ids,
-           const std::optional<OutputArray<double>>& values, const Array<int32_t>& rank) {
+           const std::optional<OutputArray<double>>& values, const Array<int32_t>& rank, int n_threads) {
+            check_number(n_threads, 1, 1 << 10, "the number of threads");
             check_offsets(span_of(offsets), static_cast<int64_t>(ids.size()), "offsets");
             check_ids(span_of(ids), static_cast<int64_t>(rank.size()), "id");
             if (values) check_size(values->size(), static_cast<int64_t>(ids.size()), "values");
             return renumber(static_cast<int64_t>(offsets.size()) - 1, offsets.data(), ids.data(),
-                            values ? values->data() : nullptr, rank.data());
+                            values ? values->data() : nullptr, rank.data(), n_threads);
         },
-        "offsets"_a, "ids"_a, "values"_a.none(), "rank"_a,
+        "offsets"_a, "ids"_a, "values"_a.none(), "rank"_a, "n_threads"_a = 1,
         "Renumbers in place, dropping negative ranks; returns the number of entries that remain.");
 }
 

@@ -70,6 +70,12 @@ def format_wapiti_weights(index: Annotated[NDArray[numpy.int64], dict(shape=(Non
 def all_within(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], most: float) -> bool:
     """Whether all values lie between -most and most; NaN does not."""
 
+def encode_weights(weights: NDArray[numpy.float64]) -> tuple[NDArray[numpy.uint8], NDArray[numpy.float64]]:
+    """(a byte for each weight, a step for each block of them)"""
+
+def decode_weights(codes: NDArray[numpy.uint8], steps: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+    """The weights that encode_weights wrote."""
+
 def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
     """64-bit hash of the bytes."""
 
@@ -128,6 +134,11 @@ class BadInput(crfkit.errors.DataError):
 class LineError(ValueError):
     pass
 
+def number_labels(rows: list[Any]) -> tuple[list[str], NDArray[numpy.int32], NDArray[numpy.int64]] | None:
+    """
+    (different labels as they occur, number of each label, length of each row); None if they are not all str.
+    """
+
 class Items:
     """A sequence of items whose attributes have been worked out."""
 
@@ -160,10 +171,8 @@ class Encoder:
 
     def add_items(self, sequence: object) -> None: ...
 
-    def add_all_items(self, sequences: list[Any], overlap: bool = False) -> None:
-        """
-        Adds sequences; with overlap, another thread looks up their attributes meanwhile.
-        """
+    def add_all_items(self, sequences: list[Any], n_threads: int = 1) -> None:
+        """Adds sequences. The number of threads changes nothing but the time."""
 
     def take(self, ordered: bool = False) -> tuple[Any, ...]: ...
 
@@ -198,7 +207,7 @@ def count_attributes(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,)
 
 def observed_pairs(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_ids: int, n_labels: int, pairs: bool = False) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]]: ...
 
-def renumber(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+def renumber(offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, rank: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int = 1) -> int:
     """
     Renumbers in place, dropping negative ranks; returns the number of entries that remain.
     """

@@ -1,6 +1,7 @@
 """Every way to encode the same sequences gives the same data: on one thread or two, remembered or not, one or many."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -27,15 +28,82 @@ def taken(encoder):
     return [None if array is None else array.tolist() for array in encoder.take()]
 
 
-def test_a_second_thread_gives_the_same_numbers():
-    one, two, each = (Inputs().encoder() for _ in range(3))
-    one.add_all_items(SEQUENCES)
-    two.add_all_items(SEQUENCES, overlap=True)
+def names_of(entry):
+    return entry if not isinstance(entry, dict) else [k if v == 0.5 else f"{k}:{v}" for k, v in entry.items()]
+
+
+def test_threads_give_the_same_numbers_in_order_of_first_occurrence():
+    encoders = [Inputs().encoder() for _ in range(4)]
+    for encoder, n_threads in zip(encoders, (1, 2, 5), strict=False):
+        encoder.add_all_items(SEQUENCES, n_threads)
     for sequence in SEQUENCES:
-        each.add_items(sequence)
-    assert taken(one) == taken(two) == taken(each)
-    order = np.arange(one.sizes[0])
-    assert one.table(order).to_list() == two.table(order).to_list() == each.table(order).to_list()
+        encoders[-1].add_items(sequence)
+    expected = list(dict.fromkeys(name for x in SEQUENCES for entry in x for name in names_of(entry)))
+    assert all(encoder.table(np.arange(encoder.sizes[0])).to_list() == expected for encoder in encoders)
+    one, *others = map(taken, encoders)
+    assert all(other == one for other in others)
+
+
+@pytest.mark.parametrize("hash_bits", [None, 6])
+def test_threads_look_up_the_same_numbers(hash_bits):
+    learning = Inputs(hash_bits=hash_bits).encoder()
+    learning.add_all_items(SEQUENCES[:1000], 3)
+    table = learning.table(np.arange(learning.sizes[0])[::2])
+    found = []
+    for n_threads in (1, 3):
+        encoder = Inputs(hash_bits=hash_bits).encoder(table, table)
+        encoder.add_all_items(SEQUENCES, n_threads)
+        found.append(taken(encoder))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("valued", [False, True])
+def test_threads_renumber_alike(valued):
+    rng = np.random.default_rng(0)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 200))])
+    ids, values = rng.integers(0, 30, offsets[-1], dtype=np.int32), rng.random(offsets[-1])
+    rank = np.where(rng.random(30) < 0.3, -1, rng.permutation(30)).astype(np.int32)
+    expected = [
+        sorted((rank[i], v if valued else 1.0) for i, v in zip(ids[a:b], values[a:b], strict=True) if rank[i] >= 0)
+        for a, b in pairwise(offsets)
+    ]
+    for n_threads in (1, 2, 7):
+        at, new, weights = offsets.copy(), ids.copy(), values.copy() if valued else None
+        n = _core.renumber(at, new, weights, rank, n_threads)
+        pairs = list(zip(new[:n], weights[:n] if valued else np.ones(n), strict=True))
+        got = [pairs[a:b] for a, b in pairwise(at)]
+        assert [sorted(row) for row in got] == expected
+        assert [[i for i, _ in row] for row in got] == [[i for i, _ in row] for row in expected]
+
+
+def test_labels_are_numbered_as_they_occur():
+    rows = [["b", "a", "b"], (), ("日本", "naïve", "a")]
+    names, ids, lengths = _core.number_labels(rows)
+    assert names == ["b", "a", "日本", "naïve"]
+    assert [names[i] for i in ids] == [label for row in rows for label in row]
+    assert lengths.tolist() == [3, 0, 3]
+    for other in ([["a", 1]], [["a", None]], [{"a"}], ["a"], [np.array(["a"])], [["\ud800"]], [[np.str_("a")]]):
+        assert _core.number_labels(other) is None
+
+
+def slow_hash(text):
+    """The hash that tables of model files are built with."""
+    mask, k1, k2 = 2**64 - 1, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
+
+    def fold(a, b):
+        return (a * b & mask) ^ (a * b >> 64)
+
+    state = k2 ^ (len(text) * k1 & mask)
+    whole = len(text) // 8 * 8
+    for k in range(0, whole, 8):
+        state = fold(state ^ int.from_bytes(text[k : k + 8], "little"), k1)
+    return fold(state ^ int.from_bytes(text[whole:], "little"), k2 ^ (state >> 32))
+
+
+def test_hashes_of_texts_of_all_lengths():
+    text = bytes(RANDOM.randrange(256) for _ in range(40))
+    for n in range(41):
+        assert _core.checksum(np.frombuffer(text[:n], dtype=np.uint8)) == slow_hash(text[:n])
 
 
 def test_a_second_thread_ends_where_code_of_the_caller_runs():
@@ -45,7 +113,7 @@ def test_a_second_thread_ends_where_code_of_the_caller_runs():
     Y = [[["only 7", "w1"], {"n": 2.0}] if k == 7 else x for k, x in enumerate(X)]
     Y[150], Y[299] = [["only 150", "w1"], {"n": 2.0}], [["only 299", "w1"], {"n": 2.0}]
     one, two = Inputs().encoder(), Inputs().encoder()
-    one.add_all_items(X, overlap=True)
+    one.add_all_items(X, n_threads=2)
     two.add_all_items(Y)
     assert taken(one) == taken(two)
 
@@ -54,10 +122,10 @@ def test_what_is_refused_is_named_with_a_second_thread_too():
     for wrong in ([["a", 3]], [{"a": float("nan")}], [["\ud800"]], 5):
         encoder = Inputs().encoder()
         with pytest.raises(_core.BadInput if wrong != 5 else DataError):
-            encoder.add_all_items([*SEQUENCES[:300], wrong], overlap=True)
+            encoder.add_all_items([*SEQUENCES[:300], wrong], n_threads=2)
     encoder = _core.Encoder(most=3)
     with pytest.raises(_core.BadInput, match="sequence 301, position 1: more than 3 different"):
-        encoder.add_all_items([*([[["a"], ["b"]]] * 300), [["a"]], [["c"], ["d"]], [["e"]]], overlap=True)
+        encoder.add_all_items([*([[["a"], ["b"]]] * 300), [["a"]], [["c"], ["d"]], [["e"]]], n_threads=2)
 
 
 def test_templates_remember_what_cells_give():

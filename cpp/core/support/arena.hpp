@@ -27,6 +27,15 @@ public:
         used_ += size;
         return {out, size};
     }
+    // Room for a text of at most `most` bytes; write(room) returns the end of what it wrote there, or null for nothing.
+    template <class Write>
+    std::string_view write(size_t most, const Write& write) {
+        char* out = room(most);
+        const char* end = write(out);
+        if (!end) return {};
+        used_ += static_cast<size_t>(end - out);
+        return {out, static_cast<size_t>(end - out)};
+    }
     // The memory is kept, except that of unusually long texts.
     void clear() {
         if (chunks_.size() > 1) chunks_.resize(1);

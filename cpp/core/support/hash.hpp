@@ -14,8 +14,27 @@ inline uint64_t fold_multiply(uint64_t a, uint64_t b) {
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
+// The last bytes of a text, up to seven of them, as a number. `whole`: eight or more bytes end with them.
+inline uint64_t last_bytes(const char* data, size_t size, bool whole) {
+    const auto load = [&]<class Word>(Word word, const char* from) {
+        std::memcpy(&word, from, sizeof(Word));
+        return uint64_t{word};
+    };
+    if constexpr (std::endian::native == std::endian::little) {
+        if (size == 0) return 0;
+        if (whole) return load(uint64_t{}, data + size - 8) >> (64 - 8 * size);
+        if (size >= 4) return load(uint32_t{}, data) | load(uint32_t{}, data + size - 4) << (8 * size - 32);
+        const auto byte = [&](size_t at) { return load(uint8_t{}, data + at) << (8 * at); };
+        return byte(0) | byte(size / 2) | byte(size - 1);
+    }
+    uint64_t last = 0;
+    std::memcpy(&last, data, size);
+    return last;
+}
+
 // Eight bytes at a time, folded through a 128-bit product. Anybody can make strings that collide.
 inline uint64_t hash_bytes(const char* data, size_t size) {
+    const bool whole = size >= 8;
     constexpr uint64_t k1 = 0x9e3779b97f4a7c15ull, k2 = 0xd1b54a32d192ed03ull;
     uint64_t state = k2 ^ (size * k1);
     while (size >= 8) {
@@ -25,9 +44,7 @@ inline uint64_t hash_bytes(const char* data, size_t size) {
         data += 8;
         size -= 8;
     }
-    uint64_t last = 0;
-    std::memcpy(&last, data, size);
-    return fold_multiply(state ^ last, k2 ^ (state >> 32));
+    return fold_multiply(state ^ last_bytes(data, size, whole), k2 ^ (state >> 32));
 }
 
 inline uint64_t hash_string(std::string_view text) { return hash_bytes(text.data(), text.size()); }

@@ -1,7 +1,10 @@
 #include "encoder.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <system_error>
+
+#include "../support/parallel.hpp"
 
 namespace crfkit {
 
@@ -115,14 +118,7 @@ void Encoder::end_rows() {
 
 void Encoder::begin_items() {
     position_ = 0;
-    if (thread_)
-        batch_.drop_sequence();
-    else
-        batch_.clear(attributes_.key());  // a sequence that was refused has left its first items behind
-}
-
-void Encoder::add_text(std::string_view outer, std::string_view key, std::string_view text) {
-    add(batch_.made.join({outer, key, ":", text}), 1.0);
+    batch_.clear(attributes_.key());  // a sequence that was refused has left its first items behind
 }
 
 void Encoder::add_number(std::string_view outer, std::string_view key, double number) {
@@ -157,21 +153,14 @@ void Encoder::take_pairs() {
 
 void Encoder::end_item() {
     if (options_.by_prefix) take_pairs();
-    batch_.item_ends.push_back(batch_.names.size());
+    batch_.end_item();
     ++position_;
 }
 
 void Encoder::end_items() {
-    constexpr size_t kBatch = size_t{1} << 15;  // names that are handed over together
-    batch_.sequence_ends.push_back(batch_.item_ends.size());
+    batch_.end_items();
     ++n_sequences_;
-    if (!thread_) {
-        look_up(batch_);
-    } else if (batch_.names.size() >= kBatch) {
-        const HashKey key = batch_.key;  // the other thread may be changing that of the vocabulary
-        thread_->hand_over(batch_);
-        batch_.clear(key);
-    }
+    look_up(batch_);
 }
 
 namespace {
@@ -193,52 +182,102 @@ void append_ids(const std::vector<int32_t>& ids, const std::vector<size_t>& item
 
 }  // namespace
 
+template <class Find, class Place>
+void Encoder::with_places(const NameBatch& batch, const Find& find, const Place& place) const {
+    try {
+        find();
+    } catch (const TooManyStrings& error) {
+        const auto [sequence, item] = batch.place_of(place());
+        throw BadInput("sequence " + std::to_string(data_.starts.size() - 1 + sequence) + ", position " +
+                       std::to_string(item) + ": " + error.what());
+    }
+}
+
 void Encoder::look_up(const NameBatch& batch) {
-    const size_t first = data_.starts.size() - 1;
     const auto find = [&](Vocabulary& vocabulary, const std::vector<HashedName>& names, HashKey key) {
         ids_.clear();
-        try {
-            vocabulary.ids(names, key, ids_);
-        } catch (const TooManyStrings& error) {
-            const auto [sequence, item] = batch.place_of(ids_.size());
-            throw BadInput("sequence " + std::to_string(first + sequence) + ", position " + std::to_string(item) +
-                           ": " + error.what());
-        }
+        with_places(batch, [&] { vocabulary.ids(names, key, ids_); }, [&] { return ids_.size(); });
     };
     if (options_.by_prefix) {
         find(pair_attributes_, batch.pair_names, pair_attributes_.key());
         append_ids(ids_, batch.pair_ends, data_.pair_attributes, data_.pair_offsets);
     }
     find(attributes_, batch.names, batch.key);
+    append(batch, ids_);
+}
+
+void Encoder::append(const NameBatch& batch, const std::vector<int32_t>& ids) {
     bool valued = !data_.values.empty();
-    for (size_t k = 0; k < batch.values.size() && !valued; ++k) valued = ids_[k] >= 0 && batch.values[k] != 1.0;
+    for (size_t k = 0; k < batch.values.size() && !valued; ++k) valued = ids[k] >= 0 && batch.values[k] != 1.0;
     if (valued && data_.values.empty()) data_.values.assign(data_.attributes.size(), 1.0);
-    for (size_t k = 0; k < ids_.size() && valued; ++k)
-        if (ids_[k] >= 0) data_.values.push_back(batch.values.empty() ? 1.0 : batch.values[k]);
+    for (size_t k = 0; k < ids.size() && valued; ++k)
+        if (ids[k] >= 0) data_.values.push_back(batch.values.empty() ? 1.0 : batch.values[k]);
     const auto before = static_cast<int64_t>(data_.offsets.size()) - 1;
-    append_ids(ids_, batch.item_ends, data_.attributes, data_.offsets);
+    append_ids(ids, batch.item_ends, data_.attributes, data_.offsets);
     for (const size_t end : batch.sequence_ends) data_.starts.push_back(before + static_cast<int64_t>(end));
 }
 
-void Encoder::begin_overlap() {
-    batch_.clear(attributes_.key());
-    if (options_.by_prefix || !hashes_) return;
-    try {
-        thread_ = std::make_unique<BatchThread>([this](NameBatch& batch) { look_up(batch); });
-    } catch (const std::system_error&) {  // the machine has no room for another thread: this one does the work
+// A round: threads take chunks of sequences, read them, and look their names up in what is known. Then one thread adds
+// the names that are not known, in the order of the sequences: ids do not depend on threads. Few names are new in a
+// round, as most occur again and again; at the beginning many are, so that the first rounds are short.
+size_t Encoder::add_in_parallel(size_t n, int n_threads, const std::function<bool(size_t, NameBatch&)>& read,
+                                const std::function<void()>& pause) {
+    constexpr size_t kChunk = 16, kFirst = 8, kMost = 256;  // sequences of a chunk; chunks of a round
+    constexpr size_t kMostNames = size_t{1} << 21;          // of a round, as far as can be foreseen
+    struct Chunk {
+        NameBatch batch;
+        std::vector<int32_t> ids;
+        std::vector<size_t> places;  // of names that are not known
+        std::vector<HashedName> names;
+        bool complete;
+    };
+    if (options_.by_prefix || !batch_.hashes) return 0;
+    std::vector<Chunk> chunks;
+    std::vector<std::vector<HashedName>> names(static_cast<size_t>(n_threads));  // that a thread reads
+    size_t size = kFirst, added = 0;
+    while (added < n) {
+        size = std::min(size, (n - added + kChunk - 1) / kChunk);
+        if (chunks.size() < size) chunks.resize(size);
+        std::atomic<size_t> next{0};
+        run_threads(n_threads, [&](int thread) {
+            for (size_t k; (k = next.fetch_add(1)) < size;) {
+                Chunk& chunk = chunks[k];
+                chunk.batch.names.swap(names[static_cast<size_t>(thread)]);
+                chunk.batch.clear(attributes_.key());
+                chunk.complete = true;
+                const size_t begin = added + k * kChunk, end = std::min(begin + kChunk, n);
+                for (size_t i = begin; i < end && chunk.complete; ++i) chunk.complete = read(i, chunk.batch);
+                if (!chunk.complete) chunk.batch.drop_sequence();
+                chunk.ids.clear();
+                attributes_.known(chunk.batch.names, chunk.ids);
+                chunk.places.clear();
+                chunk.names.clear();
+                for (size_t i = 0; i < chunk.ids.size() && attributes_.grows(); ++i) {
+                    if (chunk.ids[i] >= 0) continue;
+                    chunk.places.push_back(i);
+                    chunk.names.push_back(chunk.batch.names[i]);
+                }
+                chunk.batch.names.swap(names[static_cast<size_t>(thread)]);
+            }
+        });
+        size_t n_names = 0;
+        for (size_t k = 0; k < size; ++k) {
+            Chunk& chunk = chunks[k];
+            ids_.clear();
+            with_places(
+                chunk.batch, [&] { attributes_.ids(chunk.names, chunk.batch.key, ids_); },
+                [&] { return chunk.places[ids_.size()]; });
+            for (size_t i = 0; i < ids_.size(); ++i) chunk.ids[chunk.places[i]] = ids_[i];
+            append(chunk.batch, chunk.ids);
+            n_names += chunk.ids.size();
+            added += chunk.batch.sequence_ends.size();
+            n_sequences_ += chunk.batch.sequence_ends.size();
+            if (!chunk.complete) return added;
+        }
+        pause();
+        size = std::min({2 * size, kMost, 1 + kMostNames * size / (n_names + 1)});
     }
-}
-
-void Encoder::wait() {
-    if (!thread_) return;
-    thread_->hand_over(batch_);
-    thread_->wait();
-    batch_.clear(attributes_.key());
-}
-
-void Encoder::end_overlap() {
-    thread_.reset();
-    batch_.clear(attributes_.key());
+    return added;
 }
 
 }  // namespace crfkit

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -43,7 +43,7 @@ public:
     Encoder(const TextRules& rules, Vocabulary attributes, EncoderOptions options);
 
     // Items only, with attributes that are looked up in a model; the caller keeps it.
-    explicit Encoder(Lookup& attributes) : attributes_(attributes), parser_(1), hashes_(false) {}
+    explicit Encoder(Lookup& attributes) : attributes_(attributes), parser_(1) { batch_.hashes = false; }
 
     // Takes the next bytes of a column file; with `end`, the file's last.
     void feed(std::string_view bytes, bool end);
@@ -57,19 +57,19 @@ public:
     // One sequence of items: the attributes of an item, end_item, …, end_items.
     void begin_items();
     // Adds an attribute; the text of `name` lives until end_items.
-    void add(std::string_view name, double value = 1.0) {
-        if (value != 1.0 && batch_.values.empty()) batch_.values.assign(batch_.names.size(), 1.0);
-        batch_.names.push_back({name, hashes_ ? hash_string(name, batch_.key) : 0});
-        if (!batch_.values.empty() || value != 1.0) batch_.values.push_back(value);
-    }
+    void add(std::string_view name, double value = 1.0) { batch_.add(name, value); }
     // The entries of a feature dict, by sklearn-crfsuite's rules: {"w": "the"} is the attribute "w:the"; a number is
     // the value of the attribute "w"; nested dicts give "outer:inner:…", where `outer` is "outer:" or empty.
-    void add_text(std::string_view outer, std::string_view key, std::string_view text);
+    void add_text(std::string_view outer, std::string_view key, std::string_view text) {
+        batch_.add_text(outer, key, text);
+    }
     void add_number(std::string_view outer, std::string_view key, double number);
     // "outer:key:", which lives until end_items.
     std::string_view nested(std::string_view outer, std::string_view key) {
         return batch_.made.join({outer, key, ":"});
     }
+    // Holds texts until end_items.
+    Arena& made() { return batch_.made; }
     void end_item();
     // Gives out the attributes of the item under way, visit(name, value), in place of end_item.
     template <class Visit>
@@ -80,16 +80,12 @@ public:
         ++position_;
     }
     void end_items();
-    // Forgets the sequence of items under way.
-    void drop_items() { batch_.drop_sequence(); }
 
-    // From now on another thread looks up attributes of items while the caller reads more of them. Their texts live
-    // until `wait`. Nothing else may be asked for before `end_overlap`.
-    void begin_overlap();
-    // Waits until everything that was read is looked up.
-    void wait();
-    // Ends this, and forgets what has not been looked up.
-    void end_overlap();
+    // Adds the sequences of items 0 … n on several threads. read(i, batch) puts sequence i into a batch and returns
+    // true, or false if it cannot; it is called by several threads at once. Nobody reads while pause() runs, which is
+    // called every now and then. Returns how many sequences were added: all before the first that could not be read.
+    size_t add_in_parallel(size_t n, int n_threads, const std::function<bool(size_t, NameBatch&)>& read,
+                           const std::function<void()>& pause);
 
     // "sequence 3, position 2: ", of the row or item under way.
     std::string where() const { return where(position_); }
@@ -125,8 +121,12 @@ private:
     void take_columns(const Columns& x, const std::vector<std::string_view>& lines, int64_t first_line);
     // Takes the names of label pairs out of the item under way.
     void take_pairs();
-    // Appends what a batch holds to the data.
+    // Appends what a batch holds to the data: after looking it up, or with the ids of its names.
     void look_up(const NameBatch& batch);
+    void append(const NameBatch& batch, const std::vector<int32_t>& ids);
+    // Calls find(); errors name the sequence and the item of the name at `place()` of the batch.
+    template <class Find, class Place>
+    void with_places(const NameBatch& batch, const Find& find, const Place& place) const;
 
     std::optional<TemplateExpansion> template_;
     std::optional<TextExpansion> text_;
@@ -142,10 +142,8 @@ private:
     size_t row_begin_ = 0, n_columns_ = 0;
     // The items under way.
     NameBatch batch_;
-    bool hashes_ = true;
     size_t n_sequences_ = 0;  // that are in data_, or will be
     std::vector<int32_t> ids_;
-    std::unique_ptr<BatchThread> thread_;
 };
 
 }  // namespace crfkit

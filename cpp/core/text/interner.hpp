@@ -84,8 +84,10 @@ inline StringIndex stored_index(const uint64_t* slots, uint64_t n_slots, const u
     return {slots, n_slots - 2, offsets, bytes, size, {slots[n_slots - 2], slots[n_slots - 1]}};
 }
 
-// The slots for `size` strings, as they are stored; throws if a string occurs twice.
-std::vector<uint64_t> build_slots(const uint64_t* offsets, const char* bytes, uint64_t size);
+// The slots for `size` strings, as they are stored; throws if a string occurs twice. `hashes`, where they are known,
+// are those without a key.
+std::vector<uint64_t> build_slots(const uint64_t* offsets, const char* bytes, uint64_t size,
+                                  const uint64_t* hashes = nullptr);
 
 // A frozen table that owns its arrays.
 struct StringArrays {
@@ -98,6 +100,8 @@ struct StringArrays {
 StringArrays freeze(const std::vector<std::string>& strings);
 // The table of the strings of `source` at `order`, renumbered in that order.
 StringArrays freeze(const StringIndex& source, std::span<const int64_t> order);
+class Interner;
+StringArrays freeze(const Interner& source, std::span<const int64_t> order);
 
 // What is wrong with a frozen table that came from outside, or "" if nothing is.
 std::string check_index(const StringIndex& index, uint64_t n_bytes);
@@ -119,12 +123,16 @@ public:
     uint64_t size() const { return offsets_.size() - 1; }
     const std::vector<uint64_t>& offsets() const { return offsets_; }
     const std::vector<char>& bytes() const { return bytes_; }
+    // The hash of each string, of `key`.
+    const std::vector<uint64_t>& hashes() const { return hashes_; }
 
 private:
+    // Computes all hashes, after the key has changed.
+    void hash_again();
     // Places all strings anew, in this number of slots.
     void rebuild(uint64_t capacity);
 
-    std::vector<uint64_t> slots_;
+    std::vector<uint64_t> slots_, hashes_;
     std::vector<uint64_t> offsets_{0};
     std::vector<char> bytes_;
     HashKey key_{};

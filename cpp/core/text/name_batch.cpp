@@ -30,48 +30,4 @@ std::pair<size_t, size_t> NameBatch::place_of(size_t name) const {
     return {sequence, item - (sequence > 0 ? sequence_ends[sequence - 1] : 0)};
 }
 
-BatchThread::BatchThread(std::function<void(NameBatch&)> work) : work_(std::move(work)), thread_([this] { run(); }) {}
-
-BatchThread::~BatchThread() {
-    {
-        const std::lock_guard lock(mutex_);
-        ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-}
-
-void BatchThread::run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-        changed_.wait(lock, [&] { return busy_ || ended_; });
-        if (!busy_) return;
-        lock.unlock();
-        try {
-            work_(batch_);
-        } catch (...) {
-            error_ = std::current_exception();
-        }
-        lock.lock();
-        busy_ = false;
-        changed_.notify_all();
-    }
-}
-
-void BatchThread::wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !busy_; });
-    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-}
-
-void BatchThread::hand_over(NameBatch& batch) {
-    wait();
-    {
-        const std::lock_guard lock(mutex_);
-        std::swap(batch, batch_);
-        busy_ = true;
-    }
-    changed_.notify_all();
-}
-
 }  // namespace crfkit

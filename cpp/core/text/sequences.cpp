@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "../support/parallel.hpp"
+
 namespace crfkit {
 
 void Encoded::clear() {
@@ -70,55 +72,52 @@ namespace {
 
 // Calls find(i) for each name. A look-up reads a slot, then where the string that it names lies, and then that string;
 // each is asked for kStep names before it is read, so that no look-up waits for memory.
-template <class Index, class Find>
-void look_up(std::span<const HashedName> names, const Index& index, const Find& find) {
-    constexpr size_t kStep = 8;
+template <class Find>
+void look_up(std::span<const HashedName> names, const StringIndex& index, const Find& find) {
+    constexpr size_t kStep = 16;
     const size_t n = names.size();
     const auto guess = [&](size_t i, const auto& look) {  // the string that stands first where the hash points
-        const StringIndex& now = index();
-        if (const auto slot = static_cast<uint32_t>(now.slots[names[i].hash & (now.capacity - 1)]); slot != 0)
-            look(now, slot - 1);
+        if (const auto slot = static_cast<uint32_t>(index.slots[names[i].hash & (index.capacity - 1)]); slot != 0)
+            look(slot - 1);
     };
     for (size_t i = 0; i < n + 3 * kStep; ++i) {
-        if (i < n) {
-            const StringIndex& now = index();
-            __builtin_prefetch(&now.slots[names[i].hash & (now.capacity - 1)]);
-        }
-        if (i >= kStep && i - kStep < n)
-            guess(i - kStep, [](const StringIndex& now, uint32_t id) { __builtin_prefetch(&now.offsets[id]); });
+        if (i < n) __builtin_prefetch(&index.slots[names[i].hash & (index.capacity - 1)]);
+        if (i >= kStep && i - kStep < n) guess(i - kStep, [&](uint32_t id) { __builtin_prefetch(&index.offsets[id]); });
         if (i >= 2 * kStep && i - 2 * kStep < n)
-            guess(i - 2 * kStep,
-                  [](const StringIndex& now, uint32_t id) { __builtin_prefetch(now.bytes + now.offsets[id]); });
+            guess(i - 2 * kStep, [&](uint32_t id) { __builtin_prefetch(index.bytes + index.offsets[id]); });
         if (i >= 3 * kStep) find(i - 3 * kStep);
     }
 }
 
 }  // namespace
 
+void Vocabulary::known(std::span<const HashedName> names, std::vector<int32_t>& out) const {
+    const size_t before = out.size();
+    out.resize(before + names.size(), -1);
+    int32_t* found = out.data() + before;
+    if (const Buckets* buckets = buckets_ ? buckets_ : grown_.bits > 0 ? &grown_ : nullptr) {
+        for (size_t i = 0; i < names.size(); ++i) found[i] = buckets->ids[bucket_at(names[i].hash, buckets->bits)];
+        return;
+    }
+    const StringIndex index = growing_ ? interner_.view() : frozen_;
+    if (index.capacity > 0)
+        look_up(names, index, [&](size_t i) { found[i] = index.find(names[i].text, names[i].hash); });
+}
+
 void Vocabulary::ids(std::span<const HashedName> names, HashKey key, std::vector<int32_t>& out) {
     if (lookup_) {
         for (const auto& name : names) out.push_back(lookup_->find(name.text));
-    } else if (buckets_) {
-        for (const auto& name : names) out.push_back(buckets_->ids[bucket_at(name.hash, buckets_->bits)]);
     } else if (grown_.bits > 0) {
         for (const auto& name : names) out.push_back(grown_.add(bucket_at(name.hash, grown_.bits)));
     } else if (!growing_) {
-        if (frozen_.capacity == 0) {
-            out.resize(out.size() + names.size(), -1);
-            return;
-        }
-        look_up(
-            names, [&]() -> const StringIndex& { return frozen_; },
-            [&](size_t i) { out.push_back(frozen_.find(names[i].text, names[i].hash)); });
+        known(names, out);
     } else {
         StringIndex index = interner_.view();
-        look_up(
-            names, [&]() -> const StringIndex& { return index; },
-            [&](size_t i) {
-                out.push_back(interner_.key() == key ? interner_.intern(names[i].text, names[i].hash)
-                                                     : interner_.intern(names[i].text));
-                index = interner_.view();
-            });
+        look_up(names, index, [&](size_t i) {
+            out.push_back(interner_.key() == key ? interner_.intern(names[i].text, names[i].hash)
+                                                 : interner_.intern(names[i].text));
+            index = interner_.view();
+        });
     }
 }
 
@@ -232,18 +231,23 @@ void observed_triples(const SequenceView& data, int64_t n_pair_attributes, int64
         appender(n_pair_attributes, offsets, codes));
 }
 
-int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* values, const int32_t* rank) {
+namespace {
+
+// Renumbers the positions from `first` to `last`, and puts what remains of them where they began. Returns its end;
+// offsets[t + 1] is that of position t.
+int64_t renumber_part(int64_t first, int64_t last, int64_t* offsets, int32_t* ids, double* values,
+                      const int32_t* rank) {
     std::vector<std::pair<int32_t, double>> entries;
-    int64_t kept = 0, begin = 0;
-    for (int64_t t = 0; t < n_positions; ++t) {
-        const int64_t end = offsets[t + 1], first = kept;
+    int64_t begin = offsets[first], kept = begin;
+    for (int64_t t = first; t < last; ++t) {
+        const int64_t end = offsets[t + 1], at = kept;
         if (!values) {
             for (int64_t k = begin; k < end; ++k) {
                 const int32_t id = rank[ids[k]];
                 ids[kept] = id;
                 kept += id >= 0;
             }
-            sort_ids(ids + first, static_cast<size_t>(kept - first));
+            sort_ids(ids + at, static_cast<size_t>(kept - at));
         } else {
             entries.clear();
             for (int64_t k = begin; k < end; ++k)
@@ -255,8 +259,35 @@ int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* va
             }
         }
         begin = end;
-        offsets[t + 1] = kept;
+        if (t + 1 < last) offsets[t + 1] = kept;  // the next part begins at the last
     }
+    return kept;
+}
+
+}  // namespace
+
+int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* values, const int32_t* rank,
+                 int n_threads) {
+    const std::vector<int64_t> bounds =
+        split_by_cost(n_positions, n_threads, [&](int64_t t) { return static_cast<double>(offsets[t]); });
+    std::vector<int64_t> begins, ends(static_cast<size_t>(n_threads));
+    for (int part = 0; part < n_threads; ++part) begins.push_back(offsets[bounds[static_cast<size_t>(part)]]);
+    run_threads(n_threads, [&](int part) {
+        const auto p = static_cast<size_t>(part);
+        ends[p] = bounds[p] == bounds[p + 1] ? begins[p]
+                                             : renumber_part(bounds[p], bounds[p + 1], offsets, ids, values, rank);
+    });
+    int64_t kept = 0;
+    for (size_t p = 0; p < ends.size(); ++p) {  // moves the parts together
+        const int64_t begin = begins[p], gap = begin - kept;
+        if (gap > 0) {
+            std::copy(ids + begin, ids + ends[p], ids + kept);
+            if (values) std::copy(values + begin, values + ends[p], values + kept);
+            for (int64_t t = bounds[p]; t < bounds[p + 1]; ++t) offsets[t] -= gap;
+        }
+        kept += ends[p] - begin;
+    }
+    offsets[n_positions] = kept;
     return kept;
 }
 

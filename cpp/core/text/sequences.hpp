@@ -59,6 +59,9 @@ public:
     // The ids of several names, appended to `out` (-1: unknown). Their hashes are of `key`, which may be out of date.
     void ids(std::span<const HashedName> names, HashKey key, std::vector<int32_t>& out);
     void ids(const std::vector<std::string_view>& names, std::vector<int32_t>& out);
+    // The same for what is known now (-1: not yet, or never); hashes are of the key that is in use. Changes nothing.
+    void known(std::span<const HashedName> names, std::vector<int32_t>& out) const;
+    bool grows() const { return growing_; }
     const Interner& interner() const { return interner_; }
     const Buckets& buckets() const { return grown_; }
     // Of a vocabulary that grows.
@@ -90,6 +93,7 @@ void observed_triples(const SequenceView& data, int64_t n_pair_attributes, int64
 
 // Renumbers ids in place (new id = rank[id], dropped where negative), ascending within each position.
 // Returns the new number of entries; `values` may be null.
-int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* values, const int32_t* rank);
+int64_t renumber(int64_t n_positions, int64_t* offsets, int32_t* ids, double* values, const int32_t* rank,
+                 int n_threads);
 
 }  // namespace crfkit

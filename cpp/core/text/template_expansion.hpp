@@ -23,11 +23,15 @@ public:
 
 private:
     static constexpr size_t kMost = 3;  // cells of a line that is remembered
+    struct Cell {
+        int64_t row;
+        size_t column;  // among those that are used
+    };
     // A line, and the cells that it names. Lines with more cells, and Wapiti's, are expanded at every position.
     struct Line {
         const TemplateLine* source;
         bool remembered = false;
-        std::vector<const TemplatePiece*> cells;
+        std::vector<Cell> cells;
         std::vector<int32_t> ids;  // of a line of one cell: the attribute for each cell id, kUnknown: not looked up
     };
     struct Slot {
@@ -46,8 +50,10 @@ private:
     };
 
     void number_cells(const Columns& x);
-    int32_t cell_id(const TemplatePiece& cell, const Columns& x, int64_t t) const;
-    uint64_t key_of(const Line& line, const Columns& x, int64_t t) const;
+    // The ids of a cell for the positions of the sequence under way.
+    const int32_t* ids_of(const Cell& cell, int64_t length) const;
+    // Writes the cells of the remembered lines for some positions to keys_[position][line], and asks for their slots.
+    void number_keys(const Part& part, int64_t length, int64_t begin, int64_t end, size_t number);
     // Where the attribute of these cells is remembered, if it is.
     const int32_t* recall(const Line& line, size_t number, uint64_t cells) const;
     void remember(Line& line, size_t number, uint64_t cells, int32_t id);
@@ -61,10 +67,11 @@ private:
     Part unigrams_, bigrams_;
     Interner cells_;
     int64_t reach_ = 0;                    // the farthest row that a remembered line names
-    std::vector<uint8_t> used_;            // whether a remembered line names the column
-    std::vector<int32_t> cell_ids_;        // [positions][columns] of the sequence under way
+    std::vector<int64_t> used_;            // the columns that remembered lines name
+    std::vector<int32_t> cell_ids_;        // [used columns][reach + positions + reach] of the sequence under way
     std::vector<int32_t> before_, after_;  // the ids of what stands k + 1 rows before and after a sequence
     std::vector<Slot> slots_;
+    std::vector<uint64_t> keys_;
     // Reused from call to call.
     std::vector<Missing> missing_;
     std::string text_;

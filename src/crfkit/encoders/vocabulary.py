@@ -19,7 +19,8 @@ from crfkit.features.attributes import column_name, stack_matrices
 from crfkit.features.template import Template
 from crfkit.features.text import TextFeatures
 
-WORTH_A_THREAD = 200  # sequences; fewer are encoded before another thread has begun
+WORTH_THREADS = 200  # sequences; fewer are encoded before another thread has begun
+WORTH_RENUMBERING = 100_000  # ids; fewer are renumbered before another thread has begun
 Names = _core.StringTable | _core.BucketTable  # names of attributes, or the buckets that they were hashed to
 
 
@@ -110,7 +111,7 @@ class Vocabulary:
         return self.template.transitions if self.template is not None else self.kind != "observations"
 
     def encode(self, X: Iterable[Any], n_threads: int | None = 1) -> SequenceData:
-        """Encode sequences, on up to two threads; unknown attributes are dropped."""
+        """Encode sequences; unknown attributes are dropped."""
         if self.kind == "matrix":
             return self._encode_matrices(X)
         try:
@@ -137,13 +138,13 @@ class Vocabulary:
 def add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str, n_threads: int | None = 1) -> None:
     """Add sequences to an encoder; `kind` is that of the vocabulary.
 
-    If there is more than one thread, a second one looks up attributes while the first reads lists and dicts.
+    Lists of lists of strings and of dicts are read by several threads.
     """
     rows = kind in ("template", "text")
     add = encoder.add_rows if rows else encoder.add_items
     try:
         if not rows and isinstance(X, list):
-            encoder.add_all_items(X, len(X) >= WORTH_A_THREAD and count_threads(n_threads) > 1)
+            encoder.add_all_items(X, count_threads(n_threads) if len(X) >= WORTH_THREADS else 1)
             return
         for n, sequence in enumerate(X):
             if rows:
@@ -207,9 +208,9 @@ def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
     return SequenceData.taking(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
 
 
-def renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None) -> tuple[Ids, Any]:
+def renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None, n_threads: int = 1) -> tuple[Ids, Any]:
     """Renumber ids in place, dropping those of rank −1, and sort them within each position; return ids and values."""
     if rank is None:
         rank = np.arange(ids.max(initial=-1) + 1, dtype=np.int32)
-    n = _core.renumber(offsets, ids, values, rank)
+    n = _core.renumber(offsets, ids, values, rank, n_threads if len(ids) >= WORTH_RENUMBERING else 1)
     return ids[:n], values[:n] if values is not None else None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit import _core
 from crfkit._checks import is_listed, unmasked
 from crfkit._types import Flags, Floats, Ints
 from crfkit.data.sequences import SequenceData, check_labels, encode_labels
@@ -69,6 +70,8 @@ class Supervision:
     def of_labels(cls, y: Iterable[Any]) -> Supervision:
         """Return the labels in the form that encoding takes."""
         given_rows = list(y) if is_listed(y) else []
+        if given_rows and _core.number_labels(given_rows) is not None:  # all labels are strings
+            return cls(given_rows, np.arange(len(given_rows)), None, False)
         if any(isinstance(row, Annotations) for row in given_rows):
             given = [row if isinstance(row, Annotations) else Annotations([row]) for row in _named(given_rows)]
             rows = [row for one in given for row in one.readings]
