@@ -77,8 +77,11 @@ double value_gradient_of(const ChainPlan& data, const Weights& w, const Gradient
 
 #include "weak.inl"
 
+#include "batch_gradient.inl"
+
 double value_gradient(const ChainPlan& data, const Weights& w, const Gradient& g, const Cache* cache,
                       const ChainRange& range) {
+    if (double value; batched_value_gradient(data, w, g, cache, range, value)) return value;
     return with_shape(w.n_labels, w.order, [&](const auto& shape) {
         return is_weak(data) ? weak_value_gradient(data, w, g, range, shape)
                              : value_gradient_of(data, w, g, cache, range, shape);

@@ -5,6 +5,8 @@
 
 #include "recursions.inl"
 
+#include "batch.inl"
+
 void exponentiate(const Real* x, double shift, Real* out, int64_t n) {
     const V top = splat(static_cast<Real>(shift));
     for (int64_t i = 0; i < n; i += kLanes) store(out + i, exp_nonpositive(load(x + i) - top));
@@ -71,9 +73,11 @@ CRFKIT_INLINE int64_t further_size(const Shape& shape, int64_t length) {
 }
 
 int64_t scratch_size(int64_t longest, int64_t n_labels, int64_t order, bool pairs, bool tangent) {
-    return with_plain_shape(n_labels, order, [&](const auto& shape) {
+    const int64_t one = with_plain_shape(n_labels, order, [&](const auto& shape) {
         return lattice_size(shape, longest, pairs && order == 1) + (tangent ? further_size(shape, longest) : 0);
     });
+    const int64_t several = batches_size(n_labels, order, longest);
+    return one > several ? one : several;
 }
 
 template <class Shape>
