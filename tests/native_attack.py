@@ -457,7 +457,22 @@ TARGETS: dict[str, Target] = {
         ("members", "offsets"),
         ("members", "alpha"),
     ),
-    "rows_dot": Target(_core.rows_dot, {"rows": np.ones((2, 3)), "x": np.ones(3), "n_threads": 1}, (), ("x",)),
+    "rows_dot": Target(
+        _core.rows_dot,
+        {"rows": np.ones((2, 3)), "x": np.ones(3), "scale": np.ones(3), "n_threads": 1},
+        (),
+        ("x", "scale"),
+    ),
+    "rows_combine": Target(
+        _core.rows_combine,
+        {"c": np.ones(2), "rows": np.ones((2, 3)), "a": 1.0, "x": np.ones(3), "scale": np.ones(3), "out": np.ones(3)}
+        | {"measure": True, "n_threads": 1},
+        (),
+        ("c", "x", "scale", "out"),
+    ),
+    "add_and_measure": Target(
+        _core.add_and_measure, {"y": np.ones(3), "a": 1.0, "x": np.ones(3), "n_threads": 1}, (), ("x", "y")
+    ),
     "curvature_pair": Target(
         _core.curvature_pair,
         {name: np.ones(3) for name in ("x", "g", "x_new", "g_new", "scale", "s", "y")} | {"n_threads": 1},

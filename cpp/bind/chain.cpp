@@ -158,15 +158,18 @@ void bind_chain(nb::module_& m) {
              "field"_a, "n_threads"_a, "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false)
         .def(
             "value_gradient",
-            [](Objective& self, const Array<double>& w, Output gradient, bool keep) {
+            [](Objective& self, const Array<double>& w, Output gradient, bool keep, bool hold) {
                 check_weights(self.field.view(), w.size());
                 check_weights(self.field.view(), gradient.size());
-                self.at = w;
+                self.at.reset();
+                if (keep || hold) self.at = w;
                 return interruptible(
                     [&] { return self.objective.value_gradient(w.data(), gradient.data(), keep, poll_signals); });
             },
-            "w"_a, "gradient"_a, "keep"_a = false,
-            "Fills gradient, returns the value. With keep, Hessian products at w start from what is left behind.")
+            "w"_a, "gradient"_a, "keep"_a = false, "hold"_a = true,
+            "Fills gradient, returns the value. With keep, Hessian products at w start from what is left behind; "
+            "without "
+            "it and without hold there can be none, and w is let go.")
         .def(
             "single_value_gradient",
             [](Objective& self, const Array<double>& w, Output gradient) -> std::optional<double> {
@@ -174,6 +177,7 @@ void bind_chain(nb::module_& m) {
                 check_weights(self.field.view(), w.size());
                 check_weights(self.field.view(), gradient.size());
                 double value = 0.0;
+                self.at.reset();
                 const bool held = interruptible([&] {
                     return self.objective.single_value_gradient(w.data(), gradient.data(), value, poll_signals);
                 });
@@ -196,7 +200,7 @@ void bind_chain(nb::module_& m) {
                 self.require_labels();
                 check_weights(self.field.view(), w.size());
                 check_weights(self.field.view(), diagonal.size());
-                if (!single) self.at = w;
+                single ? self.at.reset() : void(self.at = w);
                 interruptible(
                     [&] { self.objective.hessian_diagonal(w.data(), diagonal.data(), single, poll_signals); });
             },

@@ -1,5 +1,6 @@
 #include "../core/vectors/vectors.hpp"
 
+#include "../core/vectors/pool.hpp"
 #include "../core/vectors/secant.hpp"
 #include "common.hpp"
 
@@ -11,38 +12,55 @@ void check(size_t a, size_t b) {
     if (a != b) throw nb::value_error("vectors of different lengths");
 }
 
+// A vector of n doubles that hold anything; its memory goes back to the pool when Python drops it.
+Numpy1<double> empty_vector(size_t n) {
+    if (n > size_t{1} << 59) throw std::bad_alloc();
+    auto* owned = new Buffer(take_vector(static_cast<int64_t>(n)));
+    const nb::capsule owner(owned, [](void* p) noexcept {
+        auto* vector = static_cast<Buffer*>(p);
+        give_vector(std::move(*vector));
+        delete vector;
+    });
+    return Numpy1<double>(owned->data(), {n}, owner);
+}
+
 template <class T>
 void bind_rows(nb::module_& m) {
     m.def(
         "rows_dot",
-        [](const Aligned<const T, 2>& rows, const Array<double>& x, Threads n_threads) {
+        [](const Aligned<const T, 2>& rows, const Array<double>& x, const OptionalArray<RowScale<T>>& scale,
+           Threads n_threads) {
             check(rows.shape(1), x.size());
+            if (scale) check(x.size(), scale->size());
             std::vector<double> out(rows.shape(0));
             without_gil([&] {
                 rows_dot(rows.data(), static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(x.size()), x.data(),
-                         out.data(), n_threads);
+                         pointer(scale), out.data(), n_threads);
             });
             return to_numpy(std::move(out));
         },
-        nb::arg("rows").noconvert(), "x"_a, "n_threads"_a, "rows @ x");
+        nb::arg("rows").noconvert(), "x"_a, nb::arg("scale").noconvert().none(), "n_threads"_a, "rows @ (scale·x)");
     m.def(
         "rows_combine",
         [](const Array<double>& c, const Aligned<const T, 2>& rows, double a, const Array<double>& x,
-           OutputArray<double> out, Threads n_threads) {
+           const OptionalArray<RowScale<T>>& scale, OutputArray<double> out, bool measure, Threads n_threads) {
             check(rows.shape(1), x.size());
+            if (scale) check(x.size(), scale->size());
             check(out.size(), x.size());
             check(rows.shape(0), c.size());
+            double product = 0.0;
             without_gil([&] {
                 rows_combine(c.data(), rows.data(), static_cast<int64_t>(c.size()), static_cast<int64_t>(x.size()), a,
-                             x.data(), out.data(), n_threads);
+                             x.data(), pointer(scale), out.data(), measure ? &product : nullptr, n_threads);
             });
+            return product;
         },
-        "c"_a, nb::arg("rows").noconvert(), "a"_a, "x"_a, "out"_a, "n_threads"_a,
-        "out = a·x + c @ rows; out may be x.");
+        "c"_a, nb::arg("rows").noconvert(), "a"_a, "x"_a, nb::arg("scale").noconvert().none(), "out"_a, "measure"_a,
+        "n_threads"_a, "out = scale·(a·scale·x + c @ rows); out may be x. Returns x·out with `measure`, else 0.");
     m.def(
         "curvature_pair",
         [](const Array<double>& x, const Array<double>& g, const Array<double>& x_new, const Array<double>& g_new,
-           const OptionalArray<double>& scale, OutputArray<T> s, OutputArray<T> y, Threads n_threads) {
+           const OptionalArray<RowScale<T>>& scale, OutputArray<T> s, OutputArray<T> y, Threads n_threads) {
             for (const size_t n : {g.size(), x_new.size(), g_new.size(), s.size(), y.size()}) check(x.size(), n);
             if (scale) check(x.size(), scale->size());
             return without_gil([&] {
@@ -51,8 +69,8 @@ void bind_rows(nb::module_& m) {
                 return std::make_tuple(sy, yy);
             });
         },
-        "x"_a, "g"_a, "x_new"_a, "g_new"_a, "scale"_a.none(), nb::arg("s").noconvert(), nb::arg("y").noconvert(),
-        "n_threads"_a, "s = (x_new − x)/scale, y = (g_new − g)·scale; returns (s·y, y·y).");
+        "x"_a, "g"_a, "x_new"_a, "g_new"_a, nb::arg("scale").noconvert().none(), nb::arg("s").noconvert(),
+        nb::arg("y").noconvert(), "n_threads"_a, "s = (x_new − x)/scale, y = (g_new − g)·scale; returns (s·y, y·y).");
 }
 
 }  // namespace
@@ -63,7 +81,8 @@ void bind_vectors(nb::module_& m) {
         [](const Array<double>& x, const Array<double>& y, Threads n_threads) {
             check(x.size(), y.size());
             double product = 0.0;
-            without_gil([&] { rows_dot(x.data(), 1, static_cast<int64_t>(x.size()), y.data(), &product, n_threads); });
+            without_gil(
+                [&] { rows_dot(x.data(), 1, static_cast<int64_t>(x.size()), y.data(), nullptr, &product, n_threads); });
             return product;
         },
         "x"_a, "y"_a, "n_threads"_a, "x · y");
@@ -71,13 +90,27 @@ void bind_vectors(nb::module_& m) {
         "combine",
         [](const Array<double>& x, double a, const Array<double>& y, Threads n_threads) {
             check(x.size(), y.size());
-            nb::capsule owner;
-            double* out = allocate<double>(x.size(), owner);
-            without_gil(
-                [&] { rows_combine(&a, y.data(), 1, static_cast<int64_t>(x.size()), 1.0, x.data(), out, n_threads); });
-            return Numpy1<double>(out, {x.size()}, owner);
+            Numpy1<double> out = empty_vector(x.size());
+            without_gil([&] {
+                rows_combine(&a, y.data(), 1, static_cast<int64_t>(x.size()), 1.0, x.data(), nullptr, out.data(),
+                             nullptr, n_threads);
+            });
+            return out;
         },
         "x"_a, "a"_a, "y"_a, "n_threads"_a, "x + a·y");
+    m.def(
+        "add_and_measure",
+        [](OutputArray<double> y, double a, const Array<double>& x, Threads n_threads) {
+            check(x.size(), y.size());
+            return without_gil([&] {
+                const auto [xx, yy] = add_and_measure(a, x.data(), y.data(), static_cast<int64_t>(x.size()), n_threads);
+                return std::make_tuple(xx, yy);
+            });
+        },
+        "y"_a, "a"_a, "x"_a, "n_threads"_a, "y += a·x; returns (x·x, y·y).");
+    m.def("empty_vector", &empty_vector, "n"_a,
+          "A vector whose numbers are to be set; large ones take memory that others have left.");
+    m.def("free_vectors", &free_vectors, "Give the memory of vectors that were dropped back to the system.");
     m.def(
         "secant_products",
         [](const Array<double>& x, const Array<double>& g, const Array<double>& x_new, const Array<double>& g_new) {
@@ -90,6 +123,7 @@ void bind_vectors(nb::module_& m) {
         "x"_a, "g"_a, "x_new"_a, "g_new"_a, "(s·s, s·y, y·y, s·g_new, s·g) with s = x_new − x and y = g_new − g");
     bind_rows<double>(m);
     bind_rows<float>(m);
+    bind_rows<uint16_t>(m);
 }
 
 }  // namespace crfkit

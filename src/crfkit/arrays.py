@@ -15,8 +15,11 @@ from array_api_compat import array_namespace, device
 
 from crfkit import _core
 from crfkit._threads import thread_count
+from crfkit._types import Floats
 
 _DOUBLE = np.dtype(np.float64)
+_ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
+MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
 
 
 def namespace(x: Any) -> Any:
@@ -43,21 +46,44 @@ def norm(x: Any) -> float:
     return math.sqrt(dot(x, x))
 
 
-def rows_dot(rows: Any, x: Any) -> Any:
-    """Return the inner products of all rows with x as a NumPy vector; rows of doubles may be kept as single floats."""
+def empty(n: int) -> Floats:
+    """Return a NumPy vector of doubles to be filled; a large one takes memory that others have left."""
+    return _core.empty_vector(n)
+
+
+def free() -> None:
+    """Give the memory that vectors have left back to the system."""
+    _core.free_vectors()
+
+
+def rows_dot(rows: Any, x: Any, scale: Any = None) -> Any:
+    """Return the inner products of all rows with scale·x as a NumPy vector; see `row_type` for how rows are kept."""
     if _native_rows(rows) and is_native(x):
-        return _core.rows_dot(rows, x, thread_count())
-    return np.asarray(rows @ x)
+        return _core.rows_dot(rows, x, scale, thread_count())
+    return np.asarray(rows @ (x if scale is None else scale * x))
 
 
-def rows_combine(c: Any, rows: Any, a: float, x: Any) -> Any:
-    """Return ``a·x + Σ_i c_i·rows_i`` as a new vector."""
+def rows_combine(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> Any:
+    """Return ``scale·(a·scale·x + Σ_i c_i·rows_i)`` as a new vector; without a scale it is 1."""
     xp = array_namespace(x)
     if _native_rows(rows) and is_native(x):
-        out = np.empty_like(x)
-        _core.rows_combine(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, out, thread_count())
-        return out
-    return xp.asarray(c, dtype=x.dtype, device=device(x)) @ rows + a * x
+        return _native_combination(c, rows, a, x, scale, measure=False)[0]
+    sum_of_rows = xp.asarray(c, dtype=x.dtype, device=device(x)) @ rows
+    return sum_of_rows + a * x if scale is None else scale * (sum_of_rows + a * (scale * x))
+
+
+def rows_descent(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> tuple[Any, float]:
+    """Return the vector d of `rows_combine`, and ``x·d``."""
+    if _native_rows(rows) and is_native(x):
+        return _native_combination(c, rows, a, x, scale, measure=True)
+    d = rows_combine(c, rows, a, x, scale)
+    return d, dot(x, d)
+
+
+def _native_combination(c: Any, rows: Any, a: float, x: Any, scale: Any, measure: bool) -> tuple[Any, float]:
+    out = empty(x.shape[0])
+    c = np.ascontiguousarray(c, dtype=np.float64)
+    return out, _core.rows_combine(c, rows, a, x, scale, out, measure, thread_count())
 
 
 def matvec(matrix: Any, x: Any) -> Any:
@@ -113,14 +139,22 @@ def combine(x: Any, a: float, y: Any) -> Any:
 def add_scaled(y: Any, a: float, x: Any) -> None:
     """Compute ``y += a·x`` in place."""
     if is_native(x, y):
-        _core.rows_combine(np.array([a]), x[None, :], 1.0, y, y, thread_count())
+        _core.rows_combine(np.array([a]), x[None, :], 1.0, y, None, y, False, thread_count())
     else:
         y += a * x
 
 
+def add_and_measure(y: Any, a: float, x: Any) -> tuple[float, float]:
+    """Compute ``y += a·x`` in place. Return ``(x·x, y·y)``."""
+    if is_native(x, y):
+        return _core.add_and_measure(y, a, x, thread_count())
+    add_scaled(y, a, x)
+    return dot(x, x), dot(y, y)
+
+
 def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y: Any) -> tuple[float, float]:
     """Compute ``s = (x_new − x)/scale``, ``y = (g_new − g)·scale`` in place (None is 1). Return (s·y, y·y)."""
-    if is_native(x, g, x_new, g_new) and _native_rows(s, y) and (scale is None or is_native(scale)):
+    if is_native(x, g, x_new, g_new) and _native_rows(s, y):
         return _core.curvature_pair(x, g, x_new, g_new, scale, s, y, thread_count())
     s[...] = x_new
     s -= x
@@ -133,8 +167,19 @@ def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y
 
 
 def row_type(x: Any) -> Any:
-    """Return the type of numbers for rows that are read often: single floats where doubles would fill the caches."""
-    return np.float32 if is_native(x) and x.shape[0] >= 1 << 17 else x.dtype
+    """Return the type of numbers for rows that are read often, less precise where more of them would fill the caches.
+
+    That is single floats for many doubles, and their upper halves (bfloat16, two to three digits; kept as uint16) for
+    very many.
+    """
+    if not is_native(x) or x.shape[0] < MANY:
+        return x.dtype
+    return np.float32 if x.shape[0] < VERY_MANY else np.uint16
+
+
+def scale_type(rows: Any, x: Any) -> Any:
+    """Return the type of numbers of a vector that scales rows of a type, where x is one of the vectors."""
+    return np.float32 if rows == np.uint16 else x.dtype
 
 
 def is_native(*arrays: Any) -> bool:
@@ -154,4 +199,4 @@ def secant_products(x: Any, g: Any, x_new: Any, g_new: Any) -> tuple[float, floa
 
 
 def _native_rows(*arrays: Any) -> bool:
-    return all(type(a) is np.ndarray and a.dtype in (np.float64, np.float32) and a.flags.c_contiguous for a in arrays)
+    return all(type(a) is np.ndarray and a.dtype in _ROWS and a.flags.c_contiguous for a in arrays)

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from crfkit import arrays
+from crfkit.errors import ParameterError
 from crfkit.solvers.parts.memory import CurvaturePairs
 
 
@@ -128,3 +130,44 @@ def test_arguments_are_not_changed():
     memory.direction(arrays[3])
     for a, b in zip(arrays, copies, strict=True):
         assert (a == b).all()
+
+
+@pytest.fixture
+def half_floats(monkeypatch):
+    """Keep pairs of any length as half floats."""
+    monkeypatch.setattr(arrays, "MANY", 0)
+    monkeypatch.setattr(arrays, "VERY_MANY", 0)
+
+
+def test_half_floats_give_almost_the_same_directions(half_floats):
+    rng = np.random.default_rng(7)
+    gradient, n = quadratic(rng, 50), 50
+    scale = np.exp(0.1 * rng.normal(size=n)).astype(np.float32)
+    halves, doubles = CurvaturePairs(4, None, scale), CurvaturePairs(4, None, scale.astype(float), double=True)
+    x = rng.normal(size=n)
+    for _ in range(12):
+        g = gradient(x)
+        d, expected = halves.direction(g), doubles.direction(g)
+        assert_allclose(d, expected, atol=0.05 * np.linalg.norm(expected))
+        assert halves.slope == arrays.dot(d, g) < 0
+        new = x + 0.5 * d
+        for memory in (halves, doubles):
+            assert memory.add(x, g, new, gradient(new))
+        x = new
+    assert halves.saved()["pairs"].dtype == np.uint16
+
+
+def test_half_floats_are_saved(half_floats):
+    rng = np.random.default_rng(8)
+    gradient, memory, x = quadratic(rng, 9), CurvaturePairs(3), rng.normal(size=9)
+    for _ in range(4):
+        new = x + memory.direction(gradient(x))
+        memory.add(x, gradient(x), new, gradient(new))
+        x = new
+    saved = memory.saved()
+    again = CurvaturePairs(3, saved)
+    assert (again.direction(gradient(x)) == memory.direction(gradient(x))).all()
+    assert not np.shares_memory(again.saved()["pairs"], saved["pairs"])
+    for damage in (np.full_like(saved["pairs"], 0x7F80), saved["pairs"].astype(np.int64)):
+        with pytest.raises(ParameterError, match="damaged"):
+            CurvaturePairs(3, {**saved, "pairs": damage})

@@ -5,7 +5,19 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crfkit._threads import using_threads
-from crfkit.arrays import add_scaled, combine, dot, norm, rows_combine, rows_dot
+from crfkit.arrays import (
+    add_and_measure,
+    add_scaled,
+    combine,
+    curvature_pair,
+    dot,
+    empty,
+    free,
+    norm,
+    rows_combine,
+    rows_descent,
+    rows_dot,
+)
 
 LENGTHS = [0, 1, 2, 7, 8, 9, 4095, 4096, 4097, 200_003]
 
@@ -76,3 +88,55 @@ def test_the_number_of_threads_is_set_back():
     with pytest.raises(ZeroDivisionError), using_threads(4):
         raise ZeroDivisionError
     assert dot(np.ones(3), np.ones(3)) == 3.0
+
+
+def halves(x):
+    """Return the numbers that halves of floats hold, rounded to the nearest."""
+    bits = np.asarray(x, dtype=np.float32).view(np.uint32)
+    upper = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return upper.astype(np.uint32).view(np.float32).astype(float)
+
+
+@pytest.mark.parametrize("n", [1, 9, 33, 4097, 200_003])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint16])
+def test_rows_of_every_kind_have_the_products_of_their_numbers(n, kind):
+    rng = np.random.default_rng(n)
+    x, g, x_new, g_new, c = *rng.normal(size=(4, n)), rng.normal(size=6)
+    scale = np.exp(rng.normal(size=n)).astype(np.float32 if kind == np.uint16 else np.float64)
+    rows, kept = np.zeros((6, n), kind), np.zeros((6, n))
+    for k in range(0, 6, 2):
+        pair = (x_new - k * x) / scale.astype(float), (g_new - g) * scale.astype(float)
+        kept[k : k + 2] = halves(pair) if kind == np.uint16 else np.asarray(pair, dtype=kind)
+        products = curvature_pair(k * x, g, x_new, g_new, scale, rows[k], rows[k + 1])
+        assert_allclose(products, (kept[k] @ kept[k + 1], kept[k + 1] @ kept[k + 1]), rtol=1e-12, atol=1e-13 * n)
+    results = []
+    for n_threads in (1, 3):
+        with using_threads(n_threads):
+            results.append((rows_dot(rows, g, scale), *rows_descent(c, rows, -0.5, g, scale)))
+    products, d, slope = results[0]
+    assert_allclose(products, kept @ (scale * g), rtol=1e-10, atol=1e-12 * n)
+    assert_allclose(d, scale * (c @ kept - 0.5 * scale * g), rtol=1e-12, atol=1e-12)
+    assert slope == dot(g, d)
+    for one, other in zip(*results, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_sum_is_measured_by_the_way():
+    x, y = np.random.default_rng(0).normal(size=(2, 5000))
+    expected = y + 0.3 * x
+    assert add_and_measure(y, 0.3, x) == (dot(x, x), dot(y, y))
+    assert_allclose(y, expected, atol=1e-14)
+
+
+def test_memory_of_large_vectors_is_used_again():
+    free()
+    x = empty(1 << 18)
+    place = x.ctypes.data
+    kept = x[5:]  # a view keeps the memory
+    del x
+    other = empty(1 << 18)
+    assert other.ctypes.data != place
+    del kept
+    assert empty(1 << 18).ctypes.data == place
+    assert len(empty((1 << 18) + 1)) == (1 << 18) + 1
+    free()

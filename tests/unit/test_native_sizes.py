@@ -208,7 +208,7 @@ def test_misaligned_arrays_are_read_as_they_are():
     assert not x.flags.aligned
     assert _core.dot(x, x, 1) == np.arange(65.0) @ np.arange(65.0)
     with pytest.raises(TypeError):
-        _core.rows_combine(np.ones(1), np.ones((1, 65)), 1.0, np.ones(65), x, 1)
+        _core.rows_combine(np.ones(1), np.ones((1, 65)), 1.0, np.ones(65), None, x, False, 1)
     edges = np.zeros(17, dtype=np.uint8)[1:].view(np.int32).reshape(2, 2)
     edges[:] = [[0, 1], [1, 2]]
     assert _core.Graph(3, edges, np.array([0, 3]), np.array([0, 2])).n_edges == 2

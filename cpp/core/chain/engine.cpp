@@ -225,12 +225,16 @@ ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field,
       hinge_(hinge),
       parts_(divide(data, field, data_, n_threads)) {}
 
+// Where there are many weights, what one precision needs is much memory: it is freed for the other.
 ChainPass<double>& ChainObjective::in_double() {
+    single_.reset();
     if (!double_) double_ = std::make_unique<ChainPass<double>>(field_, kernels_, data_, parts_);
     return *double_;
 }
 
 ChainPass<float>& ChainObjective::in_single() {
+    double_.reset();
+    kept_ = false;
     if (!single_) single_ = std::make_unique<ChainPass<float>>(field_, *kernels_.single, data_, parts_);
     return *single_;
 }

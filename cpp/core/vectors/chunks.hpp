@@ -6,21 +6,35 @@
 namespace crfkit {
 
 template <class T>
+struct ScaleOf {
+    using type = double;
+};
+template <>
+struct ScaleOf<uint16_t> {
+    using type = float;
+};
+
+template <class T>
 struct ChunkKernels {
+    using Scale = typename ScaleOf<T>::type;
     // x · y
     double (*dot)(const T* x, const T* y, int64_t n);
-    double (*dot_double)(const T* x, const double* y, int64_t n);
+    // out[i] = rows[i * stride …] · x
+    void (*dot_rows)(const T* rows, int64_t k, int64_t stride, const double* x, int64_t n, double* out);
+    // out = scale x; out may be x
+    void (*multiply)(const Scale* scale, const double* x, int64_t n, double* out);
     // out = a x + sum_i c[i] rows[i * stride …]
     void (*combine)(const double* c, const T* rows, int64_t k, int64_t stride, int64_t n, double a, const double* x,
                     double* out);
     // s = (x_new - x) / scale, y = (g_new - g) * scale; scale may be null
-    void (*differences)(const double* x, const double* g, const double* x_new, const double* g_new, const double* scale,
+    void (*differences)(const double* x, const double* g, const double* x_new, const double* g_new, const Scale* scale,
                         int64_t n, T* s, T* y);
 };
 
 struct VectorKernels {
     ChunkKernels<double> doubles;
     ChunkKernels<float> floats;
+    ChunkKernels<uint16_t> halves;
 };
 
 const VectorKernels& chunks_generic();

@@ -11,15 +11,17 @@ namespace crfkit {
 
 namespace {
 
-constexpr int64_t kChunk = 4096;            // doubles: a chunk of x stays in the first cache
+constexpr int64_t kChunk = 4096;            // doubles: a chunk of x, scaled or not, stays in the first cache
 constexpr int64_t kWorthThreads = 1 << 17;  // doubles read in all, below which threads cost more than they save
 
 template <class T>
 const ChunkKernels<T>& kernels() {
     if constexpr (std::is_same_v<T, double>)
         return vector_kernels().doubles;
-    else
+    else if constexpr (std::is_same_v<T, float>)
         return vector_kernels().floats;
+    else
+        return vector_kernels().halves;
 }
 
 // Calls work(chunk, begin, end) for every chunk of 0 … n.
@@ -47,29 +49,50 @@ std::vector<double> parts_of(int64_t n, int64_t k) {
 }  // namespace
 
 template <class T>
-void rows_dot(const T* rows, int64_t k, int64_t n, const double* x, double* out, int n_threads) {
+void rows_dot(const T* rows, int64_t k, int64_t n, const double* x, const RowScale<T>* scale, double* out,
+              int n_threads) {
     const ChunkKernels<T>& loops = kernels<T>();
     std::vector<double> parts = parts_of(n, k);
     over_chunks(n, (k + 1) * n, n_threads, [&](int64_t c, int64_t begin, int64_t end) {
-        for (int64_t i = 0; i < k; ++i)
-            parts[static_cast<size_t>(c * k + i)] = loops.dot_double(rows + i * n + begin, x + begin, end - begin);
+        double scaled[kChunk];
+        if (scale) loops.multiply(scale + begin, x + begin, end - begin, scaled);
+        const double* own = scale ? scaled : x + begin;
+        loops.dot_rows(rows + begin, k, n, own, end - begin, parts.data() + c * k);
     });
     const std::vector<double> sums = add_up(parts, static_cast<size_t>(k));
     std::copy(sums.begin(), sums.end(), out);
 }
 
 template <class T>
-void rows_combine(const double* c, const T* rows, int64_t k, int64_t n, double a, const double* x, double* out,
-                  int n_threads) {
+void rows_combine(const double* c, const T* rows, int64_t k, int64_t n, double a, const double* x,
+                  const RowScale<T>* scale, double* out, double* product, int n_threads) {
     const ChunkKernels<T>& loops = kernels<T>();
-    over_chunks(n, (k + 2) * n, n_threads, [&](int64_t, int64_t begin, int64_t end) {
-        loops.combine(c, rows + begin, k, n, end - begin, a, x + begin, out + begin);
+    std::vector<double> parts = parts_of(n, 1);
+    over_chunks(n, (k + 2) * n, n_threads, [&](int64_t chunk, int64_t begin, int64_t end) {
+        double scaled[kChunk];
+        if (scale) loops.multiply(scale + begin, x + begin, end - begin, scaled);
+        loops.combine(c, rows + begin, k, n, end - begin, a, scale ? scaled : x + begin, out + begin);
+        if (scale) loops.multiply(scale + begin, out + begin, end - begin, out + begin);
+        if (product) parts[static_cast<size_t>(chunk)] = kernels<double>().dot(x + begin, out + begin, end - begin);
     });
+    if (product) *product = add_up(parts, 1)[0];
+}
+
+std::pair<double, double> add_and_measure(double a, const double* x, double* y, int64_t n, int n_threads) {
+    const ChunkKernels<double>& loops = kernels<double>();
+    std::vector<double> parts = parts_of(n, 2);
+    over_chunks(n, 2 * n, n_threads, [&](int64_t c, int64_t begin, int64_t end) {
+        loops.combine(&a, x + begin, 1, n, end - begin, 1.0, y + begin, y + begin);
+        parts[static_cast<size_t>(2 * c)] = loops.dot(x + begin, x + begin, end - begin);
+        parts[static_cast<size_t>(2 * c + 1)] = loops.dot(y + begin, y + begin, end - begin);
+    });
+    const std::vector<double> sums = add_up(parts, 2);
+    return {sums[0], sums[1]};
 }
 
 template <class T>
 std::pair<double, double> curvature_pair(const double* x, const double* g, const double* x_new, const double* g_new,
-                                         const double* scale, int64_t n, T* s, T* y, int n_threads) {
+                                         const RowScale<T>* scale, int64_t n, T* s, T* y, int n_threads) {
     const ChunkKernels<T>& loops = kernels<T>();
     std::vector<double> parts = parts_of(n, 2);
     over_chunks(n, 6 * n, n_threads, [&](int64_t c, int64_t begin, int64_t end) {
@@ -82,13 +105,15 @@ std::pair<double, double> curvature_pair(const double* x, const double* g, const
     return {sums[0], sums[1]};
 }
 
-#define CRFKIT_INSTANTIATE(T)                                                                                     \
-    template void rows_dot(const T*, int64_t, int64_t, const double*, double*, int);                              \
-    template void rows_combine(const double*, const T*, int64_t, int64_t, double, const double*, double*, int);   \
-    template std::pair<double, double> curvature_pair(const double*, const double*, const double*, const double*, \
-                                                      const double*, int64_t, T*, T*, int);
+#define CRFKIT_INSTANTIATE(T)                                                                                        \
+    template void rows_dot(const T*, int64_t, int64_t, const double*, const RowScale<T>*, double*, int);             \
+    template void rows_combine(const double*, const T*, int64_t, int64_t, double, const double*, const RowScale<T>*, \
+                               double*, double*, int);                                                               \
+    template std::pair<double, double> curvature_pair(const double*, const double*, const double*, const double*,    \
+                                                      const RowScale<T>*, int64_t, T*, T*, int);
 CRFKIT_INSTANTIATE(double)
 CRFKIT_INSTANTIATE(float)
+CRFKIT_INSTANTIATE(uint16_t)
 #undef CRFKIT_INSTANTIATE
 
 }  // namespace crfkit

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from crfkit import _core
 from crfkit._threads import count_threads
 from crfkit._types import Floats
+from crfkit.arrays import empty
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
@@ -249,7 +250,7 @@ class ChainEvaluation(LazyEvaluation):
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss
-        gradient = np.empty(len(self.w))
+        gradient = empty(len(self.w))
         objective = loss._objective
         keep = loss._curved and objective.cache_bytes <= loss._cache_bytes
         loss._held = None
@@ -258,7 +259,7 @@ class ChainEvaluation(LazyEvaluation):
             if single is not None:
                 return single, gradient
             loss.fall_back()
-        value = objective.value_gradient(self.w, gradient, keep)
+        value = objective.value_gradient(self.w, gradient, keep, loss._curved)
         loss._held = ref(self)
         return value, gradient
 
@@ -269,14 +270,14 @@ class ChainEvaluation(LazyEvaluation):
         if loss._held is None or loss._held() is not self or not loss._curved:
             loss._curved = True
             self._evaluate()
-        product = np.empty(len(self.w))
+        product = empty(len(self.w))
         loss._objective.hessian_product(np.ascontiguousarray(v), product)
         return product
 
     def hess_diag(self) -> Floats:
         """Σ p(1−p) over the occurrences of each feature, values squared: the diagonal as if they were independent."""
         self._require(Capability.HESS_DIAG)
-        diagonal = np.empty(len(self.w))
+        diagonal = empty(len(self.w))
         self._loss._held = None
         self._loss._objective.hessian_diagonal(self.w, diagonal, self._loss.tolerance > DOUBLE)
         return diagonal

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crfkit._checks import check_strength
-from crfkit.arrays import add_scaled, dot
+from crfkit.arrays import add_and_measure, add_scaled, dot
 from crfkit.errors import ParameterError
 from crfkit.parameters import Parameters
 from crfkit.protocols import Kind, SmoothPenalty, Vector
@@ -65,6 +65,10 @@ class L2(Parameters, SmoothPenalty):
 
     def value(self, w: Vector) -> float:
         return 0.5 * self.strength * dot(w, w)
+
+    def add(self, w: Vector, gradient: Vector) -> tuple[float, float]:
+        square, of_gradient = add_and_measure(gradient, self.strength, w)
+        return 0.5 * self.strength * square, of_gradient
 
     def add_gradient(self, w: Vector, gradient: Vector) -> None:
         add_scaled(gradient, self.strength, w)

@@ -65,6 +65,12 @@ class SmoothPenalty(Penalty):
         """gradient += ∇penalty(w), in place."""
         raise NotImplementedError
 
+    def add(self, w: Vector, gradient: Vector) -> tuple[float, float | None]:
+        """gradient += ∇penalty(w), in place; return penalty(w) and, if it is known by the way, ‖gradient‖²."""
+        value = self.value(w)
+        self.add_gradient(w, gradient)
+        return value, None
+
     def add_hessp(self, w: Vector, v: Vector, product: Vector) -> None:
         """product += ∇²penalty(w)·v, in place."""
         raise NotImplementedError

@@ -21,20 +21,22 @@ class Moved:
     slope: float  # d·gradient at the old point
 
 
-def move(objective: Objective, point: Point, d: Vector, line_search: LineSearch, step: float) -> Moved | Status:
-    """Search from the point along d, trying `step` first; return a status if no step is found."""
-    slope = dot(d, point.grad)
+def move(
+    objective: Objective, point: Point, d: Vector, line_search: LineSearch, step: float, slope: float | None = None
+) -> Moved | Status:
+    """Search from the point along d, trying `step` first; return a status if no step is found. `slope`: of d there."""
+    at_start = dot(d, point.grad) if slope is None else slope
 
     def phi(t: float) -> Trial:
         new = objective.at(combine(point.w, t, d), point.evaluation)
         return Trial(t, new.value, dot(new.grad, d), new)
 
-    found = line_search.search(phi, Trial(0.0, point.value, slope, point), step)
+    found = line_search.search(phi, Trial(0.0, point.value, at_start, point), step)
     if found.reason is Reason.UNBOUNDED:
         return Status.DIVERGED
     if not found.accepted or found.trial.point is None:
         return Status.LINE_SEARCH_FAILED
-    return Moved(found.trial.point, found.trial.step, slope)
+    return Moved(found.trial.point, found.trial.step, at_start)
 
 
 def check_iterations(max_iterations: int) -> None:

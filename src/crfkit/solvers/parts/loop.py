@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crfkit.arrays import count_nonzero, norm
+from crfkit.arrays import count_nonzero, free, norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
 from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Solver, State, Vector
@@ -109,6 +109,7 @@ class Steps:
                     self.status = outcome if isinstance(outcome, Status) else Status.DIVERGED
                     return
                 self.state, self._recorded = precision.follow(solver, outcome), False
+                del outcome  # the state before has large vectors
             objective.accept(self.state.point)
             self.record()
             yield self.state
@@ -123,6 +124,7 @@ class Steps:
                 if iteration == solver.max_iterations:  # nobody would see the state that begins the next phase
                     return
                 self.state = later  # at the same point
+                del later
 
     def record(self) -> None:
         """Add the row of the current state to the trace."""
@@ -213,9 +215,10 @@ def run(
         return {**steps.saved(), ITERATIONS: steps.trace[-1].iteration}
 
     try:
-        for state in steps:
+        del state  # of the start
+        for _ in steps:
             with clock.paused():
-                _call_back(callbacks, steps.trace, state.point.w, objective.loss, unfinished)
+                _call_back(callbacks, steps.trace, steps.state.point.w, objective.loss, unfinished)
         status = steps.status
     except StopTraining:
         status = Status.STOPPED_BY_CALLBACK
@@ -244,7 +247,10 @@ class IterativeSolver(Parameters, Solver):
         resume: Mapping[str, Any] | None = None,
     ) -> Result:
         """Minimise loss + penalty from w0, or continue from `resume`, the state of an earlier result at w0."""
-        return run(self, loss, penalty, w0, callbacks, resume, self.registry)
+        try:
+            return run(self, loss, penalty, w0, callbacks, resume, self.registry)
+        finally:
+            free()
 
     def finished(self, trace: Sequence[TraceRow], state: Any) -> bool:
         """Return whether the stopping rule is satisfied."""

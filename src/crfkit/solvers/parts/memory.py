@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import curvature_pair, row_type, rows_combine, rows_dot
+from crfkit.arrays import curvature_pair, dot, row_type, rows_descent, rows_dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
-from crfkit.solvers.parts.saved import saved_matrix, saved_number, saved_vector
+from crfkit.solvers.parts.saved import HANDED_OVER, saved_matrix, saved_number, saved_vector
 
 
 class CurvaturePairs:
@@ -42,6 +42,7 @@ class CurvaturePairs:
         self._scale = scale
         self._rescaled = rescaled
         self._double = double
+        self.slope = 0.0  # of the last direction
         self.clear()
         if saved:
             self._restore(saved)
@@ -76,7 +77,9 @@ class CurvaturePairs:
         m, pairs = self.capacity, saved["pairs"]
         if pairs.ndim != 2 or pairs.shape[0] != 2 * m:
             raise ParameterError(f"the saved state has a memory of {pairs.shape[0] // 2}, not {m}")
-        self._basis = 1.0 * pairs  # a copy: the saved state may be resumed again
+        _check_rows(pairs)
+        # a saved state may be resumed again
+        self._basis = pairs if saved.get(HANDED_OVER) else array_namespace(pairs).asarray(pairs, copy=True)
         slots = [int(k) for k in saved["slots"]]
         pending = int(saved_number(saved, "pending", low=-1, high=m - 1))
         if len(set(slots)) < len(slots) or not all(0 <= k < m for k in slots) or pending not in (-1, *slots[-1:]):
@@ -90,18 +93,11 @@ class CurvaturePairs:
         return len(self._slots)
 
     def direction(self, g: Vector) -> Vector:
-        """Return −H·g. The next `add` must be of a step from the point whose gradient is g."""
-        if self._scale is None:
-            return self._direction(g)
-        d = self._direction(self._scale * g)
-        d *= self._scale
-        return d
-
-    def _direction(self, g: Vector) -> Vector:
+        """Return d = −H·g; `slope` is then d·g. The next `add` must be of a step from where the gradient is g."""
         if not self._slots:
-            return -1.0 * g
+            return self._steepest(g)
         m, used, gamma = self.capacity, np.array(self._slots), self._gamma
-        products = rows_dot(self._basis, g)
+        products = rows_dot(self._basis, g, self._scale)
         self._complete(products)
         a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
         sy, yy = self._sy[np.ix_(used, used)], self._yy[np.ix_(used, used)]
@@ -111,9 +107,15 @@ class CurvaturePairs:
             c[used] = np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
         except np.linalg.LinAlgError:  # the pairs are of no use
             self.clear()
-            return -1.0 * g
+            return self._steepest(g)
         c[m + used] = -gamma * ra
-        return rows_combine(-c, self._basis, -gamma, g)
+        d, self.slope = rows_descent(-c, self._basis, -gamma, g, self._scale)
+        return d
+
+    def _steepest(self, g: Vector) -> Vector:
+        d = -1.0 * g if self._scale is None else self._scale * (-1.0 * (self._scale * g))
+        self.slope = dot(d, g)
+        return d
 
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
         """Add the pair of a step unless its curvature is not safely positive; return whether it was added."""
@@ -144,3 +146,13 @@ class CurvaturePairs:
                 self._yy[i, new] = self._yy[new, i] = products[m + i] - self._products[m + i]
             self._pending = None
         self._products = products
+
+
+def _check_rows(pairs: Any) -> None:
+    """Raise ParameterError unless these are rows of the kinds that `row_type` names, all finite."""
+    if pairs.dtype == np.uint16:
+        sound = not any(((row & 0x7F80) == 0x7F80).any() for row in pairs)  # the exponent of infinity and NaN
+    else:
+        sound = array_namespace(pairs).isdtype(pairs.dtype, "real floating")  # and finite: see check_state
+    if not sound:
+        raise ParameterError("the saved state is damaged: pairs are not finite numbers")

@@ -31,6 +31,7 @@ class Point:
     grad: Vector  # of the smooth part
     evaluation: Evaluation
     rest: RestPenalty | None = None
+    grad_square: float | None = None  # ‖grad‖², if it is known
 
     @cached_property
     def value(self) -> float:
@@ -39,7 +40,7 @@ class Point:
 
     @cached_property
     def grad_norm(self) -> float:
-        return norm(self.grad)
+        return norm(self.grad) if self.grad_square is None else math.sqrt(self.grad_square)
 
     @cached_property
     def subgradient(self) -> Vector:
@@ -106,10 +107,10 @@ class Objective:
     def point(self, w: Vector, evaluation: Evaluation) -> Point:
         """Return the point of an evaluation of the loss that was made elsewhere."""
         value, grad = evaluation.value, evaluation.grad
-        if self.smooth is not None:
-            value += self.smooth.value(w)
-            self.smooth.add_gradient(w, grad)
-        return Point(w, value, grad, evaluation, self.rest)
+        if self.smooth is None:
+            return Point(w, value, grad, evaluation, self.rest)
+        more, grad_square = self.smooth.add(w, grad)
+        return Point(w, value + more, grad, evaluation, self.rest, grad_square)
 
     def grow(self, loss: GrowingLoss, point: Point, place: Any) -> Point:
         """Continue with a loss that has grown; return the point in its space, with the new weights at zero."""

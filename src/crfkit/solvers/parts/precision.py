@@ -15,6 +15,7 @@ from crfkit.arrays import norm
 from crfkit.protocols import Capability
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.rounding import EPSILON
+from crfkit.solvers.parts.saved import HANDED_OVER
 
 ERROR = 0.05  # of the gradient, relative to that of the objective
 STEP = 0.1  # from one tolerance to the next
@@ -47,6 +48,7 @@ class Precision:
 
     def follow(self, solver: Any, state: Any) -> Any:
         """Return the state after a step; evaluated again where the gradient has become too short for its error."""
+        self._finest = None  # of the point before
         loss: Any = self.objective.loss
         if self.at_limit() or state.point.optimality > min(NEARER * self._checked_at, loss.trusted):
             return state
@@ -74,4 +76,5 @@ class Precision:
         self.objective.accept(fine)
         if loss.tolerance == before:
             return None
-        return solver.init(self.objective, fine.w, state.saved())
+        self._finest = None  # the state is evaluated as precisely
+        return solver.init(self.objective, fine.w, {**state.saved(), HANDED_OVER: True})

@@ -21,12 +21,13 @@ class NeedsDiagonal:
         return self._needs | {Capability.HESS_DIAG} if solver is not None and solver.preconditioned else self._needs
 
 
-def jacobi_scale(objective: Objective, point: Point, power: float = 1.0) -> Vector:
+def jacobi_scale(objective: Objective, point: Point, power: float = 1.0, dtype: Any = None) -> Vector:
     """Return ``diag(∇²f)^(−power/2)``, with the mean in place of negligible entries (below √ε of the largest)."""
     diagonal = objective.hess_diag(point)
     xp = array_namespace(diagonal)
-    largest = float(xp.max(diagonal))
+    largest, mean = float(xp.max(diagonal)), float(xp.mean(diagonal))
+    if dtype is not None:
+        diagonal = xp.astype(diagonal, dtype, copy=False)
     if not 0 < largest < math.inf:
         return xp.ones_like(diagonal)
-    mean = xp.full_like(diagonal, float(xp.mean(diagonal)))
-    return xp.where(diagonal > 2.0**-26 * largest, diagonal, mean) ** (-power / 2)
+    return xp.where(diagonal > 2.0**-26 * largest, diagonal, xp.full_like(diagonal, mean)) ** (-power / 2)

@@ -18,6 +18,7 @@ from crfkit.protocols import Vector
 from crfkit.solvers.parts.past import PAST
 
 MOST = 2**53  # of a count: larger ones are not exact as floats
+HANDED_OVER = "handed_over"  # in a state that nobody else has: its large arrays need not be copied
 POSITIVE = 1e-300  # the least of numbers that must not be zero
 
 
@@ -67,12 +68,19 @@ def saved_matrix(
     saved: Mapping[str, Any], name: str, columns: int, rows: int | None = None, what: str = "weights"
 ) -> Any:
     """Return a copy of a matrix with so many columns (one for each of `what`) and, if given, so many rows."""
+    return 1.0 * check_matrix(saved, name, columns, rows, what)
+
+
+def check_matrix(
+    saved: Mapping[str, Any], name: str, columns: int, rows: int | None = None, what: str = "weights"
+) -> Any:
+    """Return the matrix itself, which must have so many columns and, if given, so many rows."""
     matrix = _array(saved, name, 2)
     if matrix.shape[1] != columns:
         raise ParameterError(f"the saved state has {matrix.shape[1]} {what}, not {columns}")
     if rows is not None and matrix.shape[0] != rows:
         raise ParameterError(f"the saved state has {matrix.shape[0]} rows in {name}, not {rows}")
-    return 1.0 * matrix
+    return matrix
 
 
 def saved_number(

@@ -66,37 +66,41 @@ class StrongWolfe:
         def flat(trial: Trial) -> bool:
             return abs(trial.slope) <= -self.c2 * start.slope
 
+        # Points of trials that cannot be taken any more are dropped: their vectors may be large.
         low = start
         step = min(step, self.max_step)
         while trials < self.max_trials:
             trial = phi(step)
             trials += 1
             if not decrease.holds(trial) or (trial.value >= low.value and trials > 1):
-                high = trial
+                high = trial.pointless
                 break
             if flat(trial):
                 return LineSearchResult(trial, Reason.STRONG_WOLFE, trials)
             if trial.slope >= 0:
-                low, high = trial, low
+                low, high = trial, low.pointless
                 break
-            low = trial
             if step >= self.max_step:
                 return decrease.at_largest_step(trial, trials)
+            low = trial
             last = trials == self.max_trials - 1
             step = self.max_step if last else min(self.expansion * step, self.max_step)
         else:
             return decrease.out_of_trials(low, trials)
 
         # Zoom: the interval between low (the best step so far) and high holds a Wolfe point.
+        del trial
         while trials < self.max_trials and abs(high.step - low.step) > 1e-16 * max(low.step, high.step):
             trial = phi(between(low, high))
             trials += 1
             if not decrease.holds(trial) or trial.value >= low.value + decrease.tolerance(trial):
-                high = trial
+                high = trial.pointless
+                del trial
                 continue
             if flat(trial):
                 return LineSearchResult(trial, Reason.STRONG_WOLFE, trials)
             if trial.slope * (high.step - low.step) >= 0:
-                high = low
+                high = low.pointless
             low = trial
+            del trial
         return decrease.out_of_trials(low, trials)

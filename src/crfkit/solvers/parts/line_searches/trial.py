@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
@@ -23,6 +23,11 @@ class Trial:
     @property
     def finite(self) -> bool:
         return math.isfinite(self.value) and math.isfinite(self.slope)
+
+    @property
+    def pointless(self) -> Trial:
+        """The same without its point, whose vectors may take much memory: for an end that will not be returned."""
+        return replace(self, point=None)
 
 
 Phi = Callable[[float], Trial]
