@@ -347,6 +347,12 @@ TARGETS: dict[str, Target] = {
         ("offsets", "codes"),
         ("offsets", "out"),
     ),
+    "decode_weights": Target(
+        _core.decode_weights,
+        {"codes": np.full(70, 130, np.uint8), "steps": np.ones(2)},
+        (),
+        ("steps",),
+    ),
     "name_labels": Target(
         lambda ids, starts: _core.name_labels(["a", "b"], ids, starts),
         {"ids": ids(0, 1, 0), "starts": ints(0, 2, 3)},

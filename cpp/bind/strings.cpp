@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "../core/support/weight_codes.hpp"
 #include "../core/text/encoder.hpp"
 #include "../core/text/wapiti_weights.hpp"
 
@@ -154,6 +155,30 @@ void bind_strings(nb::module_& m) {
             });
         },
         "values"_a, "most"_a, "Whether all values lie between -most and most; NaN does not.");
+    m.def(
+        "encode_weights",
+        [](const Array<double>& weights) {
+            std::vector<uint8_t> codes(weights.size());
+            std::vector<double> steps(weight_blocks(weights.size()));
+            without_gil([&] { encode_weights(span_of(weights), codes.data(), steps.data()); });
+            return nb::make_tuple(to_numpy(std::move(codes)), to_numpy(std::move(steps)));
+        },
+        "weights"_a, "(a byte for each weight, a step for each block of them)",
+        nb::sig("def encode_weights(weights: NDArray[numpy.float64]) -> "
+                "tuple[NDArray[numpy.uint8], NDArray[numpy.float64]]"));
+    m.def(
+        "decode_weights",
+        [](const Array<uint8_t>& codes, const Array<double>& steps) {
+            if (steps.size() != weight_blocks(codes.size()))
+                throw nb::value_error("the number of steps does not fit the number of weights");
+            nb::capsule owner;
+            double* weights = allocate<double>(codes.size(), owner);
+            without_gil([&] { decode_weights(span_of(codes), steps.data(), weights); });
+            return Numpy1<double>(weights, {codes.size()}, owner);
+        },
+        "codes"_a, "steps"_a, "The weights that encode_weights wrote.",
+        nb::sig("def decode_weights(codes: NDArray[numpy.uint8], steps: NDArray[numpy.float64]) -> "
+                "NDArray[numpy.float64]"));
     m.def(
         "checksum",
         [](const Array<uint8_t>& bytes) {

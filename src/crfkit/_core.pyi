@@ -70,6 +70,12 @@ def format_wapiti_weights(index: Annotated[NDArray[numpy.int64], dict(shape=(Non
 def all_within(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], most: float) -> bool:
     """Whether all values lie between -most and most; NaN does not."""
 
+def encode_weights(weights: NDArray[numpy.float64]) -> tuple[NDArray[numpy.uint8], NDArray[numpy.float64]]:
+    """(a byte for each weight, a step for each block of them)"""
+
+def decode_weights(codes: NDArray[numpy.uint8], steps: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+    """The weights that encode_weights wrote."""
+
 def checksum(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
     """64-bit hash of the bytes."""
 

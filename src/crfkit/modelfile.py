@@ -25,6 +25,7 @@ from crfkit import _core
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files import check_writable, is_special, patiently, replacing
 from crfkit.files import read as read_file
+from crfkit.names import check_name
 
 __all__ = ["FORMAT_VERSION", "Contents", "check_writable", "load", "read", "write"]
 
@@ -45,6 +46,8 @@ _DTYPES = {
 
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 MOST_WEIGHT = 1e100
+# "8bit": a byte for each weight, and a step for each 64 of them; no weight is off by more than half a step
+FORMS_OF_WEIGHTS = ("double", "8bit")
 LARGE = 1_000_000  # bytes; larger files are looked at before they are read
 LATER = 4_000_000  # bytes; the checksums of more are computed while the model is made
 
@@ -72,11 +75,25 @@ class Contents:
 
     def weights(self, size: int) -> Any:
         """Return the weights of a field with so many; raise ModelFileError if they are not finite, or more or fewer."""
-        w = self.tensor("weights", np.float64)
+        w = self._stored_weights()
         if len(w) != size:
             raise ModelFileError(f"the model has {len(w)} weights, but its field needs {size}")
         if not _core.all_within(w, MOST_WEIGHT):  # NaN is not
             raise ModelFileError(f"a weight is not a finite number, or beyond ±{MOST_WEIGHT:g}: the file is damaged")
+        return w
+
+    def _stored_weights(self) -> Any:
+        form = self.metadata.get("weights", "double")  # older files do not name it
+        if form == "double":
+            return self.tensor("weights", np.float64)
+        if form != "8bit":
+            raise ModelFileError(f"the weights are stored as {form!r:.80}, which this version cannot read. Upgrade it")
+        codes, steps = self.tensor("weights.codes", np.uint8), self.tensor("weights.steps", np.float64)
+        try:
+            w = _core.decode_weights(codes, steps)
+        except ValueError as error:
+            raise ModelFileError(f"inconsistent model: {error}") from None
+        w.flags.writeable = False
         return w
 
     def entry(self, name: str, *types: type) -> Any:
@@ -90,6 +107,18 @@ class Contents:
     def size(self) -> int:
         """Return the bytes of all tensors, by which limits of memory are measured."""
         return sum(array.nbytes for array in self.tensors.values())
+
+
+def stored_weights(
+    metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], form: str
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the metadata and tensors of a file whose weights have another form: one of FORMS_OF_WEIGHTS."""
+    check_name("form of weights", form, FORMS_OF_WEIGHTS)
+    if form == "double":
+        return dict(metadata), dict(tensors)
+    others = {name: array for name, array in tensors.items() if name != "weights"}
+    codes, steps = _core.encode_weights(tensors["weights"])
+    return {**metadata, "weights": form}, {**others, "weights.codes": codes, "weights.steps": steps}
 
 
 def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:

@@ -145,3 +145,13 @@ def test_a_named_format_is_believed(call, fails):
     assert "looks like a file of CRFsuite attributes" in fails("train", "odd.txt", "-t", "t", "-m", "m.crf")
     assert call("train", "odd.txt", "-t", "t", "-m", "m.crf", "-q", "--format", "columns").code == 0
     assert list(ChainCRF.load("m.crf").classes_) == ["p=n0", "p=n1", "p=n2"]
+
+
+def test_convert_to_weights_of_a_byte(call, fails):
+    assert call("train", "train.txt", "--features", "ner", "-m", "a.crf", "-q", "--max-iterations", "5").code == 0
+    assert call("convert", "a.crf", "small.crf", "--weights", "8bit").code == 0
+    assert Path("small.crf").stat().st_size < Path("a.crf").stat().st_size
+    before, after = (call("tag", name, "test.txt").out.split() for name in ("a.crf", "small.crf"))
+    assert np.mean([a == b for a, b in zip(before, after, strict=True)]) > 0.99
+    assert "4bit" in fails("convert", "a.crf", "b.crf", "--weights", "4bit")
+    assert "only files of crfkit" in fails("convert", "a.crf", "b.txt", "--weights", "8bit")

@@ -30,6 +30,15 @@ def convert(
             ".txt, wapiti if it ends in .wapiti, else crfkit.",
         ),
     ] = None,
+    weights: Annotated[
+        str,
+        option(
+            OUTPUT,
+            "--weights",
+            metavar="FORM",
+            help="How a model of crfkit stores its weights: double, or 8bit for a byte each (smaller, and rounded).",
+        ),
+    ] = "double",
     encoding: Annotated[
         str,
         option(
@@ -59,7 +68,7 @@ def convert(
     check_distinct({"IN": source, "OUT": target})
     check_writable(target)
     model = load(source, encoding=encoding)
-    save(model, target, kind)
+    save(model, target, kind, weights)
     v = model.vocabulary
     typer.echo(
         f"{counted(len(model.classes), 'label')}, {counted(len(v.attributes) + len(v.pair_attributes), 'attribute')}, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from crfkit.errors import ParameterError
 from crfkit.models.chain import ChainModel
 from crfkit.names import check_name
 
@@ -13,14 +14,17 @@ KINDS = ("crfkit", *WRITERS)
 _ENDINGS = {".crfsuite": "crfsuite", ".txt": "crf++", ".wapiti": "wapiti"}
 
 
-def save(model: ChainModel, path: str | Path, kind: str = "crfkit") -> None:
+def save(model: ChainModel, path: str | Path, kind: str = "crfkit", weights: str = "double") -> None:
     """Write a model as a file of this kind: "crfkit", "crfsuite", "crf++" (its text format) or "wapiti".
 
-    Raises ModelFileError if the model has what the format cannot hold.
+    With weights="8bit", a model of crfkit takes a byte for each weight. Raises ModelFileError if the model has what the
+    format cannot hold.
     """
     check_name("kind of model file", kind, KINDS)
     if kind == "crfkit":
-        model.save(path)
+        model.save(path, weights)
+    elif weights != "double":
+        raise ParameterError(f"files of {kind} cannot have weights={weights!r}; only files of crfkit can")
     else:
         import_module(WRITERS[kind]).write(model, path)
 
