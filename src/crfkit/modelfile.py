@@ -87,7 +87,7 @@ class Contents:
         if form == "double":
             return self.tensor("weights", np.float64)
         if form != "8bit":
-            raise ModelFileError(f"the weights are stored as {form!r:.80}, which this version cannot read; upgrade crfkit")
+            raise ModelFileError(f"the weights are stored as {form!r:.80}, which this version cannot read. Upgrade it")
         codes, steps = self.tensor("weights.codes", np.uint8), self.tensor("weights.steps", np.float64)
         try:
             w = _core.decode_weights(codes, steps)

@@ -63,7 +63,7 @@ def test_convert_writes_it(model, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m, t: m.update(weights="2bit"), "stored as '2bit', which this version cannot read; upgrade crfkit"),
+        (lambda m, t: m.update(weights="2bit"), "stored as '2bit', which this version cannot read. Upgrade it"),
         (lambda m, t: m.update(weights=[1]), "cannot read"),
         (lambda m, t: t.update({"weights.steps": t["weights.steps"][1:]}), "does not fit the number of weights"),
         (lambda m, t: t.update({"weights.codes": t["weights.codes"][:BLOCK], "weights.steps": t["weights.steps"][:1]}),
