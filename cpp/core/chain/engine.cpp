@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kPartsPerThread = 4;                // where sums of their own cost little
 constexpr int64_t kCheapSums = int64_t{1} << 18;  // numbers
+constexpr int64_t kBlock = int64_t{1} << 15;      // weights that a thread takes at a time
 constexpr int64_t kTogether = 64;                 // sequences whose jumps are added up in one table
 constexpr double kLargestSingle = 1e4;            // weight; single floats next to it are 0.001 apart
 
@@ -91,7 +92,7 @@ void ChainPass<Real>::accumulate(double* out, const ChainPlan& plan, bool furthe
     std::atomic<int> next{0};
     const int64_t numbers = kernels_.scratch_size(division_.longest, field_.n_labels, field_.order,
                                                   plan.pair_offsets != nullptr, further || is_weak(plan));
-    run_threads(division_.n_threads, [&](int thread) {
+    share_threads(division_.n_threads, [&](int thread) {
         const FlushDenormals flush(sizeof(Real) == sizeof(float));
         BufferOf<Real>& scratch = scratch_[static_cast<size_t>(thread)];
         scratch.reserve(numbers);
@@ -192,21 +193,22 @@ void ChainPass<Real>::add_up(double* gradient) const {
     const ChainWeightsOf<Real>& w = weights.view();
     const int64_t n_class = field_.n_class, n_labels = field_.n_labels;
     const int n_threads = division_.n_threads;
-    run_threads(n_threads, [&](int thread) {
-        const auto share = [&](int64_t size, double* out, BufferOf<Real> Part::* part, int64_t from) {
-            for (int64_t i = size * thread / n_threads; i < size * (thread + 1) / n_threads; ++i)
-                out[i] = total(part, from + i);
-        };
-        if (field_.state_offsets)
-            share(division_.once_weight - n_class, gradient, &Part::single, n_class);
-        else
-            for (int64_t a = division_.once_row * thread / n_threads; a < division_.once_row * (thread + 1) / n_threads;
-                 ++a)
-                for (int64_t j = 0; j < n_labels; ++j)
-                    gradient[a * n_labels + j] = total(&Part::rows, a * w.row_stride + j);
-        share(n_class, gradient + field_.class_at(), &Part::single, 0);
-        share(field_.n_pair, gradient + field_.pair_at(), &Part::pair, 0);
-    });
+    const auto add = [&](int64_t size, double* out, BufferOf<Real> Part::* part, int64_t from) {
+        share_range(n_threads, size, kBlock, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) out[i] = total(part, from + i);
+        });
+    };
+    if (field_.state_offsets)
+        add(division_.once_weight - n_class, gradient, &Part::single, n_class);
+    else
+        share_range(n_threads, division_.once_row, std::max<int64_t>(kBlock / n_labels, 1),
+                    [&](int64_t begin, int64_t end) {
+                        for (int64_t a = begin; a < end; ++a)
+                            for (int64_t j = 0; j < n_labels; ++j)
+                                gradient[a * n_labels + j] = total(&Part::rows, a * w.row_stride + j);
+                    });
+    add(n_class, gradient + field_.class_at(), &Part::single, 0);
+    add(field_.n_pair, gradient + field_.pair_at(), &Part::pair, 0);
     double* target = gradient + jumps.jump_at();
     jumps.each_jump([&](int64_t at, int64_t k) {
         target[k] = total(&Part::outer_sum, at) * w.exp_jumps[at] + total(&Part::jumps_sum, at);

@@ -1,7 +1,6 @@
 #include "weights.hpp"
 
 #include <algorithm>
-#include <barrier>
 #include <cmath>
 #include <limits>
 
@@ -11,7 +10,8 @@ namespace crfkit {
 
 namespace {
 
-constexpr int64_t kFar = int64_t{1} << 24;  // bytes of weights that need prefetching
+constexpr int64_t kFar = int64_t{1} << 24;    // bytes of weights that need prefetching
+constexpr int64_t kBlock = int64_t{1} << 15;  // weights that a thread takes at a time
 
 }  // namespace
 
@@ -214,30 +214,22 @@ template <class Real>
 void PreparedWeights<Real>::set_observed(const double* w, int n_threads) {
     const int64_t width = view_.width, groups = rows_.n_groups;
     convert(w + field_.class_at(), w + field_.size(), single_.data());
-    std::barrier<> alone_done(n_threads);
-    run_threads(n_threads, [&](int thread) {
-        const auto share = [&](int64_t begin, int64_t end, int64_t of) {
-            return begin + (end - begin) * of / n_threads;
-        };
-        // A copy on huge pages: its random reads cost a third of those from the caller's pages.
-        const int64_t first = share(0, field_.n_state, thread), last = share(0, field_.n_state, thread + 1);
-        convert(w + first, w + last, single_.data() + field_.n_class + first);
-        if (!kInPlace) largest_[static_cast<size_t>(thread)] = largest_of(w + first, w + last);
-        for (int64_t r = share(groups, rows_.size(), thread); r < share(groups, rows_.size(), thread + 1); ++r) {
-            Real* row = packed_.data() + r * width;
-            std::fill(row, row + width, Real{});
-            rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row[label] = static_cast<Real>(w[f]); });
-        }
-        alone_done.arrive_and_wait();
-        for (int64_t g = share(0, groups, thread); g < share(0, groups, thread + 1); ++g) {
-            Real* row = packed_.data() + g * width;
-            std::fill(row, row + width, Real{});
-            rows_.for_each_member(g, [&](int64_t r) {
-                const Real* member = packed_.data() + r * width;
-                for (int64_t j = 0; j < width; ++j) row[j] += member[j];
-            });
-        }
+    // A copy on huge pages: its random reads cost a third of those from the caller's pages.
+    share_range(n_threads, field_.n_state, kBlock, [&](int64_t begin, int64_t end) {
+        convert(w + begin, w + end, single_.data() + field_.n_class + begin);
+        if (!kInPlace) largest_[static_cast<size_t>(begin / kBlock)] = largest_of(w + begin, w + end);
     });
+    const auto row = [&](int64_t r) { return packed_.data() + r * width; };
+    for (int64_t r = groups; r < rows_.size(); ++r) {
+        std::fill(row(r), row(r + 1), Real{});
+        rows_.for_each_weight(r, field_, [&](int64_t f, int32_t label) { row(r)[label] = static_cast<Real>(w[f]); });
+    }
+    for (int64_t g = 0; g < groups; ++g) {
+        std::fill(row(g), row(g + 1), Real{});
+        rows_.for_each_member(g, [&](int64_t r) {
+            for (int64_t j = 0; j < width; ++j) row(g)[j] += row(r)[j];
+        });
+    }
     view_.rows = packed_.data();
     view_.tail = nullptr;
     view_.single = single_.data();
@@ -252,10 +244,10 @@ void PreparedWeights<Real>::set_full(const double* w, int n_threads) {
         view_.tail = packed_.data();
         view_.single = w + field_.class_at();
     } else {
-        run_threads(n_threads, [&](int thread) {
-            const int64_t all = field_.n_attributes, begin = all * thread / n_threads;
-            const int64_t end = all * (thread + 1) / n_threads;
-            largest_[static_cast<size_t>(thread)] = largest_of(w + begin * n, w + end * n);
+        const int64_t block = std::max<int64_t>(kBlock / n, 1);  // attributes
+        largest_.resize(static_cast<size_t>(field_.n_attributes / block + 2), 0.0);
+        share_range(n_threads, field_.n_attributes, block, [&](int64_t begin, int64_t end) {
+            largest_[static_cast<size_t>(begin / block)] = largest_of(w + begin * n, w + end * n);
             for (int64_t a = begin; a < end; ++a) convert(w + a * n, w + (a + 1) * n, packed_.data() + a * width);
         });
         convert(w + field_.class_at(), w + field_.size(), single_.data());
@@ -267,7 +259,7 @@ void PreparedWeights<Real>::set_full(const double* w, int n_threads) {
 
 template <class Real>
 void PreparedWeights<Real>::set(const double* w, int n_threads, bool direction) {
-    largest_.assign(static_cast<size_t>(n_threads) + 1, 0.0);
+    largest_.assign(static_cast<size_t>(field_.n_state / kBlock + 2), 0.0);
     if (field_.state_offsets)
         set_observed(w, n_threads);
     else

@@ -78,7 +78,7 @@ private:
     JumpTables<Real> jumps_;
     BufferOf<Real> packed_, single_, pair_;
     ChainWeightsOf<Real> view_{};
-    std::vector<double> largest_;  // of each thread's weights, and of the rest
+    std::vector<double> largest_;  // of each block of weights, and of the rest
 };
 
 }  // namespace crfkit

@@ -1,13 +1,18 @@
-// Threads over contiguous ranges of sequences. Ranges depend on the data and the thread count only,
-// and partial results are reduced in thread order, so the same input gives the same bits. Threads are
-// started per call: tens of microseconds against milliseconds of work, nothing spins, fork is safe.
+// Threads over parts of the work. The parts depend on the data and the thread count only, and their results are reduced
+// in their order, so that the same input gives the same bits. Threads are started per call: tens of microseconds
+// against milliseconds of work, nothing spins, fork is safe.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -82,6 +87,64 @@ void run_threads(int n_threads, const Work& work) {
     }
     for (const auto& error : errors)
         if (error) std::rethrow_exception(error);
+}
+
+// Runs work(0) on the calling thread and work(1) … work(n_threads - 1) on others as far as they come in time; rethrows
+// the first exception. Each call of `work` is to take up what is left to do until nothing is. A thread that has not
+// begun by the time the calling one is done is not waited for: on a busy machine it may get its turn much later.
+template <class Work>
+void share_threads(int n_threads, const Work& work) {
+    struct Shared {
+        std::mutex mutex;
+        std::condition_variable left;
+        int working = 0;
+        bool closed = false;
+        std::exception_ptr error;
+    };
+    const auto shared = std::make_shared<Shared>();
+    const auto fail = [&] {
+        const std::lock_guard lock(shared->mutex);
+        if (!shared->error) shared->error = std::current_exception();
+    };
+    for (int thread = 1; thread < n_threads; ++thread) try {
+            std::thread([shared, thread, &work] {
+                {
+                    const std::lock_guard lock(shared->mutex);
+                    if (shared->closed) return;  // `work` may be gone
+                    ++shared->working;
+                }
+                std::exception_ptr error;
+                try {
+                    work(thread);
+                } catch (...) {
+                    error = std::current_exception();
+                }
+                const std::lock_guard lock(shared->mutex);
+                if (error && !shared->error) shared->error = error;
+                if (--shared->working == 0) shared->left.notify_all();
+            }).detach();
+        } catch (const std::system_error&) {
+            break;  // there are no more threads to be had
+        }
+    try {
+        work(0);
+    } catch (...) {
+        fail();
+    }
+    std::unique_lock lock(shared->mutex);
+    shared->closed = true;
+    shared->left.wait(lock, [&] { return shared->working == 0; });
+    if (shared->error) std::rethrow_exception(shared->error);
+}
+
+// Calls work(begin, end) for the blocks of 0 … n, on the calling thread and others.
+template <class Work>
+void share_range(int n_threads, int64_t n, int64_t block, const Work& work) {
+    std::atomic<int64_t> next{0};
+    share_threads(n > block ? n_threads : 1, [&](int) {
+        for (int64_t begin = next.fetch_add(block); begin < n; begin = next.fetch_add(block))
+            work(begin, std::min(begin + block, n));
+    });
 }
 
 // Splits 0 … n into n_parts ranges of about equal cost; cumulative(i) is the cost of the first i.

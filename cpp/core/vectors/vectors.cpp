@@ -1,7 +1,6 @@
 #include "vectors.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <type_traits>
 #include <vector>
 
@@ -13,7 +12,7 @@ namespace crfkit {
 namespace {
 
 constexpr int64_t kChunk = 4096;            // doubles: a chunk of x, scaled or not, stays in the first cache
-constexpr int64_t kTogether = 8;            // chunks
+constexpr int64_t kTogether = 8;            // chunks that a thread takes at a time
 constexpr int64_t kWorthThreads = 1 << 17;  // doubles read in all, below which threads cost more than they save
 
 template <class T>
@@ -26,17 +25,12 @@ const ChunkKernels<T>& kernels() {
         return vector_kernels().halves;
 }
 
-// Calls work(chunk, begin, end) for every chunk of 0 … n. Threads take some chunks at a time, so that one that the
-// machine holds up does not hold up the others.
+// Calls work(chunk, begin, end) for every chunk of 0 … n.
 template <class Work>
 void over_chunks(int64_t n, int64_t reads, int n_threads, const Work& work) {
     const int64_t n_chunks = (n + kChunk - 1) / kChunk;
-    if (reads < kWorthThreads) n_threads = 1;
-    std::atomic<int64_t> next{0};
-    run_threads(n_threads, [&](int) {
-        for (int64_t first = next.fetch_add(kTogether); first < n_chunks; first = next.fetch_add(kTogether))
-            for (int64_t c = first; c < std::min(first + kTogether, n_chunks); ++c)
-                work(c, c * kChunk, std::min(n, (c + 1) * kChunk));
+    share_range(reads < kWorthThreads ? 1 : n_threads, n_chunks, kTogether, [&](int64_t first, int64_t last) {
+        for (int64_t c = first; c < last; ++c) work(c, c * kChunk, std::min(n, (c + 1) * kChunk));
     });
 }
 
