@@ -29,6 +29,8 @@ def namespace(x: Any) -> Any:
 
 @cache
 def _numpy() -> Any:
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        return np  # has the functions of the standard itself
     from array_api_compat import numpy  # loads all of NumPy's submodules, which takes longer than the rest of crfkit
 
     return numpy
@@ -65,7 +67,7 @@ def rows_dot(rows: Any, x: Any, scale: Any = None) -> Any:
 
 def rows_combine(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> Any:
     """Return ``scale·(a·scale·x + Σ_i c_i·rows_i)`` as a new vector; without a scale it is 1."""
-    xp = array_namespace(x)
+    xp = namespace(x)
     if _native_rows(rows) and is_native(x):
         return _native_combination(c, rows, a, x, scale, measure=False)[0]
     sum_of_rows = xp.asarray(c, dtype=x.dtype, device=device(x)) @ rows
@@ -103,7 +105,7 @@ def count_nonzero(x: Any) -> int:
     """Return how many numbers of x are not zero."""
     if type(x) is np.ndarray:
         return int(np.count_nonzero(x))
-    xp = array_namespace(x)
+    xp = namespace(x)
     return int(xp.sum(xp.astype(x != 0, xp.int64)))
 
 
@@ -115,7 +117,7 @@ def put(x: Any, places: Any, values: Any) -> None:
     if type(x) is np.ndarray:
         x[places] = values
         return
-    xp, n = array_namespace(x), x.shape[0]
+    xp, n = namespace(x), x.shape[0]
     source = np.arange(n)
     source[np.asarray(places)] = np.arange(n, n + values.shape[0])
     x[...] = xp.take(xp.concat([x, values]), xp.asarray(source, device=device(x)))
@@ -179,7 +181,7 @@ def row_type(x: Any) -> Any:
 
 def scale_type(rows: Any, x: Any) -> Any:
     """Return the type of numbers of a vector that scales rows of a type, where x is one of the vectors."""
-    return np.float32 if rows == np.uint16 else x.dtype
+    return np.float32 if is_native(x) and rows == np.uint16 else x.dtype
 
 
 def is_native(*arrays: Any) -> bool:

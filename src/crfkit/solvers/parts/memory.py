@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from crfkit.arrays import curvature_pair, dot, row_type, rows_descent, rows_dot
+from crfkit.arrays import curvature_pair, dot, namespace, row_type, rows_descent, rows_dot
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.saved import HANDED_OVER, saved_matrix, saved_number, saved_vector
@@ -121,7 +121,7 @@ class CurvaturePairs:
         """Add the pair of a step unless its curvature is not safely positive; return whether it was added."""
         m = self.capacity
         if self._basis is None:
-            xp = array_namespace(x)
+            xp = namespace(x)
             self._basis = xp.zeros(
                 (2 * m, x.shape[0]), dtype=x.dtype if self._double else row_type(x), device=device(x)
             )
@@ -150,7 +150,7 @@ class CurvaturePairs:
 
 def _check_rows(pairs: Any) -> None:
     """Raise ParameterError unless these are rows of the kinds that `row_type` names, all finite."""
-    if pairs.dtype == np.uint16:
+    if type(pairs) is np.ndarray and pairs.dtype == np.uint16:
         sound = not any(((row & 0x7F80) == 0x7F80).any() for row in pairs)  # the exponent of infinity and NaN
     else:
         sound = array_namespace(pairs).isdtype(pairs.dtype, "real floating")  # and finite: see check_state

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from array_api_compat import array_namespace
-
+from crfkit.arrays import namespace
 from crfkit.protocols import Capability, Vector
 from crfkit.solvers.parts.objective import Objective, Point
 
@@ -24,7 +23,7 @@ class NeedsDiagonal:
 def jacobi_scale(objective: Objective, point: Point, power: float = 1.0, dtype: Any = None) -> Vector:
     """Return ``diag(∇²f)^(−power/2)``, with the mean in place of negligible entries (below √ε of the largest)."""
     diagonal = objective.hess_diag(point)
-    xp = array_namespace(diagonal)
+    xp = namespace(diagonal)
     largest, mean = float(xp.max(diagonal)), float(xp.mean(diagonal))
     if dtype is not None:
         diagonal = xp.astype(diagonal, dtype, copy=False)
