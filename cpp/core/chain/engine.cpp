@@ -222,7 +222,7 @@ ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field,
                                int n_threads, const double* cost, bool hinge)
     : field_(field),
       kernels_(kernels),
-      data_(data, field, true, true, cost),
+      data_(data, field, true, true, cost, n_threads),
       plan_(data_.view()),
       hinge_(hinge),
       parts_(divide(data, field, data_, n_threads)) {}

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "../support/parallel.hpp"
 #include "../text/interner.hpp"
 
 namespace crfkit {
@@ -21,9 +22,7 @@ constexpr int64_t kMaxPosition = 64;  // attributes of a position must fit a bit
 class Companions {
 public:
     explicit Companions(int64_t n_attributes)
-        : spans_(static_cast<size_t>(n_attributes)),
-          seen_(static_cast<size_t>(n_attributes), -1),
-          places_(static_cast<size_t>(n_attributes)) {}
+        : spans_(static_cast<size_t>(n_attributes)), seen_(static_cast<size_t>(n_attributes), -1) {}
 
     void meet(Rows position) {
         ++n_met_;
@@ -47,15 +46,17 @@ public:
         }
     }
 
-    // The companions of each attribute of a position, as bits of the places in it.
-    void masks(Rows position, uint64_t* masks) {
-        for (size_t i = 0; i < position.size(); ++i)
-            places_[static_cast<size_t>(position[i])] = static_cast<uint8_t>(i);
+    // The companions of each attribute of a position, as bits of the places in it; all of them are there.
+    void masks(Rows position, uint64_t* masks) const {
         for (size_t i = 0; i < position.size(); ++i) {
             const Span& span = spans_[static_cast<size_t>(position[i])];
             const int32_t* first = pool_.data() + span.begin;
             masks[i] = 0;
-            for (int64_t k = 0; k < span.size; ++k) masks[i] |= uint64_t{1} << places_[static_cast<size_t>(first[k])];
+            size_t place = 0;
+            for (int64_t k = 0; k < span.size; ++k) {  // both ascend
+                while (position[place] != first[k]) ++place;
+                masks[i] |= uint64_t{1} << place;
+            }
         }
     }
 
@@ -65,14 +66,13 @@ private:
     };
     std::vector<Span> spans_;
     std::vector<int32_t> pool_;
-    std::vector<int64_t> seen_;    // the last position that has the attribute
-    std::vector<uint8_t> places_;  // of the attributes of one position
+    std::vector<int64_t> seen_;  // the last position that has the attribute
     int64_t n_met_ = 0;
 };
 
 // Splits a position into disjoint sets of companions, the largest first; calls found(mask) for each.
 template <class Found>
-void cover(Rows position, Companions& companions, const Found& found) {
+void cover(Rows position, const Companions& companions, const Found& found) {
     uint64_t masks[kMaxPosition];
     companions.masks(position, masks);
     uint64_t covered = 0;
@@ -91,7 +91,7 @@ void cover(Rows position, Companions& companions, const Found& found) {
 
 }  // namespace
 
-Groups find_groups(const SequenceView& data, int64_t n_wide) {
+Groups find_groups(const SequenceView& data, int64_t n_wide, int n_threads) {
     const auto n_positions = static_cast<size_t>(data.n_positions);
     const auto position = [&](size_t t) {  // its wide attributes: ids ascend
         const int32_t* first = data.attributes + data.offsets[t];
@@ -101,22 +101,43 @@ Groups find_groups(const SequenceView& data, int64_t n_wide) {
     Companions companions(n_wide);
     for (size_t t = 0; t < n_positions; ++t) companions.meet(position(t));
 
-    // The groups of each position, and how often each is used. A group's name is its members' bytes.
+    // The groups of each position as bits of the places in it, some positions at a time.
+    constexpr size_t kBlock = 4096;
+    struct Covered {
+        std::vector<uint64_t> masks;
+        std::vector<uint8_t> counts;  // of each position
+    };
+    std::vector<Covered> blocks((n_positions + kBlock - 1) / kBlock);
+    share_range(n_threads, static_cast<int64_t>(blocks.size()), 1, [&](int64_t begin, int64_t end) {
+        for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end); ++k)
+            for (size_t t = k * kBlock; t < std::min((k + 1) * kBlock, n_positions); ++t) {
+                const size_t before = blocks[k].masks.size();
+                cover(position(t), companions, [&](uint64_t mask) { blocks[k].masks.push_back(mask); });
+                blocks[k].counts.push_back(static_cast<uint8_t>(blocks[k].masks.size() - before));
+            }
+    });
+
+    // How often each group is used. A group's name is its members' bytes.
     Interner names;
     std::vector<int64_t> uses, offsets{0};
     std::vector<int32_t> found, members;
-    for (size_t t = 0; t < n_positions; ++t) {
-        const Rows all = position(t);
-        cover(all, companions, [&](uint64_t mask) {
-            members.clear();
-            for (; mask != 0; mask &= mask - 1) members.push_back(all[static_cast<size_t>(std::countr_zero(mask))]);
-            const int32_t id =
-                names.intern({reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int32_t)});
-            uses.resize(static_cast<size_t>(names.size()), 0);
-            ++uses[static_cast<size_t>(id)];
-            found.push_back(id);
-        });
-        offsets.push_back(static_cast<int64_t>(found.size()));
+    size_t t = 0;
+    for (const Covered& block : blocks) {
+        const uint64_t* mask = block.masks.data();
+        for (const uint8_t count : block.counts) {
+            const Rows all = position(t++);
+            for (const uint64_t* last = mask + count; mask < last; ++mask) {
+                members.clear();
+                for (uint64_t rest = *mask; rest != 0; rest &= rest - 1)
+                    members.push_back(all[static_cast<size_t>(std::countr_zero(rest))]);
+                const int32_t id =
+                    names.intern({reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int32_t)});
+                uses.resize(static_cast<size_t>(names.size()), 0);
+                ++uses[static_cast<size_t>(id)];
+                found.push_back(id);
+            }
+            offsets.push_back(static_cast<int64_t>(found.size()));
+        }
     }
 
     std::vector<int32_t> order(uses.size()), new_id(uses.size(), -1);

@@ -47,6 +47,6 @@ struct Groups {
 };
 
 // Sets of two or more of the attributes 0 … n_wide that always occur together, and often enough.
-Groups find_groups(const SequenceView& data, int64_t n_wide);
+Groups find_groups(const SequenceView& data, int64_t n_wide, int n_threads);
 
 }  // namespace crfkit

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../support/checks.hpp"
+#include "../support/parallel.hpp"
 
 namespace crfkit {
 
@@ -69,7 +70,7 @@ RowTable wide_rows(const FieldView& field) {
 }
 
 PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group,
-                         const double* cost) {
+                         const double* cost, int n_threads) {
     check_data(data, field, need_labels);
     view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
@@ -83,75 +84,116 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
         refuse("more than 65535 labels or 4294967295 state weights");
     Groups groups;
     groups.offsets.assign(static_cast<size_t>(data.n_positions) + 1, 0);
-    if (field.state_offsets && group && !data.values) groups = find_groups(data, count_wide(field));
-    write_out(data, field, groups, need_labels);
+    if (field.state_offsets && group && !data.values) groups = find_groups(data, count_wide(field), n_threads);
+    write_out(data, field, groups, need_labels, n_threads);
 }
 
-void PlannedData::write_classes(const FieldView& field, int32_t attribute, const double* value) {
+namespace {
+
+constexpr int64_t kBlock = 4096;  // positions that a thread takes at a time
+
+// Calls f(weight, label) for the classes that an attribute has weights for.
+template <class F>
+void each_class(const FieldView& field, int32_t attribute, const F& f) {
     const int64_t n = field.n_classes;
     const int64_t begin = field.class_offsets ? field.class_offsets[attribute] : attribute * n;
     const int64_t end = field.class_offsets ? field.class_offsets[attribute + 1] : begin + n;
-    for (int64_t f = begin; f < end; ++f) {
-        const int64_t code = field.class_codes ? field.class_codes[f] : f - begin;
-        for (int64_t j = 0; j < field.n_labels; ++j) {
-            if (field.label_classes[j] != code) continue;
-            entry_weights_.push_back(static_cast<uint32_t>(f));
-            entry_labels_.push_back(static_cast<uint16_t>(j));
-            if (value) entry_values_.push_back(*value);
-        }
+    for (int64_t i = begin; i < end; ++i) {
+        const int64_t code = field.class_codes ? field.class_codes[i] : i - begin;
+        for (int64_t j = 0; j < field.n_labels; ++j)
+            if (field.label_classes[j] == code) f(i, j);
     }
 }
 
-void PlannedData::write_entries(const FieldView& field, int32_t attribute, const double* value) {
-    for (int64_t f = field.state_offsets[attribute]; f < field.state_offsets[attribute + 1]; ++f) {
-        entry_weights_.push_back(static_cast<uint32_t>(field.n_class + f));
-        entry_labels_.push_back(static_cast<uint16_t>(field.state_labels[f]));
-        if (value) entry_values_.push_back(*value);
-    }
+// Calls f(weight, label) for the states of an attribute.
+template <class F>
+void each_state(const FieldView& field, int32_t attribute, const F& f) {
+    for (int64_t i = field.state_offsets[attribute]; i < field.state_offsets[attribute + 1]; ++i)
+        f(field.n_class + i, field.state_labels[i]);
 }
 
-void PlannedData::write_out(const SequenceView& data, const FieldView& field, const Groups& groups, bool name_rows) {
+}  // namespace
+
+// Counts the rows and entries of every position, then writes them where they belong.
+void PlannedData::write_out(const SequenceView& data, const FieldView& field, const Groups& groups, bool name_rows,
+                            int n_threads) {
     table_ = groups.table;
-    table_.n_groups = table_.size();
-    const auto first_wide = static_cast<int32_t>(table_.size());
+    const int64_t n_groups = table_.n_groups = table_.size();
     const int64_t n_wide = count_wide(field);
     if (field.state_offsets && name_rows)
         for (int32_t a = 0; a < n_wide; ++a) table_.add(&a, 1);
+    const auto at = [](int64_t i) { return static_cast<size_t>(i); };
+    const auto members = [&](int64_t t, const auto& f) {  // f(group) for those at t
+        for (int64_t k = groups.offsets[at(t)]; k < groups.offsets[at(t) + 1]; ++k) f(groups.positions[at(k)]);
+    };
 
-    row_offsets_.push_back(0);
-    entry_offsets_.push_back(0);
-    std::vector<int32_t> grouped;  // attributes of the position that a group scores
+    row_offsets_.assign(at(data.n_positions) + 1, 0);
+    entry_offsets_.assign(at(data.n_positions) + 1, 0);
+    share_range(n_threads, data.n_positions, kBlock, [&](int64_t first, int64_t last) {
+        for (int64_t t = first; t < last; ++t) {
+            int64_t rows = 0, entries = 0;
+            members(t, [&](int32_t g) { rows += 1 - (table_.offsets[at(g) + 1] - table_.offsets[at(g)]); });
+            for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k) {
+                const int32_t a = data.attributes[k];
+                if (field.n_class) each_class(field, a, [&](int64_t, int64_t) { ++entries; });
+                if (!field.state_offsets) continue;
+                if (a < n_wide)
+                    ++rows;
+                else
+                    entries += field.state_offsets[a + 1] - field.state_offsets[a];
+            }
+            row_offsets_[at(t) + 1] = rows;
+            entry_offsets_[at(t) + 1] = entries;
+        }
+    });
     for (int64_t t = 0; t < data.n_positions; ++t) {
-        const auto value_at = [&](int64_t k) { return data.values ? data.values + k : nullptr; };
-        if (field.n_class)
-            for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k)
-                write_classes(field, data.attributes[k], value_at(k));
-        grouped.clear();
-        for (int64_t k = groups.offsets[static_cast<size_t>(t)]; k < groups.offsets[static_cast<size_t>(t) + 1]; ++k) {
-            const auto g = static_cast<size_t>(groups.positions[static_cast<size_t>(k)]);
-            rows_.push_back(static_cast<int32_t>(g));
-            grouped.insert(grouped.end(), table_.members.begin() + table_.offsets[g],
-                           table_.members.begin() + table_.offsets[g + 1]);
-        }
-        std::sort(rows_.begin() + row_offsets_.back(), rows_.end());
-        std::sort(grouped.begin(), grouped.end());
-        size_t next = 0;
-        for (int64_t k = data.offsets[t]; field.state_offsets && k < data.offsets[t + 1]; ++k) {
-            const int32_t a = data.attributes[k];
-            if (next < grouped.size() && grouped[next] == a) {
-                ++next;
-                continue;
-            }
-            if (a < n_wide) {
-                rows_.push_back(first_wide + a);
-                if (data.values) row_values_.push_back(data.values[k]);
-                continue;
-            }
-            write_entries(field, a, value_at(k));
-        }
-        row_offsets_.push_back(static_cast<int64_t>(rows_.size()));
-        entry_offsets_.push_back(static_cast<int64_t>(entry_weights_.size()));
+        row_offsets_[at(t) + 1] += row_offsets_[at(t)];
+        entry_offsets_[at(t) + 1] += entry_offsets_[at(t)];
     }
+    rows_.resize(at(row_offsets_.back()));
+    entry_weights_.resize(at(entry_offsets_.back()));
+    entry_labels_.resize(at(entry_offsets_.back()));
+    if (data.values) {
+        row_values_.resize(rows_.size());
+        entry_values_.resize(entry_weights_.size());
+    }
+
+    share_range(n_threads, data.n_positions, kBlock, [&](int64_t first, int64_t last) {
+        std::vector<int32_t> grouped;  // attributes of the position that a group scores
+        for (int64_t t = first; t < last; ++t) {
+            int64_t row = row_offsets_[at(t)], entry = entry_offsets_[at(t)];
+            const auto write = [&](int64_t k, int64_t weight, int64_t label) {
+                entry_weights_[at(entry)] = static_cast<uint32_t>(weight);
+                entry_labels_[at(entry)] = static_cast<uint16_t>(label);
+                if (data.values) entry_values_[at(entry)] = data.values[k];
+                ++entry;
+            };
+            if (field.n_class)
+                for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k)
+                    each_class(field, data.attributes[k], [&](int64_t i, int64_t j) { write(k, i, j); });
+            if (!field.state_offsets) continue;
+            grouped.clear();
+            members(t, [&](int32_t g) {
+                rows_[at(row++)] = g;
+                grouped.insert(grouped.end(), table_.members.begin() + table_.offsets[at(g)],
+                               table_.members.begin() + table_.offsets[at(g) + 1]);
+            });
+            std::sort(rows_.begin() + row_offsets_[at(t)], rows_.begin() + row);
+            std::sort(grouped.begin(), grouped.end());
+            size_t next = 0;
+            for (int64_t k = data.offsets[t]; k < data.offsets[t + 1]; ++k) {
+                const int32_t a = data.attributes[k];
+                if (next < grouped.size() && grouped[next] == a) {
+                    ++next;
+                } else if (a < n_wide) {
+                    if (data.values) row_values_[at(row)] = data.values[k];
+                    rows_[at(row++)] = static_cast<int32_t>(n_groups + a);
+                } else {
+                    each_state(field, a, [&](int64_t i, int64_t j) { write(k, i, j); });
+                }
+            }
+        }
+    });
     view_.entry_offsets = entry_offsets_.data();
     view_.entry_weights = entry_weights_.data();
     view_.entry_labels = entry_labels_.data();

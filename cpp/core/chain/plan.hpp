@@ -28,7 +28,7 @@ public:
     // `group`: look for attributes that occur together, which pays when the data are read many times. `cost`: [L][L],
     // of a margin, or null.
     PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group,
-                const double* cost = nullptr);
+                const double* cost = nullptr, int n_threads = 1);
     const ChainPlan& view() const { return view_; }
     // The same with the squares of the values.
     ChainPlan squared();
@@ -36,9 +36,8 @@ public:
     const RowTable& rows() const { return table_; }
 
 private:
-    void write_out(const SequenceView& data, const FieldView& field, const Groups& groups, bool name_rows);
-    void write_entries(const FieldView& field, int32_t attribute, const double* value);
-    void write_classes(const FieldView& field, int32_t attribute, const double* value);
+    void write_out(const SequenceView& data, const FieldView& field, const Groups& groups, bool name_rows,
+                   int n_threads);
 
     RowTable table_;
     std::vector<int64_t> row_offsets_, entry_offsets_;
