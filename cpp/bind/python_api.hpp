@@ -78,7 +78,6 @@ char* write_utf8(const Character* from, Py_ssize_t n, char* out) {
     return out;
 }
 inline std::string_view utf8_view(PyObject* text, Arena& arena) {
-    if (const std::string_view ascii = ascii_view(text); ascii.data()) return ascii;
     if (!PyUnicode_IS_COMPACT(text)) return {};
     const Py_ssize_t n = PyUnicode_GET_LENGTH(text);
     const int kind = PyUnicode_KIND(text);

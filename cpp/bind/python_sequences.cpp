@@ -325,9 +325,11 @@ const PreparedItems* prepared(nb::handle sequence) {
 namespace {
 
 // The text of an exact str, or null: for lone surrogates and everything else. Runs no code of the caller's.
-bool plain_text(PyObject* value, Arena& arena, std::string_view& text) {
+inline bool plain_text(PyObject* value, Arena& arena, std::string_view& text) {
     if (!Py_IS_TYPE(value, &PyUnicode_Type)) return false;
-    text = utf8_view(value, arena);
+    text = ascii_view(value);
+    if (!text.data()) [[unlikely]]
+        text = utf8_view(value, arena);
     return text.data() != nullptr;
 }
 
@@ -376,7 +378,9 @@ bool add_plain_items(Sink& sink, PyObject* sequence, Arena& arena) {
         PyObject* item = fast_item(sequence, t);
         if (t + 1 < n) prefetch_item(fast_item(sequence, t + 1));
         if (is_plain_list(item)) {
-            for (Py_ssize_t k = 0, size = fast_size(item); k < size; ++k) {
+            const Py_ssize_t size = fast_size(item);
+            sink.expect(static_cast<size_t>(size));
+            for (Py_ssize_t k = 0; k < size; ++k) {
                 if (!plain_text(fast_item(item, k), arena, text)) return false;
                 sink.add(text);
             }

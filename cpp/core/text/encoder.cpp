@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <system_error>
 
 #include "../support/parallel.hpp"
 
@@ -239,7 +240,7 @@ size_t Encoder::add_in_parallel(size_t n, int n_threads, const std::function<boo
         size = std::min(size, (n - added + kChunk - 1) / kChunk);
         if (chunks.size() < size) chunks.resize(size);
         std::atomic<size_t> next{0};
-        run_threads(n_threads, [&](int thread) {
+        const auto work = [&](int thread) {
             for (size_t k; (k = next.fetch_add(1)) < size;) {
                 Chunk& chunk = chunks[k];
                 chunk.batch.names.swap(names[static_cast<size_t>(thread)]);
@@ -259,7 +260,12 @@ size_t Encoder::add_in_parallel(size_t n, int n_threads, const std::function<boo
                 }
                 chunk.batch.names.swap(names[static_cast<size_t>(thread)]);
             }
-        });
+        };
+        try {
+            run_threads(static_cast<int>(std::min(size, names.size())), work);
+        } catch (const std::system_error&) {  // the machine has no room for more threads: the caller adds the rest
+            return added;
+        }
         size_t n_names = 0;
         for (size_t k = 0; k < size; ++k) {
             Chunk& chunk = chunks[k];

@@ -56,6 +56,7 @@ public:
 
     // One sequence of items: the attributes of an item, end_item, …, end_items.
     void begin_items();
+    void expect(size_t more) { batch_.expect(more); }
     // Adds an attribute; the text of `name` lives until end_items.
     void add(std::string_view name, double value = 1.0) { batch_.add(name, value); }
     // The entries of a feature dict, by sklearn-crfsuite's rules: {"w": "the"} is the attribute "w:the"; a number is

@@ -21,6 +21,10 @@ struct NameBatch {
     std::vector<size_t> sequence_ends;         // of each sequence among the items
     Arena made;                                // names that were put together
 
+    // Makes room for so many more names.
+    void expect(size_t more) {
+        if (names.capacity() - names.size() < more) names.reserve(2 * names.capacity() + more);
+    }
     // Adds an attribute to the item under way.
     void add(std::string_view name, double value = 1.0) {
         if (value != 1.0 && values.empty()) values.assign(names.size(), 1.0);

@@ -58,14 +58,15 @@ def frame_sequences(frame: Any, columns: FrameColumns, attributes: bool = False)
     wanted = [columns.sequence, *columns.token, *filter(None, (columns.label, columns.sample_weight))]
     check_columns(frame, wanted)
     places: dict[Any, list[int]] = {}
-    for row, name in enumerate(_values(frame, columns.sequence)):
-        if _missing(name):
-            raise DataError(f"row {row} of the frame has no value in the column {columns.sequence!r}")
+    sequences = _values(frame, columns.sequence)
+    if not _complete(sequences) and (lost := [row for row, name in enumerate(sequences) if _missing(name)]):
+        raise DataError(f"row {lost[0]} of the frame has no value in the column {columns.sequence!r}")
+    for row, name in enumerate(sequences):
         places.setdefault(name, []).append(row)
     if not places:
         raise DataError("the frame has no rows")
     tokens = _tokens(frame, columns.token, attributes)
-    labels = None if columns.label is None else [_label(value) for value in _values(frame, columns.label)]
+    labels = None if columns.label is None else _labels(frame, columns.label)
     rows = list(places.values())
     return FrameSequences(
         [[tokens[row] for row in part] for part in rows],
@@ -138,19 +139,33 @@ def _missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in ("<NA>", "NaT")
 
 
-def _label(value: Any) -> Any:
-    return None if _missing(value) else value
+def _complete(values: list[Any]) -> bool:
+    """Return whether it is quick to say that no value is missing; if not, each must be looked at."""
+    kinds = set(map(type, values))
+    return kinds <= {str, int, bool} or (kinds == {float} and not any(map(math.isnan, values)))
+
+
+def _labels(frame: Any, name: str) -> list[Any]:
+    values = _values(frame, name)
+    return values if _complete(values) else [None if _missing(value) else value for value in values]
 
 
 def _tokens(frame: Any, names: tuple[str, ...], attributes: bool) -> list[Any]:
     if attributes:
         parts = [_values(frame, name) for name in names]
+        if all(map(_complete, parts)):
+            return [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
         return [
             {name: value for name, value in zip(names, row, strict=True) if not _missing(value)}
             for row in zip(*parts, strict=True)
         ]
-    parts = [[_text(value, name, row) for row, value in enumerate(_values(frame, name))] for name in names]
+    parts = [_texts(frame, name) for name in names]
     return parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
+
+
+def _texts(frame: Any, name: str) -> list[str]:
+    values = _values(frame, name)
+    return values if set(map(type, values)) <= {str} else [_text(v, name, row) for row, v in enumerate(values)]
 
 
 def _text(value: Any, name: str, row: int) -> str:
