@@ -24,7 +24,7 @@ USUAL = (30, 150)  # passes over the data that most trainings take, counting tho
 
 # Vectors of doubles as long as the weights, measured at the peak of trainings with 0.4 to 7 million weights:
 EVALUATION_VECTORS = 4  # the weights, the gradient, and those of the threads
-DESCENT_VECTORS = 6  # of L-BFGS without its curvature pairs: points, gradients and directions
+DESCENT_VECTORS = 5  # of L-BFGS without its curvature pairs: points, gradients and a direction
 L1_VECTORS = 20  # of OWL-QN with its pairs, which hold the weights that are not zero
 OTHER_VECTORS = 18
 DENSE = ("bfgs", "dfp")  # keep a matrix of all pairs of weights
