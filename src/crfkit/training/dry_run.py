@@ -61,8 +61,10 @@ class Estimate:
         if memory is None or available is None or memory - (peak or 0) <= available:
             with using_threads(count_threads(training.n_threads)):
                 seconds = _seconds_of_a_pass(problem)
-            peak = peak_memory()
-            memory = None if peak is None else peak + later
+                peak = peak_memory()
+                if _has_epochs(problem):
+                    _ = problem.loss.online()  # what stochastic epochs need; it is freed before the rest begins
+            memory = None if peak is None else max(peak + later, peak_memory() or 0)
         most = problem.solver.max_iterations
         return cls(
             len(corpus.data),
@@ -113,15 +115,14 @@ def _solver_bytes(problem: Problem) -> int:
 
 
 def _seconds_of_a_pass(problem: Problem) -> float:
-    """Evaluate twice, and open what stochastic epochs need, so that the peak of memory has it; return the seconds."""
+    """Evaluate twice; return the seconds of the second time."""
     loss = problem.loss
     for scale in (0.0, 1e-3):
         start = time.perf_counter()
         at = loss.at(np.full(loss.size, scale))
         _ = at.value, at.grad
         seconds = time.perf_counter() - start
-    if _has_epochs(problem):
-        _ = loss.online()
+        del at, _
     return seconds
 
 
