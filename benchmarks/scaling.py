@@ -68,7 +68,7 @@ def written(point: Report) -> tuple[Path, str]:
 def measure(point: Report) -> Report:
     """Return seconds of encoding, planning, evaluation and an epoch, or of a whole fit."""
     from crfkit import ChainCRF, Template
-    from crfkit.solvers import Auto
+    from crfkit.solvers import Auto, PeriodDecrease
 
     path, rules = written(point)
     template = Template(rules)
@@ -76,7 +76,8 @@ def measure(point: Report) -> Report:
         return one_pass(point, path, template)
     options: Report = {}
     if point["fit"] == "fixed":
-        options = {"solver": Auto(epochs=FIXED["epochs"]), "max_iterations": sum(FIXED.values()), "tolerance": 1e-15}
+        # a solver that is given as an object keeps its own limits
+        options = {"solver": Auto(PeriodDecrease(0.0), sum(FIXED.values()), epochs=FIXED["epochs"])}
     crf = ChainCRF(template, **options)
     taken = seconds(lambda: crf.fit_file(path))
     result = crf.result_

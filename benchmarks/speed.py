@@ -14,14 +14,14 @@ tagging      what tagging.py found
 
 Ours and theirs take turns, three rounds; a figure is the median of its rounds, a ratio the median of the ratios of the
 rounds. --quick tries the command on a part of the data, whose figures mean nothing. --resume keeps the parts that have
-results. A run takes about 25 minutes, most of them CRFsuite's.
+results, and CRFsuite's long runs. A run takes about 25 minutes, most of them CRFsuite's. With --peer-rounds 1 its two
+long runs (`fit` to the end, 300 iterations of `l1`) are made once and compared with every round of ours.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import inspect
 import json
 import statistics
 import sys
@@ -51,6 +51,7 @@ from speed_report import table
 
 from crfkit import L1, L2, ChainCRF
 from crfkit.losses import ChainLikelihood
+from crfkit.losses.chain import PRECISIONS
 
 OPTIMUM = 12_887.12  # the least value known of NLL + ‖w‖², observed pairs
 CLOSE = 1.001 * OPTIMUM
@@ -75,9 +76,20 @@ trainer.train(sys.argv[3])
 # --- parts
 
 
-def fit(bench: Bench) -> Report:
+def crfsuite_fit(bench: Bench) -> Report:
     import pycrfsuite
 
+    run = bench.crfsuite(30 if bench.quick else 10_000)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(bench.folder / "crfsuite"))
+    near = first_below(run.pop("log"), CLOSE)
+    run["seconds"] = run["append"] + run["train"]
+    run["to_0.1_percent"] = None if near is None else run["append"] + near
+    run["f1"] = bench.f1([tagger.tag(x) for x in bench.X_test])
+    return run
+
+
+def fit(bench: Bench) -> Report:
     ours, theirs = [], []
     for k in range(bench.rounds):
         taken, crf = fitted(bench, penalty=L2.from_crfsuite(1.0))
@@ -94,13 +106,7 @@ def fit(bench: Bench) -> Report:
                 "f1": bench.f1(crf.predict(bench.X_test)),
             }
         )
-        run = bench.crfsuite(30 if bench.quick else 10_000)
-        tagger = pycrfsuite.Tagger()
-        tagger.open(str(bench.folder / "crfsuite"))
-        near = first_below(run.pop("log"), CLOSE)
-        run["seconds"] = run["append"] + run["train"]
-        run["to_0.1_percent"] = None if near is None else run["append"] + near
-        run["f1"] = bench.f1([tagger.tag(x) for x in bench.X_test])
+        run = bench.long_run("fit", k, lambda: crfsuite_fit(bench))
         theirs.append(run)
         say(f"fit, round {k + 1}: {taken:.2f} s to {result.value:.2f}; CRFsuite {run['seconds']:.1f} s")
     whole, near = [run["seconds"] for run in theirs], [run["to_0.1_percent"] for run in ours]
@@ -114,13 +120,22 @@ def fit(bench: Bench) -> Report:
 
 
 def evaluation(bench: Bench) -> Report:
+    """In the default precision, and in double."""
     loss = bench.loss()
-    work = evaluator(loss)
-    ours, theirs = [], []
+    work, double = evaluator(loss), evaluator(bench.loss(precision="double"))
+    ours, doubles, theirs = [], [], []
     for _ in range(bench.rounds):
         ours.append(median_seconds(work, 15))
+        doubles.append(median_seconds(double, 15))
         theirs.append(bench.crfsuite(10)["per_evaluation"])
-    return {"weights": loss.size, "crfkit": ours, "crfsuite": theirs, "times_faster": ratio(theirs, ours)}
+    return {
+        "weights": loss.size,
+        "crfkit": ours,
+        "crfkit_double": doubles,
+        "crfsuite": theirs,
+        "times_faster": ratio(theirs, ours),
+        "times_faster_double": ratio(theirs, doubles),
+    }
 
 
 def epoch(bench: Bench) -> Report:
@@ -165,14 +180,17 @@ def all_pairs(bench: Bench) -> Report:
 
 
 def large_iterations(bench: Bench) -> Report:
-    """Evaluations alone, and what is left of the iterations of L-BFGS without them."""
+    """Evaluations alone, in the default precision and in double; what is left of L-BFGS's iterations without them."""
     from crfkit.solvers import LBFGS
 
     loss = bench.loss(full=True)
-    timed, work = Timed(loss.data, loss.field), evaluator(loss)
-    found: Report = {"weights": loss.size, "evaluation": [], "vector_work": [], "evaluation_in_training": []}
+    timed, work = Timed(loss.data, loss.field, precision=loss.precision), evaluator(loss)
+    double = evaluator(ChainLikelihood(loss.data, loss.field))
+    kinds = ("evaluation", "evaluation_double", "vector_work", "evaluation_in_training")
+    found: Report = {"weights": loss.size, **{kind: [] for kind in kinds}}
     for _ in range(bench.rounds):
         found["evaluation"].append(median_seconds(work, 9))
+        found["evaluation_double"].append(median_seconds(double, 9))
         timed.spent = 0.0
         result = LBFGS(max_iterations=VECTOR_ITERATIONS).minimize(timed, L2(1.0), np.zeros(loss.size))
         found["vector_work"].append((result.seconds - timed.spent) / result.iterations)
@@ -203,8 +221,8 @@ def l1(bench: Bench) -> Report:
         taken, crf = fitted(bench, until=L1_VALUES[1], penalty=L1(1.0), tolerance=1e-8)
         run = {"seconds": taken, "objective": crf.result_.value, "nonzeros": crf.result_.trace[-1].nonzeros}
         ours.append(run | {f"to_{value}": until(taken, crf.result_, value) for value in L1_VALUES})
-        peer = bench.crfsuite(n, c1=1.0, c2=0.0)
-        del peer["log"]
+        peer = bench.long_run("l1", k, lambda: bench.crfsuite(n, c1=1.0, c2=0.0))
+        peer.pop("log", None)
         theirs.append(peer | {"seconds": peer["train"] * L1_ITERATIONS / max(1, peer["iterations"])})
         say(f"l1, round {k + 1}: {ours[-1]}; CRFsuite {theirs[-1]['seconds']:.1f} s to {peer['objective']:.1f}")
     first = [run[f"to_{L1_VALUES[0]}"] for run in ours]
@@ -245,12 +263,10 @@ def growth(bench: Bench) -> Report:
 
 
 def modes(bench: Bench) -> Report:
-    """Objective and F1 by precision; where there is no such option, of the only one."""
-    known = "precision" in inspect.signature(ChainCRF).parameters
+    """Objective and F1 by precision."""
     found = {}
-    for name in ("double", "single", "auto") if known else ("double",):
-        options = {"precision": name} if known else {}
-        taken, crf = fitted(bench, penalty=L2.from_crfsuite(1.0), tolerance=1e-8, **options)
+    for name in PRECISIONS:
+        taken, crf = fitted(bench, penalty=L2.from_crfsuite(1.0), tolerance=1e-8, precision=name)
         predicted = crf.predict(bench.X_test)
         found[name] = {"seconds": taken, "objective": crf.result_.value, "f1": bench.f1(predicted)}
     values = [row["objective"] for row in found.values()]
@@ -282,6 +298,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS), help="parts to run; others keep their last results")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--l1-iterations", type=int, default=L1_ITERATIONS, help="CRFsuite's; fewer are scaled to 300")
+    parser.add_argument("--peer-rounds", type=int, default=None, help="rounds in which CRFsuite trains to its end; all")
     parser.add_argument("--resume", action="store_true", help="do not measure parts again that have results")
     parser.add_argument("--quick", action="store_true", help="300 sentences and one round, to try the command")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -295,8 +312,10 @@ def main() -> None:
     if options.quick:
         options.output, options.rounds = SCRATCH / "speed_quick", 1
     store = Store(options.output.with_suffix(".json"), options.resume)
+    peer_rounds = min(options.rounds, max(1, options.peer_rounds or options.rounds))
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.data, Path(folder), options.rounds, options.quick, options.l1_iterations, options.resume)
+        sizes = options.rounds, options.quick, options.l1_iterations, options.resume, peer_rounds
+        bench = Bench(options.data, Path(folder), *sizes, store)
         for name in options.parts.split(","):
             store.part(name, lambda name=name: PARTS[name](bench))
     text = table(store.results)

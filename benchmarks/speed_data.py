@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Report, attributes, crfsuite_train, first_below, seconds
+from common import Report, Store, attributes, crfsuite_train, first_below, seconds
 
 from crfkit import ChainCRF, Template, evaluate
 from crfkit.encoders.sequences import learn_file
@@ -29,6 +29,8 @@ class Bench:
     quick: bool
     l1_iterations: int
     resume: bool
+    peer_rounds: int  # in which CRFsuite's long runs are made; later rounds use the last of them
+    store: Store
 
     def __post_init__(self) -> None:
         self.template = Template.read(self.data / "chunking.template")
@@ -48,11 +50,16 @@ class Bench:
     def crfsuite(self, iterations: int, algorithm: str = "lbfgs", **options: float) -> Report:
         return crfsuite_train(self.X, self.y, self.folder / "crfsuite", iterations, algorithm, **options)
 
-    def loss(self, full: bool = False) -> ChainLikelihood:
+    def long_run(self, name: str, k: int, make: Callable[[], Report]) -> Report:
+        """Return a run of CRFsuite that takes minutes: made in round k, or kept from an earlier one."""
+        key = f"crfsuite/{name}/{min(k, self.peer_rounds - 1)}"
+        return dict(self.store.part(key, make) if k < self.peer_rounds else self.store.results[key])
+
+    def loss(self, full: bool = False, precision: str = "auto") -> ChainLikelihood:
         corpus = learn_file(self.train_file, self.template, 1)
         sizes = len(corpus.classes), len(corpus.vocabulary.attributes)
         field = ChainField.from_data(corpus.data, *sizes, all_states=full, all_transitions=full)
-        return ChainLikelihood(corpus.data, field)
+        return ChainLikelihood(corpus.data, field, precision=precision)
 
 
 def fitted(bench: Bench, until: float = -np.inf, **options: Any) -> tuple[float, ChainCRF]:

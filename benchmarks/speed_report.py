@@ -75,6 +75,8 @@ def fit(r: Report) -> Iterator[Target]:
 
 def evaluation(r: Report) -> Iterator[Target]:
     detail = f"{seconds_of(r['crfkit'])}; CRFsuite {seconds_of(r['crfsuite'])}"
+    if "crfkit_double" in r:
+        detail += f"; in double precision {seconds_of(r['crfkit_double'])}, {r['times_faster_double']:.3g} ×"
     yield at_least("one value and gradient, against CRFsuite's", r["times_faster"], 22, detail=detail)
 
 
@@ -86,6 +88,8 @@ def epoch(r: Report) -> Iterator[Target]:
 def all_pairs(r: Report) -> Iterator[Target]:
     name = f"{r['weights']:,} weights"
     detail = f"0.05 of Wapiti's {WAPITI_EVALUATION} s"
+    if "evaluation_double" in r:
+        detail += f"; in double precision {seconds_of(r['evaluation_double'])}"
     yield at_most(f"{name}: value and gradient", middle(r["evaluation"]), 0.05 * WAPITI_EVALUATION, detail=detail)
     yield at_most(
         f"{name}: the solver's own work per iteration, against value and gradient",
@@ -145,5 +149,12 @@ def targets(results: Report) -> list[Target]:
 
 
 def table(results: Report) -> str:
-    """Return the targets as a Markdown table."""
-    return markdown(("", "figure", "target", "", "in detail"), [target.cells() for target in targets(results)])
+    """Return the targets as a Markdown table, and one of the precisions."""
+    text = markdown(("", "figure", "target", "", "in detail"), [target.cells() for target in targets(results)])
+    if "modes" not in results:
+        return text
+    rows = [
+        (name, f"{row['seconds']:.3g} s", f"{row['objective']:,.6f}", f"{row['f1']:.2%}")
+        for name, row in results["modes"]["modes"].items()
+    ]
+    return text + "\n" + markdown(("precision", "training from lists", "objective", "F1"), rows)

@@ -24,7 +24,7 @@ USUAL = (30, 150)  # passes over the data that most trainings take, counting tho
 
 # Vectors of doubles as long as the weights, measured at the peak of trainings with 0.4 to 7 million weights:
 EVALUATION_VECTORS = 4  # the weights, the gradient, and those of the threads
-DESCENT_VECTORS = 6  # of L-BFGS without its curvature pairs: points, gradients and directions
+DESCENT_VECTORS = 5  # of L-BFGS without its curvature pairs: points, gradients and a direction
 L1_VECTORS = 20  # of OWL-QN with its pairs, which hold the weights that are not zero
 OTHER_VECTORS = 18
 DENSE = ("bfgs", "dfp")  # keep a matrix of all pairs of weights
@@ -61,8 +61,11 @@ class Estimate:
         if memory is None or available is None or memory - (peak or 0) <= available:
             with using_threads(count_threads(training.n_threads)):
                 seconds = _seconds_of_a_pass(problem)
-            peak = peak_memory()
-            memory = None if peak is None else peak + later
+                peak = peak_memory()
+                if _has_epochs(problem):
+                    # what stochastic epochs need is freed before the rest begins
+                    _ = problem.loss.epochs() if problem.solver.name == "auto" else problem.loss.online()
+            memory = None if peak is None else max(peak + later, peak_memory() or 0)
         most = problem.solver.max_iterations
         return cls(
             len(corpus.data),
@@ -113,15 +116,14 @@ def _solver_bytes(problem: Problem) -> int:
 
 
 def _seconds_of_a_pass(problem: Problem) -> float:
-    """Evaluate twice, and open what stochastic epochs need, so that the peak of memory has it; return the seconds."""
+    """Evaluate twice; return the seconds of the second time."""
     loss = problem.loss
     for scale in (0.0, 1e-3):
         start = time.perf_counter()
         at = loss.at(np.full(loss.size, scale))
         _ = at.value, at.grad
         seconds = time.perf_counter() - start
-    if _has_epochs(problem):
-        _ = loss.epochs() if problem.solver.name == "auto" else loss.online()
+        del at, _
     return seconds
 
 
