@@ -110,9 +110,9 @@ class ChainAnswers:
     def predict_beam(self, X: Iterable[Any], beam: int) -> list[BeamLabelling]:
         """Return the labels of each sequence that a beam search finds, with their `score` and a `gap`.
 
-        The beam keeps the `beam` best labels at each position, or label pairs in order 2, which saves time if there
-        are many of them. The score of the best labelling is at most `score + gap`: a gap of 0 proves that no labelling
-        is better.
+        The beam keeps the `beam` best labels at each position, or label pairs in order 2. It takes less time than
+        `predict` only if there are hundreds of labels and the beam is narrow. The score of the best labelling is at most
+        `score + gap`: a gap of 0 proves that no labelling is better.
 
         >>> from crfkit import ChainCRF
         >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
