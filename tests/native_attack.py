@@ -91,7 +91,6 @@ def _use(data: _core.Sequences, field: _core.Field) -> None:
     decoder.marginals(data, 2, True, True)
     decoder.viterbi(data, 2)
     decoder.nbest(data, 1, 3)
-    decoder.beam(data, 1, 2)
     decoder.entropies(data, 1)
     decoder.sample(data, 1, 2, 7)
     objective = _core.Objective(data, field, 2)
@@ -278,7 +277,6 @@ TARGETS: dict[str, Target] = {
         ("w", "gradient", "cost"),
     ),
     "Decoder.viterbi": Target(_decode("viterbi"), {"n_threads": 1, "allowed": flags(*[1] * 6)}, (), ("allowed",)),
-    "Decoder.beam": Target(_decode("beam"), {"n_threads": 1, "beam": 2, "allowed": flags(*[1] * 6)}, (), ("allowed",)),
     "Decoder.nbest": Target(
         _decode("nbest"),
         {"n_threads": 1, "most": 2, "groups": ids(-1, 0), "goes_on": flags(0, 1, 0, 1), "limit": 9},

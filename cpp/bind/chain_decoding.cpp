@@ -75,30 +75,6 @@ void bind_decoder(nb::module_& m) {
                 "def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> "
                 "tuple[NDArray[numpy.int32], NDArray[numpy.float64]]"))
         .def(
-            "beam",
-            [](const Decoder& self, const Sequences& data, Threads n_threads, int64_t beam,
-               const OptionalArray<uint8_t>& allowed) {
-                const SequenceView view = limited(data, self, allowed);
-                require(beam >= 1, "beam must be at least 1");
-                const auto n = static_cast<size_t>(view.n_sequences), t = static_cast<size_t>(view.n_positions);
-                nb::capsule label_owner, score_owner, bound_owner;
-                auto* labels = allocate<int32_t>(t, label_owner);
-                auto* scores = allocate<double>(n, score_owner);
-                auto* bounds = allocate<double>(n, bound_owner);
-                interruptible([&] {
-                    chain_beam(view, self.field.view(), self.prepared.view(), self.kernels, n_threads, beam, labels,
-                               scores, bounds, poll_signals);
-                });
-                return nb::make_tuple(Numpy1<int32_t>(labels, {t}, label_owner),
-                                      Numpy1<double>(scores, {n}, score_owner),
-                                      Numpy1<double>(bounds, {n}, bound_owner));
-            },
-            "data"_a, "n_threads"_a, "beam"_a, "allowed"_a.none() = nb::none(),
-            "(labels that a beam finds, their scores, bounds on how far these are below the best)",
-            nb::sig("def beam(self, data: Sequences, n_threads: int, beam: int, "
-                    "allowed: NDArray[numpy.uint8] | None = None) -> "
-                    "tuple[NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64]]"))
-        .def(
             "nbest",
             [](const Decoder& self, const Sequences& data, Threads n_threads, int64_t most,
                const OptionalArray<uint8_t>& allowed, const OptionalArray<int32_t>& groups,

@@ -250,11 +250,6 @@ class Decoder:
     def viterbi(self, data: Sequences, n_threads: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """(best labels, their scores)"""
 
-    def beam(self, data: Sequences, n_threads: int, beam: int, allowed: NDArray[numpy.uint8] | None = None) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64], NDArray[numpy.float64]]:
-        """
-        (labels that a beam finds, their scores, bounds on how far these are below the best)
-        """
-
     def nbest(self, data: Sequences, n_threads: int, most: int, allowed: NDArray[numpy.uint8] | None = None, groups: NDArray[numpy.int32] | None = None, goes_on: NDArray[numpy.uint8] | None = None, limit: int = 0) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.uint8]]:
         """
         (number of labellings per sequence, their scores, their labels, whether the search was complete). With groups (of each label, -1: none), only labellings in which each group has at most one run.

@@ -1,7 +1,6 @@
 #include "decoding.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "../support/counter_random.hpp"
 #include "../support/parallel.hpp"
@@ -98,24 +97,6 @@ void chain_viterbi(const SequenceView& data, const FieldView& field, const Chain
     over_data(data, field, kernels, n_threads, poll,
               [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
                   kernels.viterbi(plan, w, labels + position, scores + first, range);
-              });
-}
-
-void chain_beam(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
-                int n_threads, int64_t beam, int32_t* labels, double* scores, double* bounds, const Poll& poll) {
-    // Row j of `into` has the best jumps from the states that end with j: all of them in order 1.
-    const int64_t n = field.n_labels, width = w.width;
-    const int64_t rows = field.order == 1 ? 1 : n, before = field.order == 1 ? n : n + 1;
-    std::vector<double> into(static_cast<size_t>(rows * width), -INFINITY);
-    for (int64_t i = 0; i < before; ++i)
-        for (int64_t j = 0; j < rows; ++j)
-            for (int64_t k = 0; k < n; ++k) {
-                double& best = into[static_cast<size_t>(j * width + k)];
-                best = std::max(best, w.jumps[(field.order == 1 ? i : i * width + j) * width + k]);
-            }
-    over_data(data, field, kernels, n_threads, poll,
-              [&](const ChainPlan& plan, const ChainRange& range, int64_t first, int64_t position) {
-                  kernels.beam(plan, w, into.data(), beam, labels + position, scores + first, bounds + first, range);
               });
 }
 

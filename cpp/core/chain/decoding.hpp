@@ -15,10 +15,6 @@ void chain_marginals(const SequenceView& data, const FieldView& field, const Cha
 void chain_viterbi(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
                    int n_threads, int32_t* labels, double* scores, const Poll& poll);
 
-// The same by a beam of that many states, with bounds [n_sequences] on how far the scores are below the best.
-void chain_beam(const SequenceView& data, const FieldView& field, const ChainWeights& w, const ChainKernels& kernels,
-                int n_threads, int64_t beam, int32_t* labels, double* scores, double* bounds, const Poll& poll);
-
 // The `most` best labellings of every sequence, best first: their scores [counts[n] each] and labels; whether the
 // search was complete.
 struct ChainLabellings {

@@ -176,10 +176,6 @@ struct ChainKernels : TrainingKernels<double> {
                       const ChainRange&);
     // Best labels [T] and their scores [N].
     void (*viterbi)(const ChainPlan&, const ChainWeights&, int32_t* labels, double* scores, const ChainRange&);
-    // The same by a beam of that many states, and how far the scores may be below the best [N]; see beam.inl. into: the
-    // best jump to each state, [P] in order 1, [L][P] in order 2.
-    void (*beam)(const ChainPlan&, const ChainWeights&, const double* into, int64_t beam, int32_t* labels,
-                 double* scores, double* bounds, const ChainRange&);
     // The scores of sequence n.
     ChainScores (*best_scores)(const ChainPlan&, const ChainWeights&, int64_t n, const ChainRange&);
     // Fills in the probabilities of spans of sequence n; returns its log Z.

@@ -124,8 +124,6 @@ void marginals(const ChainPlan& data, const ChainWeights& w, double* log_z, doub
 
 #include "decoding.inl"
 
-#include "beam.inl"
-
 #include "beliefs.inl"
 
 double hinge(const ChainPlan& data, const ChainWeights& w, const ChainGradient& g, const ChainRange& range) {
@@ -176,7 +174,6 @@ const ChainKernels& CRFKIT_KERNELS() {
                                     hinge,
                                     marginals,
                                     viterbi,
-                                    beam_search,
                                     best_scores,
                                     span_probabilities,
                                     entropies,

@@ -81,16 +81,6 @@ class ChainInference:
         self.check_possible(scores, data, allowed)
         return labels, scores
 
-    def beam(self, data: SequenceData, beam: int, allowed: Flags | None = None) -> tuple[Ids, Floats, Floats]:
-        """Return (labels that a beam finds [T], their scores [N], how far these may be below the best [N]).
-
-        The beam keeps `beam` states at each position: labels, or label pairs in order 2. A bound of 0 proves that the
-        labels are the best ones.
-        """
-        found = self.decoder.beam(data.native, self.threads, min(beam, 1 << 40), self._limits(data, allowed))
-        self.check_possible(found[1], data, allowed)
-        return found
-
     def nbest(self, data: SequenceData, n: int, allowed: Flags | None = None) -> list[list[tuple[Ids, float]]]:
         """Return the n best labellings of each sequence with their scores, best first; fewer where no more exist.
 

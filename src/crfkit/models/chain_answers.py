@@ -6,15 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from crfkit._types import Floats
-from crfkit.models import (
-    chain_beam,
-    chain_calibration,
-    chain_decoding,
-    chain_explanation,
-    chain_reliability,
-    chain_spans,
-)
-from crfkit.models.chain_beam import BeamLabelling
+from crfkit.models import chain_calibration, chain_decoding, chain_explanation, chain_reliability, chain_spans
 from crfkit.models.chain_calibration import LabellingSet
 from crfkit.models.chain_decoding import Decoded, Entropy, Labelling
 from crfkit.models.chain_explanation import Explanation
@@ -106,21 +98,6 @@ class ChainAnswers:
         [(['DET'], 0.57), (['NOUN'], 0.43)]
         """
         return chain_decoding.predict_nbest(self._answering(), X, n)
-
-    def predict_beam(self, X: Iterable[Any], beam: int) -> list[BeamLabelling]:
-        """Return the labels of each sequence that a beam search finds, with their `score` and a `gap`.
-
-        The beam keeps the `beam` best labels at each position, or label pairs in order 2. It takes less time than
-        `predict` only if there are hundreds of labels and the beam is narrow. The score of the best labelling is at most
-        `score + gap`: a gap of 0 proves that no labelling is better.
-
-        >>> from crfkit import ChainCRF
-        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
-        >>> found = crf.predict_beam([[["w=the"], ["w=cat"]]], beam=2)[0]
-        >>> found.labels, found.gap, found.exact
-        (['DET', 'NOUN'], 0.0, True)
-        """
-        return chain_beam.predict_beam(self._answering(), X, beam)
 
     def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
         """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow).
