@@ -35,7 +35,7 @@ OPTIONS = {
 # What reaches the core: laws of the native losses, engines and decoders, encoders, readers, and all that is hostile.
 QUICK = [
     *(f"laws/test_{name}.py" for name in ("chain_classes", "chain_inference", "chain_masks", "chain_order2")),
-    *(f"laws/test_{name}.py" for name in ("nbest", "spans")),
+    *(f"laws/test_{name}.py" for name in ("batches", "nbest", "spans")),
     *(f"laws/test_{name}.py" for name in ("graph_exact", "graph_gibbs", "messages", "pseudo_tables")),
     *(f"unit/test_{name}.py" for name in ("columns", "hostile_objects", "native_sizes", "modelfile")),
     *(f"unit/test_{name}.py" for name in ("crfsuite_models", "wapiti_models")),

@@ -35,6 +35,8 @@ from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 class InverseHessian(ABC):
     """H, which starts as the identity."""
 
+    slope: float | None = None  # of the last direction: not computed
+
     matrix: Matrix
 
     def __init__(self, size: int, initial_scaling: bool, saved: Mapping[str, Any]) -> None:

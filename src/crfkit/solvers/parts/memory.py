@@ -42,7 +42,7 @@ class CurvaturePairs:
         self._scale = scale
         self._rescaled = rescaled
         self._double = double
-        self.slope = 0.0  # of the last direction
+        self.slope: float | None = None  # of the last direction
         self.clear()
         if saved:
             self._restore(saved)

@@ -18,6 +18,8 @@ from crfkit.solvers.parts.progress import Progress
 class Curvature(Protocol):
     """An approximation H of the inverse Hessian."""
 
+    slope: float | None  # of the last direction, where it is known
+
     def __len__(self) -> int:
         """Return how many steps it knows; with none, H is diagonal."""
         ...
@@ -55,7 +57,7 @@ def quasi_newton_step(
     first = len(curvature) == 0
     d = curvature.direction(point.grad)
     length = norm(point.grad if state.scale is None else state.scale * point.grad) if first else 1.0
-    moved = move(objective, point, d, line_search, 1.0 / (length or 1.0), getattr(curvature, "slope", None))
+    moved = move(objective, point, d, line_search, 1.0 / (length or 1.0), curvature.slope)
     if moved is Status.LINE_SEARCH_FAILED and not first:
         curvature.clear()  # try again along the gradient
         return quasi_newton_step(objective, state, line_search)
