@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit._types import Floats
+from crfkit.arrays import empty
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
@@ -50,7 +51,7 @@ class OnlineChain:
         self._native.start(np.ascontiguousarray(w, dtype=np.float64), variances)
 
     def weights(self) -> Floats:
-        w = np.empty(self.size)
+        w = empty(self.size)
         self._native.weights(w)
         return w
 
@@ -157,7 +158,7 @@ class SingleEpochs:
         self._native.start(np.ascontiguousarray(w, dtype=np.float64))
 
     def weights(self) -> Floats:
-        w = np.empty(self.size)
+        w = empty(self.size)
         self._native.weights(w)
         return w
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crfkit.arrays import add_scaled
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.loop import InterruptedStepError
 from crfkit.solvers.parts.objective import Objective, Point
@@ -45,12 +46,17 @@ def mean_of_epoch(online: Any, objective: Objective, step_size: float, seed: int
     """
     n = online.n_sequences
     order, steps = shuffled(seed, epoch, n), step_sizes(step_size, strengths(objective)[0], n, epoch * n, n)
-    total = 0.0
+    mean: Vector = None
     for k in range(PARTS):
         part = slice(n * k // PARTS, n * (k + 1) // PARTS)
         online.sgd(order[part], steps[part], *strengths(objective), False)
-        total = online.weights() / PARTS + total
-    return total
+        w = online.weights()
+        if mean is None:
+            mean = w
+        else:
+            add_scaled(mean, 1.0, w)
+    mean *= 1.0 / PARTS
+    return mean
 
 
 @dataclass(frozen=True)
