@@ -25,6 +25,7 @@ from crfkit.solvers.parts.stochastic_start import StartState, epochs_that_pay
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 POWER = 0.6  # of the diagonal
+L1_MEMORY = 60  # pairs that OWL-QN keeps: it takes an eighth fewer evaluations than with 20, and few weights are free
 
 
 def finishing_solver(rest: RestPenalty | None) -> str:
@@ -72,7 +73,7 @@ class Auto(IterativeSolver):
 
     def _finish(self, objective: Objective, warmed: bool) -> Any:
         if objective.rest is not None:
-            return {"owlqn": OWLQN, "fista": FISTA}[finishing_solver(objective.rest)]()
+            return OWLQN(memory=L1_MEMORY) if finishing_solver(objective.rest) == "owlqn" else FISTA()
         diagonal = warmed and Capability.HESS_DIAG in objective.loss.capabilities
         return LBFGS(memory=self.memory, preconditioned=diagonal, power=POWER)
 
