@@ -39,7 +39,8 @@ def finishing_solver(rest: RestPenalty | None) -> str:
 class Auto(IterativeSolver):
     """Choose a solver by what the loss and the penalty offer.
 
-    That is OWL-QN under an L1 penalty, FISTA under other penalties with corners, and else L-BFGS. Where the loss has an
+    That is OWL-QN with 60 curvature pairs under an L1 penalty, FISTA under other penalties with corners, and else
+    L-BFGS. Where the loss has an
     online form and it pays, L-BFGS begins after some stochastic epochs.
 
     The trace begins at the given start and has a row for every epoch.
