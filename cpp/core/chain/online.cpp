@@ -101,45 +101,56 @@ void ChainOnline::fold_scale() {
     OnlineWeights::fold_scale();
 }
 
-// The cumulative penalty of Tsuruoka, Tsujii & Ananiadou (2009): each weight gets all of the penalty that has come up,
-// but is not taken across zero.
-void ChainOnline::penalise(int64_t i) {
-    double &x = theta_.data()[i], &reached = reached_.data()[i];
-    const double before = x;
-    if (x > 0.0)
-        x = std::max(0.0, x - (penalty_ + reached));
-    else if (x < 0.0)
-        x = std::min(0.0, x + (penalty_ - reached));
-    reached += x - before;
+// theta[i] += delta[i] for n weights from `begin` on; then their penalties and averages. The cumulative penalty of
+// Tsuruoka, Tsujii & Ananiadou (2009): each weight gets all of the penalty that has come up, but is not taken across
+// zero. Of a weight x that got -r so far, max(x - (penalty + r), 0) + min(x + (penalty - r), 0) is left: at most one of
+// the two is not zero. Without branches, rows are as wide as registers.
+template <bool averaged, bool penalised>
+void ChainOnline::apply_delta(int64_t begin, int64_t n) {
+    double *theta = theta_.data() + begin, *delta = delta_.data() + begin;
+    double *sums = averaged ? sums_.data() + begin : nullptr, *reached = penalised ? reached_.data() + begin : nullptr;
+    const double penalty = penalty_, share = scale_sum_;
+    for (int64_t i = 0; i < n; ++i) {
+        const double before = theta[i], moved = before + delta[i];
+        double x = moved;
+        if constexpr (penalised) {
+            const double r = reached[i], down = std::max(penalty + r, 0.0), up = std::max(penalty - r, 0.0);
+            x = std::max(moved - down, 0.0) + std::min(moved + up, 0.0);  // NaN stays NaN
+            reached[i] = r + (x - moved);
+        }
+        theta[i] = x;
+        delta[i] = 0.0;
+        if constexpr (averaged) sums[i] += share * (x - before);
+    }
 }
 
 // theta += what the kernel left in delta for sequence n; then averages and penalties of the weights it touched.
 void ChainOnline::apply_gradient(int64_t n, bool averaged, double l1) {
     const int64_t width = view_.row_stride;
-    const auto apply = [&](int64_t i) {
-        const double before = theta_.data()[i];
-        theta_.data()[i] += std::exchange(delta(i), 0.0);
-        if (l1 > 0.0) penalise(i);
-        if (averaged) sums_.data()[i] += scale_sum_ * (theta_.data()[i] - before);
+    const auto apply = [&](int64_t begin, int64_t count) {
+        if (l1 > 0.0)
+            averaged ? apply_delta<true, true>(begin, count) : apply_delta<false, true>(begin, count);
+        else
+            apply_delta<true, false>(begin, count);
     };
     for (int64_t t = plan_.starts[n]; t < plan_.starts[n + 1]; ++t) {
         for (int64_t k = plan_.row_offsets[t]; k < plan_.row_offsets[t + 1]; ++k)
-            for (int64_t j = 0; j < field_.n_labels; ++j) apply(plan_.rows[k] * width + j);
+            apply(plan_.rows[k] * width, field_.n_labels);
         if (plan_.entry_offsets)
             for (int64_t k = plan_.entry_offsets[t]; k < plan_.entry_offsets[t + 1]; ++k)
-                apply(single_at_ + plan_.entry_weights[k]);
+                apply(single_at_ + plan_.entry_weights[k], 1);
         if (!plan_.pair_offsets) continue;
         const int64_t square = field_.n_labels * field_.n_labels;
         for (int64_t k = plan_.pair_offsets[t]; k < plan_.pair_offsets[t + 1]; ++k) {
             const int64_t a = plan_.pair_attributes[k];
             const int64_t begin = field_.pair_offsets ? field_.pair_offsets[a] : a * square;
             const int64_t end = field_.pair_offsets ? field_.pair_offsets[a + 1] : begin + square;
-            for (int64_t f = begin; f < end; ++f) apply(pair_at_ + f);
+            apply(pair_at_ + begin, end - begin);
         }
     }
     const int64_t length = plan_.starts[n + 1] - plan_.starts[n];
-    for (int64_t k = 0; length > 1 && k < field_.n_transition; ++k) apply(transition_place(k));
-    for (int64_t k = 0; length > 2 && k < field_.n_triple; ++k) apply(triple_at_ + k);
+    if (length > 1) apply(transition_at_, triple_at_ - transition_at_);  // with a table's padding, which stays zero
+    if (length > 2) apply(triple_at_, field_.n_triple);
 }
 
 double ChainOnline::sgd(const int64_t* order, const double* steps, int64_t n, double l2, double l1, bool averaged,
@@ -173,11 +184,8 @@ double ChainOnline::sgd(const int64_t* order, const double* steps, int64_t n, do
         if (scale_ < kLeastScale) fold_scale();
         refresh();
     });
-    for (int64_t i = 0; l1 > 0.0 && i < size_; ++i) {
-        const double before = theta_.data()[i];
-        penalise(i);
-        if (averaged) sums_.data()[i] += scale_sum_ * (theta_.data()[i] - before);  // not in the mean so far
-    }
+    // what the last sequences did not touch; not in the mean so far
+    if (l1 > 0.0) averaged ? apply_delta<true, true>(0, size_) : apply_delta<false, true>(0, size_);
     refresh();
     return loss;
 }

@@ -65,7 +65,8 @@ private:
     };
     void fold_scale();
     void apply_gradient(int64_t n, bool averaged, double l1);
-    void penalise(int64_t i);
+    template <bool averaged, bool penalised>
+    void apply_delta(int64_t begin, int64_t n);
     double& delta(int64_t i) { return delta_.data()[i]; }
     void add_feature(int64_t i, double value);
     void add_features(int64_t n, const int32_t* y, double sign);

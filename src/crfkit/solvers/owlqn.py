@@ -32,6 +32,7 @@ EXPANSION = 4.0
 MAX_STEP = 1e20
 DECREASE = 1e-4  # c₁
 FLATTER = 0.9
+FEW_PAIRS, PAIR_NUMBERS = 20, 1 << 21  # as many pairs are always kept; more, while each of s and y has fewer numbers
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class OWLQN(IterativeSolver):
 
     Parameters
     ----------
-    memory : number of curvature pairs; each takes two vectors of the non-zero weights.
+    memory : number of curvature pairs; each takes two vectors of the non-zero weights. More than 20 are kept only while
+        all of them take less than 32 MB.
     """
 
     memory: int = 20
@@ -89,7 +91,9 @@ class OWLQN(IterativeSolver):
         progress = state.progress.after(new)
         if isinstance(progress, Status):
             return progress
-        return OWLQNState(new, curvature.after(point, new, self.memory), progress)
+        free = int(new.moving.free.shape[0])
+        capacity = min(self.memory, max(FEW_PAIRS, PAIR_NUMBERS // max(free, 1)))
+        return OWLQNState(new, curvature.after(point, new, capacity), progress)
 
 
 def _search(objective: Objective, point: Point, curvature: FreeCurvature) -> Point | Status:
