@@ -141,7 +141,7 @@ def evaluation(bench: Bench) -> Report:
 def epoch(bench: Bench) -> Report:
     """Epochs as solvers make them: the order is shuffled, the step size falls, nothing is averaged."""
     loss = bench.loss()
-    online = loss.online()
+    online = loss.epochs()  # as the default solver begins
     n = online.n_sequences
     rng = np.random.default_rng(0)
     online.start(np.zeros(loss.size))
