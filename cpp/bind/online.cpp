@@ -9,6 +9,19 @@ namespace {
 
 using Order = Array<int64_t>;
 
+// Throws if the order names a sequence that is not there.
+void check_order(const Sequences& data, const Order& order) {
+    const auto n = static_cast<int64_t>(data.starts.size()) - 1;
+    for (size_t k = 0; k < order.size(); ++k)
+        if (order(k) < 0 || order(k) >= n) throw nb::index_error("the order names a sequence that is not there");
+}
+
+// The same, or if the steps are not one for each.
+void check_steps(const Sequences& data, const Order& order, const Array<double>& steps) {
+    check_order(data, order);
+    if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
+}
+
 struct Online {
     Sequences data;
     Field field;
@@ -19,15 +32,9 @@ struct Online {
           field(std::move(f)),
           chain(checked_view(data, field, cost, hinge), field.view(), kernels_named(kernels), pointer(cost), hinge) {}
 
-    // Throws if the order names a sequence that is not there.
-    void check(const Order& order) const {
-        const auto n = static_cast<int64_t>(data.starts.size()) - 1;
-        for (size_t k = 0; k < order.size(); ++k)
-            if (order(k) < 0 || order(k) >= n) throw nb::index_error("the order names a sequence that is not there");
-    }
-    // The same for learners that compare the labels with the best labelling.
+    // Like check_order, for learners that compare the labels with the best labelling.
     void check_mistakes(const Order& order) const {
-        check(order);
+        check_order(data, order);
         if (data.weak())
             throw nb::value_error("mistakes are counted only where all labels are known, without weights of positions");
     }
@@ -44,14 +51,6 @@ struct SingleOnline {
           field(std::move(f)),
           chain(checked_view(data, field, cost, false), field.view(), *kernels_named(kernels).single, pointer(cost)) {}
 };
-
-// Throws if the order names a sequence that is not there, or the steps are not one for each.
-void check_steps(const Sequences& data, const Order& order, const Array<double>& steps) {
-    const auto n = static_cast<int64_t>(data.starts.size()) - 1;
-    for (size_t k = 0; k < order.size(); ++k)
-        if (order(k) < 0 || order(k) >= n) throw nb::index_error("the order names a sequence that is not there");
-    if (steps.size() != order.size()) throw nb::value_error("there must be one step size per sequence");
-}
 
 }  // namespace
 
