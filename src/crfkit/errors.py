@@ -51,6 +51,10 @@ class CapabilityError(CrfkitError, TypeError):
     """A loss, a penalty and a solver that cannot work together."""
 
 
+class ClusterError(CrfkitError, RuntimeError):
+    """A cluster that cannot be reached, or that lost its workers faster than they could be replaced."""
+
+
 class StopTraining(Exception):  # noqa: N818 - a signal, not an error
     """Raised by a callback to end training at the current iterate."""
 

@@ -10,6 +10,9 @@ from crfkit.errors import MissingPackageError
 
 # module: (name of the package, extra that brings it)
 PACKAGES = {
+    "dask": ("dask", "distributed"),
+    "distributed": ("distributed", "distributed"),
+    "fsspec": ("fsspec", "distributed"),
     "matplotlib": ("matplotlib", "plots"),
     "maxflow": ("PyMaxflow", "cuts"),
     "networkx": ("networkx", "graphs"),

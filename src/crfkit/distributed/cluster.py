@@ -1,0 +1,170 @@
+"""Connections to a Dask cluster: an address, a cluster or client object, or processes on this machine."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from crfkit import __version__
+from crfkit._threads import count_threads
+from crfkit.errors import ClusterError, ParameterError
+from crfkit.extras import load
+from crfkit.wording import counted
+
+LOCAL = re.compile(r"local(?::(\d+))?")
+MOST_LOCAL = 256
+CONNECT = 30.0  # seconds
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster and how to use it. Wherever an estimator takes a cluster, it takes one of these as well.
+
+    Parameters
+    ----------
+    address : "tcp://host:port" or "tls://host:port" of a scheduler, the path of a scheduler file (.json), "local:4" for
+        four processes on this machine, or an object: ``dask.distributed.Client`` or a cluster such as
+        ``LocalCluster``. An object may carry a ``Security``; for an address, Dask's configuration has it
+    shards : number of parts that the training set is split into; None for one per worker
+    transport : "double", or "single" to send weights and gradients as 32-bit numbers: half the bytes, and rounding
+        errors of 6e-8 relative
+    timeout : seconds to wait for the cluster to answer, and for any shard to finish one evaluation, before the worker
+        is taken to be lost
+    retries : how many times in a row the workers may be lost before training gives up
+
+    >>> Cluster("local:2", shards=4).shards
+    4
+    """
+
+    address: Any
+    shards: int | None = None
+    transport: str = "double"
+    timeout: float = 600.0
+    retries: int = 5
+
+    def __post_init__(self) -> None:
+        if isinstance(self.address, Cluster):
+            raise ParameterError("the address of a Cluster must not be another Cluster")
+        for name, least in (("shards", 1), ("retries", 0)):
+            value = getattr(self, name)
+            if value is None and name == "shards":
+                continue
+            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+                raise ParameterError(f"{name} must be a whole number >= {least}, not {value!r}")
+        if self.transport not in ("double", "single"):
+            raise ParameterError(f"transport must be 'double' or 'single', not {self.transport!r}")
+        if isinstance(self.timeout, bool) or not isinstance(self.timeout, numbers.Real):
+            raise ParameterError(f"timeout must be a number of seconds, not {self.timeout!r}")
+        if not 0 < self.timeout < math.inf:
+            raise ParameterError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
+
+    @classmethod
+    def of(cls, given: Any) -> Cluster:
+        """Return what an estimator was given as a Cluster."""
+        return given if isinstance(given, Cluster) else cls(given)
+
+
+@contextmanager
+def connect(cluster: Any) -> Iterator[Any]:
+    """Yield a ``distributed.Client`` of a cluster that has at least one worker with this version of crfkit.
+
+    What was started or opened here is closed at the end; a client or a cluster object that was given stays open.
+
+    >>> with connect("local:1") as client:
+    ...     client.submit(sum, [1, 2]).result()
+    3
+    """
+    options = Cluster.of(cluster)
+    distributed = load("distributed", "cluster needs")
+    wait = min(options.timeout, CONNECT)
+    client, close = _opened(distributed, options.address, wait)
+    try:
+        _check_workers(client, wait)
+        yield client
+    finally:
+        close()
+
+
+def _opened(distributed: Any, address: Any, wait: float) -> tuple[Any, Callable[[], None]]:
+    """Return a client and what closes it."""
+    if isinstance(address, distributed.Client):
+        return address, lambda: None
+    if isinstance(address, str) and (match := LOCAL.fullmatch(address)):
+        cluster = _local(distributed, int(match[1]) if match[1] else count_threads(None))
+        client = distributed.Client(cluster, direct_to_workers=True, set_as_default=False)
+
+        def close() -> None:
+            client.close()
+            cluster.close()
+
+        return client, close
+    if hasattr(address, "scheduler_address"):  # a cluster object
+        client = distributed.Client(address, direct_to_workers=True, set_as_default=False)
+        return client, client.close
+    if not isinstance(address, str):
+        raise ParameterError(
+            f"cluster must be an address such as 'tcp://host:8786', 'local:4', or a Dask client or cluster, not "
+            f"{address!r}"
+        )
+    if not (address.endswith(".json") or re.match(r"[a-z]+://.", address)):
+        raise ParameterError(f"cluster is {address!r}; expected an address such as 'tcp://host:8786', or 'local:4'")
+    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+    try:
+        client = distributed.Client(**where, timeout=wait, direct_to_workers=True, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise ClusterError(
+            f"no scheduler answers at {address}: {_short(error)}; start one with `dask scheduler`, or check host, port "
+            "and firewall"
+        ) from error
+    return client, client.close
+
+
+def _local(distributed: Any, n: int) -> Any:
+    """Return a cluster of n processes on this machine, which share its cores."""
+    if not 1 <= n <= MOST_LOCAL:
+        raise ParameterError(f"local:{n} must have 1 to {MOST_LOCAL} processes")
+    threads = max(1, count_threads(None) // n)
+    return distributed.LocalCluster(
+        n_workers=n, threads_per_worker=threads, processes=True, dashboard_address=None, memory_limit="auto"
+    )
+
+
+def _check_workers(client: Any, wait: float) -> None:
+    """Raise ClusterError unless there are workers and all of them have this version of crfkit."""
+    import asyncio
+
+    try:
+        client.wait_for_workers(1, timeout=wait)
+        found = client.run(_version)
+    except (TimeoutError, asyncio.TimeoutError):
+        raise ClusterError(
+            f"the scheduler has no workers after {wait:g} s; start some with `dask worker {client.scheduler.address}`"
+        ) from None
+    except ImportError as error:
+        raise ClusterError(
+            f"a worker cannot import crfkit ({_short(error)}); run pip install 'crfkit[distributed]' on every worker"
+        ) from error
+    except OSError as error:
+        raise ClusterError(f"the cluster does not answer: {_short(error)}") from error
+    others = sorted({version for version in found.values() if version != __version__})
+    if others:
+        wrong = sorted(address for address, version in found.items() if version != __version__)
+        raise ClusterError(
+            f"{counted(len(wrong), 'worker')} ({wrong[0]}{', …' if len(wrong) > 1 else ''}) have crfkit {others[0]}, "
+            f"but this is {__version__}; install the same version everywhere"
+        )
+
+
+def _version() -> str:
+    """Return the version of crfkit on a worker."""
+    return __version__
+
+
+def _short(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:200]
