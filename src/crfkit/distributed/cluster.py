@@ -118,7 +118,7 @@ def _opened(distributed: Any, address: Any, wait: float) -> tuple[Any, Callable[
         client = distributed.Client(**where, timeout=wait, direct_to_workers=True, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise ClusterError(
-            f"no scheduler answers at {address}: {_short(error)}; start one with `dask scheduler`, or check host, port "
+            f"no scheduler answers at {address}: {short(error)}; start one with `dask scheduler`, or check host, port "
             "and firewall"
         ) from error
     return client, client.close
@@ -147,10 +147,10 @@ def _check_workers(client: Any, wait: float) -> None:
         ) from None
     except ImportError as error:
         raise ClusterError(
-            f"a worker cannot import crfkit ({_short(error)}); run pip install 'crfkit[distributed]' on every worker"
+            f"a worker cannot import crfkit ({short(error)}); run pip install 'crfkit[distributed]' on every worker"
         ) from error
     except OSError as error:
-        raise ClusterError(f"the cluster does not answer: {_short(error)}") from error
+        raise ClusterError(f"the cluster does not answer: {short(error)}") from error
     others = sorted({version for version in found.values() if version != __version__})
     if others:
         wrong = sorted(address for address, version in found.items() if version != __version__)
@@ -165,6 +165,7 @@ def _version() -> str:
     return __version__
 
 
-def _short(error: BaseException) -> str:
+def short(error: BaseException) -> str:
+    """Return the first line of an error."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:200]

@@ -21,7 +21,6 @@ from crfkit.encoders.attribute_files import is_attributes, learn_attribute_files
 from crfkit.encoders.sequences import TaggedCorpus, label_rows, learn, learn_file
 from crfkit.encoders.weak_labels import LabelColumn, Supervision, token_weights
 from crfkit.errors import DataError, ParameterError
-from crfkit.losses.chain import ChainLoss
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.models.chain import ChainModel
 from crfkit.protocols import Loss, Penalty
@@ -210,7 +209,7 @@ class ChainTraining(ChainOptions):
             "min_frequency": int(self.min_frequency),
             "solver": problem.solver.name,
             "auto": dict(chosen_solver(problem.solver, loss, penalty, result)),
-            **({"precision": loss.used} if isinstance(loss, ChainLoss) else {}),
+            **({"precision": loss.used} if hasattr(loss, "used") else {}),
             **({} if result.convex else {"convex": False}),
             **corpus.record,
         }

@@ -173,26 +173,32 @@ class ChainOptions:
                 raise ParameterError(f"{what}{hint or f'; the labels are {labels!r}'}")
             warn_caller(f"{what} and has no effect; the labels are {labels!r}", UserWarning)
 
-    def make_loss(self, data: SequenceData, field: ChainField, candidates: bool = False) -> Loss:
-        """Return the loss; with `candidates`, one that selects attributes as it is trained."""
+    def make_loss(
+        self, data: SequenceData, field: ChainField, candidates: bool = False, precision: str | None = None
+    ) -> Loss:
+        """Return the loss; with `candidates`, one that selects attributes as it is trained.
+
+        `precision` is that of a larger data set, of which these are a part.
+        """
+        precision = self.precision_for(data) if precision is None else precision
         if callable(self.loss):
             made = self.loss(data, field)
             if not isinstance(made, Loss):
                 raise ParameterError(f"the function `loss` returned {made!r}; expected a loss (crfkit.protocols.Loss)")
             return made
         if data.weak:
-            return self._weak_loss(data, field, candidates)
+            return self._weak_loss(data, field, candidates, precision)
         if candidates and self.loss == "likelihood":
             return CandidateChain(data, field, self.n_threads)
         if self.loss == "likelihood":
-            return ChainLikelihood(data, field, self.n_threads, precision=self.precision_for(data))
+            return ChainLikelihood(data, field, self.n_threads, precision=precision)
         if self.loss == "softmax-margin":
-            return SoftmaxMargin(data, field, self.cost, self.n_threads, precision=self.precision_for(data))
+            return SoftmaxMargin(data, field, self.cost, self.n_threads, precision=precision)
         kind: Any = LOSSES[self.loss]
         loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
         return loss
 
-    def _weak_loss(self, data: SequenceData, field: ChainField, candidates: bool) -> ChainLoss:
+    def _weak_loss(self, data: SequenceData, field: ChainField, candidates: bool, precision: str) -> ChainLoss:
         """Return the loss of labels that are known in part, or of positions with weights."""
         what = "labels that are known in part" if data.targets is not None else "weights of classes or tokens"
         if self.loss != "likelihood":
@@ -202,7 +208,7 @@ class ChainOptions:
                 f"{what} do not go with solvers that select attributes ({self.make_solver().name}); with an L1 "
                 "penalty, the solver 'owlqn' has the same optimum"
             )
-        return MarginalLikelihood(data, field, self.n_threads, precision=self.precision_for(data))
+        return MarginalLikelihood(data, field, self.n_threads, precision=precision)
 
     def precision_for(self, data: SequenceData) -> str:
         """Return the precision; "auto" is double where the data are few, as training takes no time there."""

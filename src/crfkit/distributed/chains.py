@@ -1,0 +1,74 @@
+"""Chains on a cluster: sequences in contiguous shards, each with the weights of its own attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from crfkit._types import Ints
+from crfkit.data.sequences import SequenceData
+from crfkit.distributed.cluster import Cluster
+from crfkit.distributed.loss import ShardedLoss
+from crfkit.distributed.shards import Recipe, Shards
+from crfkit.fields.chain import ChainField
+from crfkit.fields.present import present
+from crfkit.protocols import Loss
+from crfkit.training.chain_problem import ChainOptions
+
+
+@dataclass(frozen=True, eq=False)
+class ChainParts:
+    """What all shards of a training set share."""
+
+    options: ChainOptions  # of the loss
+    field: ChainField
+    precision: str
+
+    @classmethod
+    def of(cls, options: ChainOptions, field: ChainField, precision: str) -> ChainParts:
+        plain = ChainOptions(loss=options.loss, cost=options.cost, precision=options.precision)
+        return cls(plain, field, precision)
+
+
+def chain_part(data: SequenceData, parts: ChainParts, n_threads: int) -> tuple[Loss, Ints]:
+    """Return the loss of a shard's sequences and the places of its weights."""
+    own = present(data, parts.field)
+    options = replace(parts.options, n_threads=n_threads)
+    return options.make_loss(own.data, own.field, precision=parts.precision), own.places
+
+
+def sharded_chain(
+    client: Any, cluster: Cluster, options: ChainOptions, data: SequenceData, field: ChainField
+) -> ShardedLoss:
+    """Return the loss of encoded sequences, which are sent to the workers."""
+    parts = ChainParts.of(options, field, options.precision_for(data))
+    n = shard_count(client, cluster, len(data))
+    ends = split_positions(data.starts, n)
+    recipes = [
+        Recipe(chain_part, data.take(np.arange(a, b)), a, b, f"shard {k}")
+        for k, (a, b) in enumerate(zip(ends[:-1], ends[1:], strict=True))
+    ]
+    return ShardedLoss(Shards(client, recipes, parts, field.size, cluster), field, cluster.transport)
+
+
+def shard_count(client: Any, cluster: Cluster, n: int) -> int:
+    """Return how many shards n sequences or graphs are split into: as many as were asked for, or as there are workers."""
+    wanted = cluster.shards or len(client.scheduler_info()["workers"])
+    return max(1, min(wanted, n))
+
+
+def split_positions(starts: Ints, n: int) -> list[int]:
+    """Return the ends of n runs of sequences with about as many positions each, none of them empty.
+
+    >>> split_positions(np.array([0, 10, 11, 12, 20]), 2), split_positions(np.array([0, 9, 10]), 2)
+    ([0, 2, 4], [0, 1, 2])
+    """
+    length = len(starts) - 1
+    wanted = starts[-1] * np.arange(1, n) / n
+    inner = np.searchsorted(starts[1:], wanted, side="left") + 1
+    ends = [0]
+    for k, end in enumerate(inner.tolist(), start=1):
+        ends.append(min(max(end, ends[-1] + 1), length - (n - k)))
+    return [*ends, length]

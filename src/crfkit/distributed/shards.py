@@ -1,0 +1,357 @@
+"""All shards of a training set: where they live, how they are asked, and what happens when a worker is lost.
+
+A shard can be made again from its recipe at any time. If a worker does not answer, its shards are made on other workers,
+the tree is linked again, and the request is repeated: the sum has the same terms in the same order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from crfkit._types import Floats, Ints
+from crfkit.distributed.branches import Answer, Part, branches_of, summed
+from crfkit.distributed.calls import LOST, Place, Request, ask, narrowed
+from crfkit.distributed.cluster import Cluster, short
+from crfkit.distributed.shard import About, Maker, Shard, asked_below
+from crfkit.errors import ClusterError, CrfkitError, DataError
+from crfkit.wording import counted
+
+BALANCE = 5.0  # seconds between looks for workers without a shard
+PING = 10.0  # seconds in which a worker that computes must still answer
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a shard is made: `make(own, shared, n_threads)` on the worker."""
+
+    make: Maker
+    own: Any  # arrays, names of files, or a future of Dask
+    begin: int  # the shard has the sequences or graphs begin … end − 1
+    end: int
+    name: str  # for messages
+
+
+@dataclass
+class Traffic:
+    """What was sent and how long it took. Bytes count the vectors, on all branches of the tree."""
+
+    requests: int = 0
+    sent: int = 0
+    received: int = 0
+    seconds: float = 0.0  # from a request to its answer
+    computing: float = 0.0  # of which the slowest shard computed
+    slowest: int = -1  # the shard that was slowest in the last request
+    lost: int = 0  # shards that had to be made again
+
+    def add(self, answer: Answer, seconds: float) -> None:
+        self.requests += 1
+        self.sent += answer.sent
+        self.received += answer.received
+        self.seconds += seconds
+        self.computing += answer.seconds
+        self.slowest = answer.slowest
+
+
+class LostError(Exception):
+    """A worker was lost; what was asked must be asked again."""
+
+
+class Shards:
+    """The shards of a training set on the workers of a cluster. `size` is the number of weights of the whole."""
+
+    def __init__(self, client: Any, recipes: Sequence[Recipe], shared: Any, size: int, options: Cluster) -> None:
+        self.recipes = tuple(recipes)
+        self.size = size
+        self.traffic = Traffic()
+        self._client = client
+        self._shared = shared
+        self._options = options
+        self._name = f"crfkit-shard-{uuid.uuid4().hex[:8]}"
+        self._made = 0
+        self._futures: dict[int, Any] = {}
+        self._places: dict[int, Place] = {}
+        self._top: list[tuple[Place, Part]] = []
+        self._failures = 0
+        self._looked = time.monotonic()
+        self._direct = _reaches_workers(client)
+        self._retrying(lambda: self._stand(range(len(self.recipes)), ()))
+
+    def __len__(self) -> int:
+        return len(self.recipes)
+
+    def about(self) -> list[About]:
+        """Return what every shard says of itself."""
+
+        async def go() -> list[About]:
+            return list(await asyncio.gather(*(ask(self._rpc, self._places[i], "about") for i in range(len(self)))))
+
+        return self._retrying(lambda: self._sync(go))
+
+    def ask(self, request: Request, w: Floats | None = None, v: Floats | None = None) -> Answer:
+        """Return the sum of the answers of all shards; lost shards are made again."""
+        self._balance()
+        began = time.perf_counter()
+        answer = self._retrying(lambda: self._sync(lambda: self._asked(request, w, v)))
+        self.traffic.add(answer, time.perf_counter() - began)
+        return answer
+
+    def close(self) -> None:
+        """Let the workers forget the shards."""
+        futures, self._futures = self._futures, {}
+        for future in futures.values():
+            future.release()
+
+    # --- asking
+
+    async def _asked(self, request: Request, w: Floats | None, v: Floats | None) -> Answer:
+        single = request.single
+        answers = await asyncio.gather(
+            *(
+                asked_below(self._rpc, place, request, narrowed(part.of(w), single), narrowed(part.of(v), single))
+                for place, part in self._top
+            )
+        )
+        return summed(self.size, [part for _, part in self._top], answers)
+
+    def _rpc(self, address: str) -> Any:
+        if self._direct:
+            return self._client.rpc(address)
+        from distributed.actor import ProxyRPC  # by way of the scheduler
+
+        return ProxyRPC(self._client.scheduler, address)
+
+    def _sync(self, function: Callable[[], Any]) -> Any:
+        """Run a coroutine of the client; raise LostError if a worker does not answer."""
+        try:
+            return self._client.sync(lambda: asyncio.wait_for(function(), self._options.timeout))
+        except LOST as error:
+            raise LostError(short(error)) from error
+
+    def _retrying(self, function: Callable[[], Value]) -> Value:
+        """Return what a function returns; when workers are lost, replace their shards and call it again."""
+        while True:
+            try:
+                value = function()
+                self._failures = 0
+                return value
+            except LostError as error:
+                reason = error
+            while True:
+                self._failures += 1
+                if self._failures > self._options.retries:
+                    raise ClusterError(
+                        f"workers were lost {self._failures} times in a row ({reason}); look at the logs of the "
+                        "workers, which may have too little memory, or use more shards"
+                    ) from reason
+                time.sleep(min(0.1 * 2.0**self._failures, 5.0))
+                try:
+                    self._repair()
+                    break
+                except LostError as error:
+                    reason = error
+
+    # --- shards that stand and fall
+
+    def _repair(self) -> None:
+        """Make lost shards again."""
+        alive = self._workers()
+        lost = [i for i in range(len(self)) if not self._stands(i, alive)]
+        silent: set[str] = set()
+        if not lost:
+            silent = self._silent()
+            lost = [i for i, place in self._places.items() if place.address in silent]
+        self.traffic.lost += len(lost)
+        self._stand(lost, silent)
+
+    def _stands(self, number: int, alive: Collection[str]) -> bool:
+        future, place = self._futures.get(number), self._places.get(number)
+        return future is not None and future.status == "finished" and place is not None and place.address in alive
+
+    def _silent(self) -> set[str]:
+        """Return the workers that do not answer though the scheduler believes that they are there."""
+
+        async def go() -> list[Any]:
+            calls = [asyncio.wait_for(ask(self._rpc, place, "alive"), PING) for place in self._places.values()]
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        answers = self._client.sync(go)
+        return {
+            place.address
+            for place, answer in zip(self._places.values(), answers, strict=True)
+            if isinstance(answer, LOST)
+        }
+
+    def _workers(self) -> dict[str, int]:
+        """Return the addresses of all workers, and their threads."""
+        try:
+            # asyncio's own limit, since a scheduler that has gone would be waited for
+            found = self._client.sync(lambda: asyncio.wait_for(self._client.scheduler.identity(), PING))
+        except LOST as error:
+            raise ClusterError(
+                "the scheduler has gone; start it and its workers again, and continue from the last checkpoint "
+                f"(--resume, or fit(resume=…)): {short(error)}"
+            ) from error
+        return {address: int(about["nthreads"]) for address, about in found["workers"].items()}
+
+    def _stand(self, numbers: Sequence[int], avoid: Collection[str]) -> None:
+        """Make these shards, spread over the workers, and link the tree."""
+        if len(numbers):
+            self._make(numbers, avoid)
+        self._link()
+
+    def _make(self, numbers: Sequence[int], avoid: Collection[str]) -> None:
+        workers = [address for address in self._workers() if address not in avoid]
+        if not workers:
+            self._wait_for_workers()
+            workers = list(self._workers())
+        load = Counter({address: 0 for address in workers})
+        load.update(p.address for i, p in self._places.items() if i not in set(numbers) and p.address in load)
+        shared = self._scattered(self._shared, workers)
+        made = {}
+        for number in numbers:
+            recipe = self.recipes[number]
+            worker = min(workers, key=lambda address: (load[address], workers.index(address)))
+            load[worker] += 1
+            own = self._scattered(recipe.own, [worker]) if _is_large(recipe.own) else recipe.own
+            self._made += 1
+            made[number] = self._client.submit(
+                Shard,
+                number,
+                recipe.begin,
+                recipe.end,
+                recipe.make,
+                own,
+                shared,
+                actor=True,
+                key=f"{self._name}-{number}-{self._made}",
+                workers=[worker],
+                allow_other_workers=True,
+            )
+        self._wait(made)
+        where = self._client.who_has(list(made.values()))
+        for number, future in made.items():
+            addresses = where.get(future.key) or ()
+            if not addresses:
+                raise LostError(f"the worker of shard {number} has gone")
+            self._futures[number] = future
+            self._places[number] = Place(next(iter(addresses)), future.key)
+
+    def _scattered(self, value: Any, workers: list[str]) -> Any:
+        try:
+            (future,) = self._client.scatter(
+                [value], workers=workers, broadcast=len(workers) > 1, direct=self._direct, hash=False
+            )
+            return future
+        except LOST as error:
+            raise LostError(short(error)) from error
+
+    def _wait(self, made: dict[int, Any]) -> None:
+        """Wait for new shards; raise what went wrong in one of them."""
+        from distributed import wait
+
+        try:
+            with self._client.as_current():
+                wait(list(made.values()), timeout=self._options.timeout)
+        except LOST as error:
+            raise LostError(short(error)) from error
+        except asyncio.CancelledError as error:
+            raise LostError("the shards were cancelled") from error
+        for number, future in made.items():
+            if future.status == "finished":
+                continue
+            self._raise(number, future)
+
+    def _raise(self, number: int, future: Any) -> None:
+        from distributed import KilledWorker
+
+        recipe = self.recipes[number]
+        if future.status != "error":
+            raise LostError(f"{recipe.name} is {future.status}")
+        error = future.exception()
+        if isinstance(error, CrfkitError):
+            raise error
+        if isinstance(error, (FileNotFoundError, PermissionError)):
+            raise DataError(f"a worker cannot read it: {short(error)}; every worker must be able to", recipe.name)
+        if isinstance(error, (KilledWorker, MemoryError, *LOST)):
+            raise LostError(short(error))
+        raise ClusterError(f"{recipe.name}: {type(error).__name__}: {short(error)}") from error
+
+    def _wait_for_workers(self) -> None:
+        try:
+            self._client.wait_for_workers(1, timeout=self._options.timeout)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise ClusterError(
+                f"no worker is left, and none came within {self._options.timeout:g} s; start workers, and continue "
+                "from the last checkpoint"
+            ) from None
+
+    def _link(self) -> None:
+        """Tell every shard which ones are below it, from the leaves up."""
+        n = len(self)
+        unions: dict[int, Ints | None] = {}
+        for number in reversed(range(n)):
+            below = branches_of(number, n)
+            places, theirs = [self._places[i] for i in below], [unions.pop(i) for i in below]
+            unions[number] = self._sync(
+                lambda number=number, places=places, theirs=theirs: ask(
+                    self._rpc, self._places[number], "link", places, theirs
+                )
+            )
+        self._top = [(self._places[i], self._part(unions[i])) for i in branches_of(-1, n)]
+
+    def _part(self, union: Ints | None) -> Part:
+        """Return the weights of a shard of the top as a part of all weights."""
+        if union is None or len(union) == self.size:
+            return Part(None, self.size)
+        return Part(np.asarray(union).astype(np.int32 if self.size < 2**31 else np.int64), len(union))
+
+    def _balance(self) -> None:
+        """Move a shard from a worker with several to each worker that has none, if there are such workers."""
+        now = time.monotonic()
+        if now - self._looked < BALANCE:
+            return
+        self._looked = now
+        load: dict[str, list[int]] = {address: [] for address in self._workers()}
+        for number, place in self._places.items():
+            if place.address not in load:
+                return  # lost: the next request finds out
+            load[place.address].append(number)
+        idle = [address for address, own in load.items() if not own]
+        crowded = sorted((own for own in load.values() if len(own) > 1), key=len, reverse=True)
+        moved = [own[-1] for own, _ in zip(crowded, idle)]  # noqa: B905 - as many as there are of both
+        if moved:
+            self._retrying(lambda: self._stand(moved, [a for a, own in load.items() if own]))
+
+    def describe(self) -> str:
+        """Return how many shards there are, and on how many workers."""
+        workers = len({place.address for place in self._places.values()})
+        return f"{counted(len(self), 'shard')} on {counted(workers, 'worker')}"
+
+
+def _is_large(own: Any) -> bool:
+    """Return whether a shard's own argument is data, which must not travel by way of the scheduler."""
+    from distributed import Future
+
+    return not isinstance(own, Future) and not getattr(own, "small", False)
+
+
+def _reaches_workers(client: Any) -> bool:
+    """Return whether the client can connect to a worker itself; else calls go by way of the scheduler."""
+
+    async def go() -> bool:
+        address = next(iter((await client.scheduler.identity())["workers"]), None)
+        return address is not None and bool(await client.rpc(address).identity())
+
+    try:
+        return bool(client.sync(lambda: asyncio.wait_for(go(), PING)))
+    except LOST:
+        return False
