@@ -66,6 +66,7 @@ class Answer:
     missing: bool = False  # a shard was made anew and must be sent the weights again
     seconds: float = 0.0  # of the slowest shard
     slowest: int = -1  # which shard that was
+    computed: float = 0.0  # seconds of all shards
     sent: int = 0  # bytes that went down, and came back
     received: int = 0
 
@@ -85,6 +86,7 @@ def summed(size: int, parts: Sequence[Part], answers: Sequence[Answer]) -> Answe
         any(answer.missing for answer in answers),
         last.seconds,
         last.slowest,
+        sum(answer.computed for answer in answers),
         sum(answer.sent for answer in answers),
         sum(answer.received for answer in answers),
     )

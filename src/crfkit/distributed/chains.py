@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,13 @@ def sharded_chain(
     n = shard_count(client, cluster, len(data))
     ends = split_positions(data.starts, n)
     recipes = [
-        Recipe(chain_part, data.take(np.arange(a, b)), a, b, f"shard {k}")
-        for k, (a, b) in enumerate(zip(ends[:-1], ends[1:], strict=True))
+        Recipe(chain_part, data.take(np.arange(a, b)), a, b, f"shard {k}") for k, (a, b) in enumerate(pairwise(ends))
     ]
     return ShardedLoss(Shards(client, recipes, parts, field.size, cluster), field, cluster.transport)
 
 
 def shard_count(client: Any, cluster: Cluster, n: int) -> int:
-    """Return how many shards n sequences or graphs are split into: as many as were asked for, or as there are workers."""
+    """Return how many shards n sequences or graphs are split into: as many as were asked for, or one per worker."""
     wanted = cluster.shards or len(client.scheduler_info()["workers"])
     return max(1, min(wanted, n))
 

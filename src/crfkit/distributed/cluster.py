@@ -130,7 +130,7 @@ def _local(distributed: Any, n: int) -> Any:
         raise ParameterError(f"local:{n} must have 1 to {MOST_LOCAL} processes")
     threads = max(1, count_threads(None) // n)
     return distributed.LocalCluster(
-        n_workers=n, threads_per_worker=threads, processes=True, dashboard_address=None, memory_limit="auto"
+        n_workers=n, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0", memory_limit="auto"
     )
 
 

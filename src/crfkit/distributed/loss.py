@@ -140,8 +140,8 @@ class ShardedEvaluation(LazyEvaluation):
     def __init__(self, loss: ShardedLoss, w: Floats, warm: ShardedEvaluation | None, ids: Any = None) -> None:
         super().__init__(loss, w)
         self._ids = ids
-        self._warm = 0 if warm is None else warm.version
-        self.version = 0
+        self.version: int = 0
+        self._warm: int = 0 if warm is None else warm.version
 
     def _evaluate(self) -> tuple[float, Floats]:
         loss = self._loss

@@ -22,6 +22,9 @@ from crfkit.protocols import Capability, Evaluation, Loss
 Maker = Callable[..., tuple[Loss, Ints | None]]
 
 
+_PRECISE = ("finest", "tolerance", "rounding", "trusted")  # of losses with the capability "precision"
+
+
 @dataclass(frozen=True)
 class About:
     """What the client must know of a shard."""
@@ -32,7 +35,7 @@ class About:
     n_terms: float
     convex: bool
     epoch_cost: float | None
-    finest: float | None  # of the capability "precision"
+    finest: float | None  # these four are None without the capability "precision"
     tolerance: float | None
     rounding: float | None
     trusted: float | None
@@ -70,7 +73,10 @@ class Shard:
             float(getattr(loss, "n_terms", 0.0)),
             loss.convex,
             float(loss.epoch_cost()) if Capability.ONLINE in loss.capabilities else None,
-            *(float(getattr(loss, name)) if precise else None for name in ("finest", "tolerance", "rounding", "trusted")),
+            *(
+                float(getattr(loss, name)) if precise else None
+                for name in ("finest", "tolerance", "rounding", "trusted")
+            ),
         )
 
     async def link(self, places: Sequence[Place], unions: Sequence[Ints | None]) -> Ints | None:
@@ -112,7 +118,8 @@ class Shard:
         began = time.perf_counter()
         with using_threads(self._n_threads):
             answer: Answer = getattr(self, f"_{request.what}")(request, w, v)
-        return replace(answer, seconds=time.perf_counter() - began, slowest=self.number)
+        seconds = time.perf_counter() - began
+        return replace(answer, seconds=seconds, slowest=self.number, computed=seconds)
 
     def _evaluate(self, request: Request, w: Floats, _: None) -> Answer:
         """Value and gradient."""

@@ -1,7 +1,7 @@
 """All shards of a training set: where they live, how they are asked, and what happens when a worker is lost.
 
-A shard can be made again from its recipe at any time. If a worker does not answer, its shards are made on other workers,
-the tree is linked again, and the request is repeated: the sum has the same terms in the same order.
+A shard can be made again from its recipe at any time. If a worker does not answer, its shards are made on other
+workers, the tree is linked again, and the request is repeated: the sum has the same terms in the same order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,10 +35,11 @@ class Recipe:
     """How a shard is made: `make(own, shared, n_threads)` on the worker."""
 
     make: Maker
-    own: Any  # arrays, names of files, or a future of Dask
+    own: Any  # arrays, names of files, or a Delayed of Dask
     begin: int  # the shard has the sequences or graphs begin … end − 1
     end: int
     name: str  # for messages
+    ready: Any = None  # a future of what stands for `own` when the shard is first made
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Traffic:
     received: int = 0
     seconds: float = 0.0  # from a request to its answer
     computing: float = 0.0  # of which the slowest shard computed
+    computed: float = 0.0  # of all shards together
     slowest: int = -1  # the shard that was slowest in the last request
     lost: int = 0  # shards that had to be made again
 
@@ -58,6 +61,7 @@ class Traffic:
         self.received += answer.received
         self.seconds += seconds
         self.computing += answer.seconds
+        self.computed += answer.computed
         self.slowest = answer.slowest
 
 
@@ -84,6 +88,7 @@ class Shards:
         self._looked = time.monotonic()
         self._direct = _reaches_workers(client)
         self._retrying(lambda: self._stand(range(len(self.recipes)), ()))
+        self.recipes = tuple(replace(recipe, ready=None) for recipe in self.recipes)  # the workers may forget it
 
     def __len__(self) -> int:
         return len(self.recipes)
@@ -100,7 +105,7 @@ class Shards:
         """Return the sum of the answers of all shards; lost shards are made again."""
         self._balance()
         began = time.perf_counter()
-        answer = self._retrying(lambda: self._sync(lambda: self._asked(request, w, v)))
+        answer: Answer = self._retrying(lambda: self._sync(lambda: self._asked(request, w, v)))
         self.traffic.add(answer, time.perf_counter() - began)
         return answer
 
@@ -213,7 +218,7 @@ class Shards:
         if not workers:
             self._wait_for_workers()
             workers = list(self._workers())
-        load = Counter({address: 0 for address in workers})
+        load = Counter(dict.fromkeys(workers, 0))
         load.update(p.address for i, p in self._places.items() if i not in set(numbers) and p.address in load)
         shared = self._scattered(self._shared, workers)
         made = {}
@@ -221,7 +226,7 @@ class Shards:
             recipe = self.recipes[number]
             worker = min(workers, key=lambda address: (load[address], workers.index(address)))
             load[worker] += 1
-            own = self._scattered(recipe.own, [worker]) if _is_large(recipe.own) else recipe.own
+            own = self._sent(recipe, worker)
             self._made += 1
             made[number] = self._client.submit(
                 Shard,
@@ -244,6 +249,14 @@ class Shards:
                 raise LostError(f"the worker of shard {number} has gone")
             self._futures[number] = future
             self._places[number] = Place(next(iter(addresses)), future.key)
+
+    def _sent(self, recipe: Recipe, worker: str) -> Any:
+        """Return a shard's own argument in a form that does not travel by way of the scheduler if it is large."""
+        if recipe.ready is not None:
+            return recipe.ready
+        if hasattr(recipe.own, "__dask_graph__"):
+            return self._client.compute(recipe.own)
+        return recipe.own if getattr(recipe.own, "small", False) else self._scattered(recipe.own, [worker])
 
     def _scattered(self, value: Any, workers: list[str]) -> Any:
         try:
@@ -301,11 +314,8 @@ class Shards:
         for number in reversed(range(n)):
             below = branches_of(number, n)
             places, theirs = [self._places[i] for i in below], [unions.pop(i) for i in below]
-            unions[number] = self._sync(
-                lambda number=number, places=places, theirs=theirs: ask(
-                    self._rpc, self._places[number], "link", places, theirs
-                )
-            )
+            call = partial(ask, self._rpc, self._places[number], "link", places, theirs)
+            unions[number] = self._sync(call)
         self._top = [(self._places[i], self._part(unions[i])) for i in branches_of(-1, n)]
 
     def _part(self, union: Ints | None) -> Part:
@@ -335,13 +345,6 @@ class Shards:
         """Return how many shards there are, and on how many workers."""
         workers = len({place.address for place in self._places.values()})
         return f"{counted(len(self), 'shard')} on {counted(workers, 'worker')}"
-
-
-def _is_large(own: Any) -> bool:
-    """Return whether a shard's own argument is data, which must not travel by way of the scheduler."""
-    from distributed import Future
-
-    return not isinstance(own, Future) and not getattr(own, "small", False)
 
 
 def _reaches_workers(client: Any) -> bool:

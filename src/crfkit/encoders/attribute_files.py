@@ -30,14 +30,7 @@ def learn_attribute_files(
     name = ", ".join(file.name for file in files)
     inputs = inputs or Inputs()
     encoder = inputs.encoder()
-    labels: list[list[str]] = []
-    weights: list[float] = []
-    for file in files:
-        for block in crfsuite_blocks(file):
-            for sequence in block:
-                add_sequence(encoder.add_items, sequence, file)
-                labels.append(sequence.labels)
-                weights.append(sequence.weight)
+    labels, weights = add_attribute_files(encoder, files)
     if not labels:
         raise DataError("the file has no sequences" if len(files) == 1 else "the files have no sequences", name)
     try:
@@ -46,6 +39,19 @@ def learn_attribute_files(
         raise DataError(str(error), name) from None
     weighted = any(weight != 1.0 for weight in weights)
     return replace(corpus, record={"format": "crfsuite"}), weights if weighted else None
+
+
+def add_attribute_files(encoder: _core.Encoder, files: Sequence[ColumnFile]) -> tuple[list[list[str]], list[float]]:
+    """Add the sequences of CRFsuite data files to an encoder; return their labels and weights."""
+    labels: list[list[str]] = []
+    weights: list[float] = []
+    for file in files:
+        for block in crfsuite_blocks(file):
+            for sequence in block:
+                add_sequence(encoder.add_items, sequence, file)
+                labels.append(sequence.labels)
+                weights.append(sequence.weight)
+    return labels, weights
 
 
 def encode_attribute_file(vocabulary: Vocabulary, source: ColumnSource) -> tuple[SequenceData, list[list[str]]]:
@@ -67,10 +73,12 @@ def add_sequence(add: Callable[[object], None], sequence: AttributeSequence, fil
         raise DataError(str(error), file.name, sequence.line) from None
 
 
-def is_attributes(files: Sequence[ColumnFile], template: bool) -> bool:
+def is_attributes(
+    files: Sequence[ColumnFile], template: bool, look: Callable[[ColumnFile], bool] | None = None
+) -> bool:
     """Return whether files have attributes instead of columns: by their format or, without a template, by a look.
 
-    A file that can be read only once is not looked at.
+    A file that can be read only once is not looked at, unless `look` does so.
     """
     formats = {file.format for file in files}
     if "crfsuite" in formats:
@@ -81,13 +89,16 @@ def is_attributes(files: Sequence[ColumnFile], template: bool) -> bool:
         if len(formats) > 1:
             raise ParameterError("some of the files are of format crfsuite and some are not; give one kind")
         return True
-    return not template and all(file.format == "auto" and looks_like_attributes(file) for file in files)
+    return not template and all(file.format == "auto" and (look or looks_like_attributes)(file) for file in files)
 
 
 def looks_like_attributes(file: ColumnFile) -> bool:
     """Return whether the beginning of a file looks like CRFsuite's data."""
-    if hasattr(file.source, "read"):
-        return False
+    return not hasattr(file.source, "read") and begins_with_attributes(file)
+
+
+def begins_with_attributes(file: ColumnFile) -> bool:
+    """Return whether the beginning of a file, which is read here, looks like CRFsuite's data."""
     beginning = b""
     try:
         for block in file.text_blocks(SAMPLE):

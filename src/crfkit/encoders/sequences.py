@@ -121,25 +121,7 @@ def learn_file(
     files = column_files(sources)
     if not files:
         raise DataError("there are no files to learn from")
-    for file in files:
-        beginning = _Beginning()
-        try:
-            for _ in feed_columns(encoder, file, labelled=True, tap=beginning.add):
-                pass
-        except DataError as error:
-            suspicion = describe_attribute_file(beginning.text) if file.format == "auto" else None
-            if suspicion and error.line:
-                raise DataError(suspicion, file.name, error.line) from None
-            raise
-        if file.label_column is not None and file.conllu is None:
-            raise DataError(
-                "a label column was named, but this is not a CoNLL-U file; in other column files the label is last",
-                file.name,
-            )
-        looked = file.format == "auto" and file.conllu is None
-        suspicion = describe_attribute_file(beginning.text) if looked else None
-        if suspicion:
-            raise DataError(suspicion, file.name)
+    feed_labelled(encoder, files)
     *arrays, labels = encoder.take()
     name = ", ".join(file.name for file in files)
     if len(arrays[0]) < 2:
@@ -167,6 +149,29 @@ def learn_file(
     except DataError as error:
         raise DataError(str(error), name) from None
     return replace(corpus, record=record, sources=tuple(files))
+
+
+def feed_labelled(encoder: _core.Encoder, files: Sequence[ColumnFile]) -> None:
+    """Feed labelled column files to an encoder; raise if one of them is of another kind."""
+    for file in files:
+        beginning = _Beginning()
+        try:
+            for _ in feed_columns(encoder, file, labelled=True, tap=beginning.add):
+                pass
+        except DataError as error:
+            suspicion = describe_attribute_file(beginning.text) if file.format == "auto" else None
+            if suspicion and error.line:
+                raise DataError(suspicion, file.name, error.line) from None
+            raise
+        if file.label_column is not None and file.conllu is None:
+            raise DataError(
+                "a label column was named, but this is not a CoNLL-U file; in other column files the label is last",
+                file.name,
+            )
+        looked = file.format == "auto" and file.conllu is None
+        suspicion = describe_attribute_file(beginning.text) if looked else None
+        if suspicion:
+            raise DataError(suspicion, file.name)
 
 
 class _Beginning:

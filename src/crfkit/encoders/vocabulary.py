@@ -71,6 +71,27 @@ def common_ids(here: Names, there: Names) -> Ints:
     return np.full(len(there), -1, dtype=np.int64)
 
 
+def joined_names(first: Names, second: Names) -> tuple[Names, Ids]:
+    """Return the first names followed by those that only the second has, and the id there of each second name.
+
+    >>> names, ids = joined_names(*(_core.StringTable.from_strings(list(text)) for text in ("ab", "cbd")))
+    >>> names.to_list(), ids.tolist()
+    (['a', 'b', 'c', 'd'], [2, 1, 3])
+    """
+    ids = common_ids(first, second).astype(np.int32)
+    new = np.flatnonzero(ids < 0)
+    ids[new] = len(first) + np.arange(len(new), dtype=np.int32)
+    if len(new) == 0:
+        return first, ids
+    if isinstance(first, _core.BucketTable) and isinstance(second, _core.BucketTable):
+        return first.merged(second), ids
+    assert isinstance(first, _core.StringTable)
+    more = second.take(new)
+    assert isinstance(more, _core.StringTable)
+    offsets = np.concatenate([first.offsets, first.offsets[-1] + more.offsets[1:]])
+    return _core.StringTable.from_bytes(offsets, np.concatenate([first.bytes, more.bytes])), ids
+
+
 def check_hash_bits(bits: Any) -> None:
     """Raise ParameterError if attributes cannot be hashed to this many bits."""
     if bits is None:

@@ -61,9 +61,7 @@ def _renumbered(ids: Ids, n: int) -> tuple[Ints, Ids]:
     return np.flatnonzero(occurs), number[ids]
 
 
-def _lists(
-    offsets: Ints | None, codes: Ids | None, kept: Ints, width: int
-) -> tuple[Ints, Ints | None, Ids | None]:
+def _lists(offsets: Ints | None, codes: Ids | None, kept: Ints, width: int) -> tuple[Ints, Ints | None, Ids | None]:
     """Return the places of the weights of the attributes that are kept, and their lists where there are lists."""
     if offsets is None or codes is None:
         places = (width * kept[:, None] + np.arange(width)).ravel()

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit import _core
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.encoders.labels import label_array, sort_labels
 from crfkit.encoders.sequences import TaggedCorpus, learn, sorted_data
-from crfkit.encoders.vocabulary import Names
+from crfkit.encoders.vocabulary import joined_names
 from crfkit.encoders.weak_labels import Supervision
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.chain import ChainField
@@ -183,8 +182,8 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
         )
     if v.text is not None and old.vocabulary.text is not None and not v.text.same_attributes(old.vocabulary.text):
         raise ParameterError("the text features differ from those of earlier batches; do not change them")
-    attributes, rank = _merged(old.vocabulary.attributes, v.attributes)
-    pair_attributes, pair_rank = _merged(old.vocabulary.pair_attributes, v.pair_attributes)
+    attributes, rank = joined_names(old.vocabulary.attributes, v.attributes)
+    pair_attributes, pair_rank = joined_names(old.vocabulary.pair_attributes, v.pair_attributes)
     arrays = (
         data.starts,
         data.offsets.copy(),
@@ -196,21 +195,6 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
     )
     merged = replace(v, attributes=attributes, pair_attributes=pair_attributes)
     return TaggedCorpus(merged, sorted_data(arrays, rank), united)
-
-
-def _merged(old: Names, new: Names) -> tuple[Names, Ids]:
-    """Return the old strings followed by those that only `new` has, and the id of each string of `new` there."""
-    if isinstance(old, _core.BucketTable) and isinstance(new, _core.BucketTable):
-        united = old.merged(new)
-        return united, united.find_all(new).astype(np.int32)
-    strings = old.to_list()
-    rank = np.empty(len(new), dtype=np.int32)
-    for k, text in enumerate(new.to_list()):
-        rank[k] = old.find(text)
-        if rank[k] < 0:
-            rank[k] = len(strings)
-            strings.append(text)
-    return _core.StringTable.from_strings(strings), rank
 
 
 def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: Sequence[str]) -> ChainField:

@@ -35,6 +35,11 @@ from crfkit.training.transfer import pruned, transfer
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers.parts.loop import Callback
 
+NEEDS_FEATURES = (
+    "training from a column file needs a template (--template FILE) or features (--features ner); a file of CRFsuite "
+    "attributes needs none, but its format must be named (--format crfsuite) where it cannot be recognised"
+)
+
 
 @dataclass(frozen=True)
 class ChainTraining(ChainOptions):
@@ -88,11 +93,7 @@ class ChainTraining(ChainOptions):
         if is_attributes(files, rules):
             return learn_attribute_files(files, self.min_frequency, inputs)
         if not rules:
-            raise ParameterError(
-                "training from a column file needs a template (--template FILE) or features (--features ner); a file "
-                "of CRFsuite attributes needs none, but its format must be named (--format crfsuite) where it cannot "
-                "be recognised"
-            )
+            raise ParameterError(NEEDS_FEATURES)
         return learn_file(files, inputs, self.min_frequency, least_labels=least_labels), None
 
     def path(
@@ -165,7 +166,19 @@ class ChainTraining(ChainOptions):
     ) -> tuple[ChainModel, Result]:
         """Return the model and how training went. It begins at the weights of `start`, or where `resume` stopped."""
         problem = self.make_problem(corpus, sample_weight, () if start is None else start.class_list)
-        field, loss = problem.field, problem.loss
+        return self.solve(problem, callbacks, training_error, dev, start, resume)
+
+    def solve(
+        self,
+        problem: Problem,
+        callbacks: Sequence[Callback] = (),
+        training_error: bool = False,
+        dev: Dev | None = None,
+        start: ChainModel | None = None,
+        resume: Checkpoint | None = None,
+    ) -> tuple[ChainModel, Result]:
+        """Return the model of a problem and how training went; see :meth:`run`."""
+        corpus, field, loss = problem.corpus, problem.field, problem.loss
         development = None
         if training_error:
             callbacks = [TrainingError(problem.data, field, self.n_threads), *callbacks]

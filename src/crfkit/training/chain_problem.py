@@ -122,7 +122,7 @@ class ChainOptions:
         data = weighted(data, self.class_weight, classes)
         if data.weights is not None and not data.weights.any():
             raise ParameterError("every sequence has weight 0")
-        self._check_label_classes([*classes, *known_labels])
+        self.check_label_classes([*classes, *known_labels])
         try:
             field, names = self.make_field(data, corpus.vocabulary, classes)
         except ConstraintError as error:
@@ -142,7 +142,7 @@ class ChainOptions:
         self, data: SequenceData, vocabulary: Vocabulary, classes: Sequence[Any]
     ) -> tuple[ChainField, tuple[str, ...]]:
         """Return the field for a training set and the names of its classes of labels."""
-        names, label_classes = self._classes(classes)
+        names, label_classes = self.classes_of(classes)
         masks = make_constraints(self.constraints, classes, data)
         check_allowed(masks, self.constraints, classes, data)
         check_possible(masks, data)
@@ -162,7 +162,7 @@ class ChainOptions:
         )
         return field, names
 
-    def _check_label_classes(self, labels: Sequence[Any]) -> None:
+    def check_label_classes(self, labels: Sequence[Any]) -> None:
         """Raise if label_classes names a label that is probably misspelt; warn if a label does not occur."""
         names = self.label_classes or {}
         absent = [name for name in names if name not in labels]
@@ -212,9 +212,13 @@ class ChainOptions:
 
     def precision_for(self, data: SequenceData) -> str:
         """Return the precision; "auto" is double where the data are few, as training takes no time there."""
-        return "double" if self.precision == "auto" and data.n_positions < FEW_POSITIONS else self.precision
+        return self.precision_of(data.n_positions)
 
-    def _classes(self, labels: Sequence[Any]) -> tuple[tuple[str, ...], Ids | None]:
+    def precision_of(self, n_positions: int) -> str:
+        """Return the precision for so many positions."""
+        return "double" if self.precision == "auto" and n_positions < FEW_POSITIONS else self.precision
+
+    def classes_of(self, labels: Sequence[Any]) -> tuple[tuple[str, ...], Ids | None]:
         """Return the names of the classes and the class of each label; labels that are not mentioned are their own."""
         if self.label_classes is None:
             return (), None

@@ -1,0 +1,154 @@
+"""A training set that the workers read and encode: the same attributes, numbers and weights as on one machine.
+
+source → raw piece → counts ┐                    ┌ numbered piece → field ┐
+source → raw piece → counts ┴ tree → numbering ──┴ numbered piece → field ┴ tree → field of the whole → shards
+
+Every arrow is a Dask task, so that Dask computes again what a lost worker had. The client sees names and counts, never
+sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from crfkit._types import Ints
+from crfkit.data.sequences import SequenceData
+from crfkit.distributed.chains import ChainParts, chain_part
+from crfkit.distributed.cluster import Cluster, short
+from crfkit.distributed.loss import ShardedLoss
+from crfkit.distributed.shards import Recipe, Shards
+from crfkit.encoders.pieces import Numbering, RawPiece, count, joined, numbered
+from crfkit.encoders.sequences import TaggedCorpus
+from crfkit.encoders.vocabulary import Inputs
+from crfkit.errors import ClusterError, CrfkitError, DataError, ParameterError
+from crfkit.fields.chain import ChainField
+from crfkit.fields.united import united
+from crfkit.protocols import Loss
+from crfkit.training.chain import ChainTraining
+from crfkit.training.chain_problem import Problem
+from crfkit.training.position_weights import weighted
+
+
+@dataclass(frozen=True, eq=False)
+class SourceParts:
+    """What all shards share whose sequences are read on the workers."""
+
+    parts: ChainParts
+    inputs: Inputs
+    numbering: Numbering
+    class_weight: Any
+
+
+def source_part(own: Any, shared: SourceParts, n_threads: int) -> tuple[Loss, Ints]:
+    """Return the loss of a shard: of encoded sequences or, when it is made again, of the source that they came from."""
+    if not isinstance(own, (SequenceData, RawPiece)):
+        own = own.read(shared.inputs)
+    data = numbered(own, shared.numbering) if isinstance(own, RawPiece) else own
+    data = weighted(data, shared.class_weight, shared.numbering.classes.tolist())
+    return chain_part(data, shared.parts, n_threads)
+
+
+def encode(client: Any, cluster: Cluster, training: ChainTraining, sources: Sequence[Any], columns: bool) -> Problem:
+    """Return the training problem of sources, whose loss lives on the workers. `columns` if they are column files."""
+    _check(training)
+    inputs = training.make_inputs()
+    if inputs.template is not None:
+        inputs.template.warn_of_clashes()
+    workers = list(client.scheduler_info()["workers"])
+
+    def submit(function: Callable[..., Any], *args: Any, near: int | None = None) -> Any:
+        where = {} if near is None else {"workers": [workers[near % len(workers)]], "allow_other_workers": True}
+        return client.submit(function, *args, pure=False, **where)
+
+    # partitions of Dask collections are Delayed, files are read by name
+    own = [source.delayed(inputs) if hasattr(source, "delayed") else source for source in sources]
+    raws = [
+        submit(raw_piece, source, inputs, near=k) if own[k] is source else client.compute(own[k])
+        for k, source in enumerate(sources)
+    ]
+    counts = _result(_tree(submit, joined, [submit(count, raw) for raw in raws]))
+    try:
+        numbering = Numbering.of(counts, inputs, training.min_frequency, columns)
+    except DataError as error:
+        raise error if error.path else DataError(str(error), counts.name or None) from None
+    classes = numbering.classes.tolist()
+    training.check_label_classes(classes)
+    (everywhere,) = client.scatter([numbering], broadcast=True, hash=False)
+    data = [submit(numbered, raw, everywhere) for raw in raws]
+    options = replace(training, penalty=None, solver="auto", template=None, features=None)
+    some = [k for k, n in enumerate(np.diff([0, *counts.ends])) if n]  # a piece may be empty
+    field: ChainField = _result(_tree(submit, _both, [submit(_field, options, data[k], everywhere) for k in some]))
+    if field.size == 0:
+        raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
+    precision = training.precision_of(counts.n_positions)
+    shared = SourceParts(ChainParts.of(training, field, precision), inputs, numbering, training.class_weight)
+    ends = (0, *counts.ends)
+    recipes = [Recipe(source_part, own[k], ends[k], ends[k + 1], sources[k].name, ready=data[k]) for k in some]
+    loss = ShardedLoss(Shards(client, recipes, shared, field.size, cluster), field, cluster.transport)
+    solver = training.make_solver()
+    corpus = TaggedCorpus(numbering.vocabulary, _nothing(), numbering.classes, record=counts.record)
+    names, _ = training.classes_of(classes)
+    return Problem(corpus, corpus.data, field, names, loss, training.options.make_penalty(solver), solver)
+
+
+def raw_piece(source: Any, inputs: Inputs) -> RawPiece:
+    """Read and encode a source, on a worker."""
+    piece: RawPiece = source.read(inputs)
+    return piece
+
+
+def _field(options: ChainTraining, data: SequenceData, numbering: Numbering) -> ChainField:
+    """Return the field of a piece, with the numbers of the whole."""
+    return options.make_field(data, numbering.vocabulary, numbering.classes.tolist())[0]
+
+
+def _both(first: ChainField, second: ChainField) -> ChainField:
+    return united([first, second])
+
+
+def _tree(submit: Callable[..., Any], join: Callable[[Any, Any], Any], futures: list[Any]) -> Any:
+    """Return the future of all joined, neighbours first."""
+    while len(futures) > 1:
+        futures = [
+            first if second is None else submit(join, first, second)
+            for first, second in zip_longest(futures[::2], futures[1::2])
+        ]
+    return futures[0]
+
+
+def _result(future: Any) -> Any:
+    """Return the result of a task; errors of crfkit as they are, others as a ClusterError."""
+    try:
+        return future.result()
+    except CrfkitError:
+        raise
+    except Exception as error:
+        raise ClusterError(
+            f"encoding failed on a worker: {type(error).__name__}: {short(error)}; look at the logs of the workers, "
+            "which may have too little memory"
+        ) from error
+
+
+def _nothing() -> SequenceData:
+    """Return data without sequences: they are on the workers."""
+    none = np.zeros(1, dtype=np.int64)
+    return SequenceData(none, none, np.zeros(0, dtype=np.int32), labels=np.zeros(0, dtype=np.int32))
+
+
+def _check(training: ChainTraining) -> None:
+    training.check()
+    wrong = {
+        "class_weight='balanced'": training.class_weight == "balanced",
+        "constraints='observed'": training.constraints == "observed",
+    }
+    refused = [name for name, given in wrong.items() if given]
+    if refused:
+        raise ParameterError(
+            f"training from files on a cluster does not support {refused[0]}; give the weights or pairs themselves, or "
+            "train from lists"
+        )

@@ -1,0 +1,173 @@
+"""Training of chains on a cluster: from lists, which are sent, or from files and Dask collections, which workers read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crfkit.checkpoint import Checkpoint
+from crfkit.data.sequences import SequenceData
+from crfkit.distributed.chains import shard_count, sharded_chain
+from crfkit.distributed.cluster import Cluster, connect
+from crfkit.distributed.corpus import encode
+from crfkit.distributed.loss import ShardedLoss
+from crfkit.distributed.sources import PartitionSource, file_sources
+from crfkit.encoders.frames import FrameColumns
+from crfkit.encoders.sequences import TaggedCorpus
+from crfkit.errors import DataError, ParameterError
+from crfkit.extras import load
+from crfkit.fields.chain import ChainField
+from crfkit.models.chain import ChainModel
+from crfkit.result import Result
+from crfkit.training.chain import ChainTraining
+from crfkit.training.early_stopping import Dev
+
+if TYPE_CHECKING:
+    from crfkit.solvers.parts.loop import Callback, Iteration
+
+MOST_SHARDS = 1 << 20
+ReadDev = Callable[[TaggedCorpus], Dev | None]
+
+
+@contextmanager
+def on_cluster(training: ChainTraining, cluster: Any) -> Iterator[ChainTraining]:
+    """Yield the same training with its loss on the workers of a cluster, for data that this process has."""
+    training.check()
+    options = Cluster.of(cluster)
+    made: list[ShardedLoss] = []
+    with connect(options) as client:
+
+        def make(data: SequenceData, field: ChainField) -> ShardedLoss:
+            made.append(sharded_chain(client, options, training, data, field))
+            return made[-1]
+
+        try:
+            yield replace(training, loss=make, cost=None)
+        finally:
+            for loss in made:
+                loss.shards.close()
+
+
+def fit_urls(
+    training: ChainTraining,
+    cluster: Any,
+    paths: Sequence[str | Path],
+    callbacks: Sequence[Callback] = (),
+    encoding: str = "utf-8",
+    format: str = "auto",
+    label_column: str | int | None = None,
+    dev: ReadDev | None = None,
+    start: ChainModel | None = None,
+    resume: Checkpoint | None = None,
+) -> tuple[ChainModel, Result]:
+    """Return a model of files that the workers read, and how training went.
+
+    `paths` are paths, globs or URLs of any file system that fsspec knows; every worker must be able to read them. The
+    attributes, their order and the weights are those of training on one machine, whatever the number of shards.
+    """
+    patterns = []
+    for path in paths:
+        if not isinstance(path, (str, Path)):
+            raise ParameterError(f"workers read files by their names; {path!r} is not a path or a URL")
+        patterns.append(str(path))
+    columns = training.make_inputs().kind != "items"
+
+    def sources(n: int) -> list[Any]:
+        return list(file_sources(patterns, n, columns, encoding, format, label_column))
+
+    return _fit(training, cluster, sources, columns, callbacks, dev, start, resume)
+
+
+def fit_bags(
+    training: ChainTraining,
+    cluster: Any,
+    X: Any,
+    y: Any,
+    callbacks: Sequence[Callback] = (),
+    start: ChainModel | None = None,
+    resume: Checkpoint | None = None,
+) -> tuple[ChainModel, Result]:
+    """Return a model of two Dask bags, of sequences and of their labels, and how training went."""
+    if not is_collection(y):
+        raise DataError("X is a Dask bag, but y is not; give two bags with the same partitions")
+    if X.npartitions != y.npartitions:
+        raise DataError(f"X has {X.npartitions} partitions, but y has {y.npartitions}; they must be the same")
+    parts = load("dask.bag", "a cluster needs").zip(X, y).to_delayed()
+    sources = [PartitionSource(part, f"partition {k}") for k, part in enumerate(parts)]
+    return _fit(training, cluster, lambda _: list(sources), False, callbacks, None, start, resume)
+
+
+def fit_dask_frame(
+    training: ChainTraining,
+    cluster: Any,
+    frame: Any,
+    columns: FrameColumns,
+    attributes: bool,
+    callbacks: Sequence[Callback] = (),
+    start: ChainModel | None = None,
+    resume: Checkpoint | None = None,
+) -> tuple[ChainModel, Result]:
+    """Return a model of a Dask DataFrame with a row per token, and how training went.
+
+    A sequence whose rows lie in two partitions would become two sequences.
+    """
+    parts = frame.to_delayed()
+    sources = [PartitionSource(part, f"partition {k}", columns, attributes) for k, part in enumerate(parts)]
+    return _fit(training, cluster, lambda _: list(sources), False, callbacks, None, start, resume)
+
+
+def is_collection(given: Any) -> bool:
+    """Return whether something is a Dask bag or a Dask DataFrame."""
+    return hasattr(given, "__dask_graph__") and hasattr(given, "to_delayed")
+
+
+def _fit(
+    training: ChainTraining,
+    cluster: Any,
+    sources: Callable[[int], list[Any]],
+    columns: bool,
+    callbacks: Sequence[Callback],
+    dev: ReadDev | None,
+    start: ChainModel | None,
+    resume: Checkpoint | None,
+) -> tuple[ChainModel, Result]:
+    options = Cluster.of(cluster)
+    with connect(options) as client:
+        found = sources(shard_count(client, options, MOST_SHARDS))
+        if not found:
+            raise DataError("there are no sequences to learn from")
+        problem = encode(client, options, training, found, columns)
+        try:
+            held_out = dev(problem.corpus) if dev is not None else None
+            return training.solve(
+                problem, [TrafficColumns(problem.loss), *callbacks], dev=held_out, start=start, resume=resume
+            )
+        finally:
+            problem.loss.shards.close()
+
+
+class TrafficColumns:
+    """A callback that adds to the trace what the cluster did since the last iteration.
+
+    `sent_mb` and `received_mb` are megabytes of weights and gradients; `slowest_shard` was the last to answer, and took
+    `slowest_ratio` times as long as the shards did on average; `lost_shards` counts those that had to be made again.
+    """
+
+    def __init__(self, loss: ShardedLoss) -> None:
+        self._loss = loss
+        self._before = replace(loss.shards.traffic)
+
+    def __call__(self, _: Iteration) -> Mapping[str, float]:
+        now, before = self._loss.shards.traffic, self._before
+        self._before = replace(now)
+        mean = (now.computed - before.computed) / len(self._loss.shards)
+        return {
+            "sent_mb": (now.sent - before.sent) / 1e6,
+            "received_mb": (now.received - before.received) / 1e6,
+            "slowest_shard": float(now.slowest),
+            "slowest_ratio": (now.computing - before.computing) / mean if mean > 0 else 1.0,
+            "lost_shards": float(now.lost),
+        }
