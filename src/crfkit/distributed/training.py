@@ -1,4 +1,4 @@
-"""Training of chains on a cluster: from lists, which are sent, or from files and Dask collections, which workers read."""
+"""Training of chains on a cluster: from lists, which are sent; from files and Dask collections, which workers read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from crfkit.distributed.chains import shard_count, sharded_chain
 from crfkit.distributed.cluster import Cluster, connect
 from crfkit.distributed.corpus import encode
 from crfkit.distributed.loss import ShardedLoss
+from crfkit.distributed.shards import Traffic
 from crfkit.distributed.sources import PartitionSource, file_sources
 from crfkit.encoders.frames import FrameColumns
 from crfkit.encoders.sequences import TaggedCorpus
@@ -91,7 +92,7 @@ def fit_bags(
     resume: Checkpoint | None = None,
 ) -> tuple[ChainModel, Result]:
     """Return a model of two Dask bags, of sequences and of their labels, and how training went."""
-    if not is_collection(y):
+    if not hasattr(y, "npartitions"):
         raise DataError("X is a Dask bag, but y is not; give two bags with the same partitions")
     if X.npartitions != y.npartitions:
         raise DataError(f"X has {X.npartitions} partitions, but y has {y.npartitions}; they must be the same")
@@ -119,11 +120,6 @@ def fit_dask_frame(
     return _fit(training, cluster, lambda _: list(sources), False, callbacks, None, start, resume)
 
 
-def is_collection(given: Any) -> bool:
-    """Return whether something is a Dask bag or a Dask DataFrame."""
-    return hasattr(given, "__dask_graph__") and hasattr(given, "to_delayed")
-
-
 def _fit(
     training: ChainTraining,
     cluster: Any,
@@ -142,9 +138,7 @@ def _fit(
         problem = encode(client, options, training, found, columns)
         try:
             held_out = dev(problem.corpus) if dev is not None else None
-            return training.solve(
-                problem, [TrafficColumns(problem.loss), *callbacks], dev=held_out, start=start, resume=resume
-            )
+            return training.solve(problem, [TrafficColumns(), *callbacks], dev=held_out, start=start, resume=resume)
         finally:
             problem.loss.shards.close()
 
@@ -156,14 +150,13 @@ class TrafficColumns:
     `slowest_ratio` times as long as the shards did on average; `lost_shards` counts those that had to be made again.
     """
 
-    def __init__(self, loss: ShardedLoss) -> None:
-        self._loss = loss
-        self._before = replace(loss.shards.traffic)
+    def __init__(self) -> None:
+        self._before = Traffic()
 
-    def __call__(self, _: Iteration) -> Mapping[str, float]:
-        now, before = self._loss.shards.traffic, self._before
-        self._before = replace(now)
-        mean = (now.computed - before.computed) / len(self._loss.shards)
+    def __call__(self, iteration: Iteration) -> Mapping[str, float]:
+        shards, before = iteration.loss.shards, self._before
+        now = self._before = replace(shards.traffic)
+        mean = (now.computed - before.computed) / len(shards)
         return {
             "sent_mb": (now.sent - before.sent) / 1e6,
             "received_mb": (now.received - before.received) / 1e6,

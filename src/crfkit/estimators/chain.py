@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_base import ChainEstimator
+from crfkit.estimators.chain_cluster import ClusterInputs, is_collection
 from crfkit.estimators.chain_frames import FrameInputs
 from crfkit.estimators.tags import StructuredInputs
 from crfkit.features.template import Template
@@ -27,7 +28,7 @@ if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
     from crfkit.training.path import PathPoint
 
 
-class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
+class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     """Linear-chain conditional random field.
 
     Parameters
@@ -70,6 +71,10 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         None keeps names
     precision : of scores and messages in training: "double", "single", or "auto": single floats on 32,768 positions and
         more, which takes less time, and doubles when a solver sees rounding errors; the optimum is the same
+    cluster : None to train in this process; or a Dask cluster on which to train: an address ("tcp://host:8786"),
+        "local:4" for four processes on this machine, a Dask client or cluster, or a
+        :class:`crfkit.distributed.Cluster` with options. Lists are sent to the workers; files, Dask bags and Dask
+        frames are read there. The optimum is the same. Needs ``pip install 'crfkit[distributed]'``
 
     Attributes
     ----------
@@ -110,6 +115,7 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         features: TextFeatures | str | None = None,
         hash_bits: int | None = None,
         precision: str = "auto",
+        cluster: Any = None,
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -132,6 +138,7 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         self.features = features
         self.hash_bits = hash_bits
         self.precision = precision
+        self.cluster = cluster
 
     def fit(
         self,
@@ -158,9 +165,16 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         Ctrl-C the estimator keeps the model so far, and KeyboardInterrupt is raised.
         """
         seen, start, dev = self._with_progress(callbacks), self._start(), (X_dev, y_dev, patience)
-        return self._done(
-            *self._training().fit(X, y, sample_weight, seen, training_error, *dev, start, resume, token_weight)
-        )
+        if is_collection(X):
+            given = (sample_weight, X_dev, token_weight, training_error or None)
+            if any(option is not None for option in given):
+                raise ParameterError("a Dask bag does not go with sample_weight, token_weight, X_dev or training_error")
+            return self._done(*self._fit_bags(X, y, seen, start, resume))
+        seen = self._with_traffic(seen)
+        with self._placed() as training:
+            return self._done(
+                *training.fit(X, y, sample_weight, seen, training_error, *dev, start, resume, token_weight)
+            )
 
     def fit_file(
         self,
@@ -187,12 +201,25 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
 
         With `out_of_core`, the sequences need not fit into memory: they are encoded into a temporary folder, and each
         pass reads them again (:func:`crfkit.training.stored.fit_stored`). The solver "auto" is then "sgd".
+
+        On a `cluster`, the workers read the files, which may be globs or URLs of any file system that fsspec knows.
         """
         from crfkit.encoders.weak_labels import LabelColumn
 
         labels = LabelColumn(unknown_label, label_separator, weight_column)
-        files = column_files(path, encoding, format, label_column)
         shown, start = self._with_progress(callbacks), self._start()
+        if self.cluster is not None:
+            if labels != LabelColumn() or training_error or out_of_core:
+                raise ParameterError(
+                    "files on a cluster do not go with unknown_label, label_separator, weight_column, training_error "
+                    "or out_of_core"
+                )
+            from crfkit.distributed.training import fit_urls
+
+            paths: Any = path if isinstance(path, (list, tuple)) else [path]
+            options = (encoding, format, label_column)
+            return self._done(*fit_urls(self._training(), self.cluster, paths, shown, *options, start=start))
+        files = column_files(path, encoding, format, label_column)
         if out_of_core:
             from crfkit.training.stored import fit_stored
 
@@ -217,6 +244,8 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         """
         from crfkit.training.batches import PartialFit, learn_batch
 
+        if self.cluster is not None:
+            raise ParameterError("partial_fit does not use a cluster; set cluster=None, or call fit with all sequences")
         before = self._partial or (PartialFit.after(self.model_) if hasattr(self, "model_") else None)
         model, self.result_, self._partial = learn_batch(self._training(), X, y, before, classes, sample_weight)
         self._set_model(model)
@@ -250,4 +279,5 @@ class ChainCRF(StructuredInputs, FrameInputs, ChainEstimator):
         from crfkit.training.progress import print_point
 
         shown = print_point if callback is None and self.verbose else callback
-        return self._training().path(X, y, PathOptions(strengths, n, ratio, shown), sample_weight, X_dev, y_dev)
+        with self._placed() as training:
+            return training.path(X, y, PathOptions(strengths, n, ratio, shown), sample_weight, X_dev, y_dev)

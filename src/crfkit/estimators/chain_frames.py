@@ -10,6 +10,7 @@ import numpy as np
 
 from crfkit.encoders.frames import FrameColumns, as_column, as_frame, frame_sequences, token_columns
 from crfkit.errors import ParameterError
+from crfkit.estimators.chain_cluster import is_collection
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
@@ -45,14 +46,21 @@ class FrameInputs:
         options : further arguments of :meth:`fit`
 
         A label that is missing (None or NaN) is unknown. The model remembers the columns for :meth:`predict_frame`.
+
+        A Dask DataFrame is read by the workers of `cluster`; all rows of a sequence must lie in one partition, and no
+        label may be missing.
         """
         columns = FrameColumns(
             sequence, token_columns(frame, token, (label, sequence, sample_weight)), label, sample_weight
         )
-        found = frame_sequences(frame, columns, self._of_attributes())
-        if found.weights is not None:
-            options["sample_weight"] = found.weights
-        self.fit(found.X, found.y, **options)  # type: ignore[attr-defined]
+        if is_collection(frame):
+            made = self._fit_dask_frame(frame, columns, self._of_attributes(), **options)  # type: ignore[attr-defined]
+            self._done(*made)  # type: ignore[attr-defined]
+        else:
+            found = frame_sequences(frame, columns, self._of_attributes())
+            if found.weights is not None:
+                options["sample_weight"] = found.weights
+            self.fit(found.X, found.y, **options)  # type: ignore[attr-defined]
         self.model_ = replace(self.model_, training={**self.model_.training, "frame": columns.to_json()})
         return self
 

@@ -74,6 +74,10 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     random_state : seed of solvers, losses and engines that draw random numbers; None for 0
     verbose : 1 prints a line per iteration
     warm_start : whether to begin at the weights of the last fit, if it had the same classes, features and forms
+    cluster : None to train in this process; or a Dask cluster on which to train: an address ("tcp://host:8786"),
+        "local:4" for four processes on this machine, a Dask client or cluster, or a
+        :class:`crfkit.distributed.Cluster` with options. The graphs are sent to the workers; inference differs only in
+        where it starts after a worker is lost. Needs ``pip install 'crfkit[distributed]'``
 
     Attributes
     ----------
@@ -116,6 +120,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         verbose: int = 0,
         warm_start: bool = False,
+        cluster: Any = None,
     ) -> None:
         self.graph, self.edge_features, self.intercept = graph, edge_features, intercept
         self.node_form, self.edge_form, self.standardize = node_form, edge_form, standardize
@@ -123,7 +128,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         self.loss, self.penalty, self.edge_penalty = loss, penalty, edge_penalty
         self.solver, self.tolerance, self.max_iterations = solver, tolerance, max_iterations
         self.n_threads, self.random_state = n_threads, random_state
-        self.verbose, self.warm_start = verbose, warm_start
+        self.verbose, self.warm_start, self.cluster = verbose, warm_start, cluster
 
     def fit(
         self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()

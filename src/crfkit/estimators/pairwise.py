@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -54,6 +55,7 @@ class PairwiseEstimator(Estimator):
     edge_form: str | None
     decode: str
     warm_start: bool
+    cluster: Any
 
     inference_status_: InferenceStatus | None
 
@@ -86,7 +88,8 @@ class PairwiseEstimator(Estimator):
         callbacks: Sequence[Callback],
     ) -> Self:
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        done = training.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
+        with self._placed(training) as placed:
+            done = placed.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
         self.inference_status_ = done.status
         self._keep(done.model, done.result, done.concerns())
         return self
@@ -116,7 +119,16 @@ class PairwiseEstimator(Estimator):
         encoder, X, states = self._learn(X, Y)
         shown = print_point if callback is None and self.verbose else callback
         judge = None if Y_dev is None else _judge(encoder, X_dev, Y_dev)
-        return training.path(encoder, X, states, PathOptions(strengths, n, ratio, shown), sample_weight, judge)
+        with self._placed(training) as placed:
+            return placed.path(encoder, X, states, PathOptions(strengths, n, ratio, shown), sample_weight, judge)
+
+    def _placed(self, training: GraphTraining) -> AbstractContextManager[GraphTraining]:
+        """Return the training here, or on the cluster."""
+        if self.cluster is None:
+            return nullcontext(training)
+        from crfkit.distributed.graphs import graphs_on_cluster
+
+        return graphs_on_cluster(training, self.cluster)
 
     def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
         """Return an encoder that was learnt from the training set, the inputs as it takes them, and their states."""

@@ -69,7 +69,7 @@ class GraphTraining(GraphOptions):
         """Train, from the weights of `start` if that is a model of the same classes, features and forms."""
         problem = self.make_problem(encoder, X, states, sample_weight)
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
-            result = problem.solver.minimize(problem.loss, problem.penalty, problem.weights_of(start), callbacks)
+            result = problem.solver.minimize(problem.minimised, problem.penalty, problem.weights_of(start), callbacks)
         model, inputs = self._model(problem, problem.penalty, result), problem.inputs
         if result.status is Status.INTERRUPTED:
             return GraphFit(model, result, None)
@@ -107,7 +107,7 @@ class GraphTraining(GraphOptions):
             return self._model(problem, penalty, result)
 
         with using_threads(count_threads(self.options.n_threads)), naming(encoder):
-            path = options.minimise(problem.loss, base, problem.solver, make=make, judge=judge, at=at)
+            path = options.minimise(problem.minimised, base, problem.solver, make=make, judge=judge, at=at)
             return tuple(gathered(path)[0])
 
     def _model(self, problem: GraphProblem, penalty: Penalty, result: Result) -> GraphModel:

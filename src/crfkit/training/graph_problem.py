@@ -58,6 +58,7 @@ class GraphProblem:
     penalty: Penalty
     solver: Any
     asked: Any  # the solver of the options, which may be "auto"
+    minimised: Any  # the loss that the solver sees: the same, or a sum of parts of it elsewhere
 
     def weights_of(self, start: GraphModel | None) -> Floats:
         """Return the weights of `start` if it is a model of the same classes, features and forms, else zeros."""
@@ -81,6 +82,7 @@ class GraphOptions:
     options: SolverOptions = field(default_factory=SolverOptions)
 
     announce: Callable[[str], None] | None = None  # is called with notes about surprising choices
+    spread: Callable[[Any], Loss] | None = None  # makes of the loss an equal one whose parts are elsewhere
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", full_name(self.loss))
@@ -125,7 +127,8 @@ class GraphOptions:
         penalty = self.make_penalty(solver, encoder)
         if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
-        return GraphProblem(encoder, inputs, graph_field, scales, loss, penalty, solver, asked)
+        minimised = loss if self.spread is None else self.spread(loss)
+        return GraphProblem(encoder, inputs, graph_field, scales, loss, penalty, solver, asked, minimised)
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.

@@ -1,0 +1,98 @@
+"""Pairwise fields on a cluster: graphs in contiguous shards, which all have all weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from crfkit.data.graphs import GraphData
+from crfkit.distributed.chains import shard_count, split_positions
+from crfkit.distributed.cluster import Cluster, connect
+from crfkit.distributed.loss import ShardedLoss
+from crfkit.distributed.shards import Recipe, Shards
+from crfkit.errors import ParameterError
+from crfkit.fields.graph import GraphField
+from crfkit.losses.composite import CompositeLikelihood
+from crfkit.losses.graph import GraphLikelihood
+from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
+from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.protocols import Capability, Loss
+from crfkit.training.graph import GraphTraining
+
+BY_ENGINE = (GraphLikelihood, GraphSoftmaxMargin)
+WITHOUT = (PseudoLikelihood, CompositeLikelihood, GraphHinge)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphParts:
+    """What all shards share."""
+
+    kind: type
+    field: GraphField
+    engine: Any = None
+    start_tolerance: float | None = None
+
+
+def graph_part(data: GraphData, parts: GraphParts, n_threads: int) -> tuple[Loss, None]:
+    """Return the loss of a shard's graphs."""
+    if parts.engine is None:
+        return parts.kind(data, parts.field, n_threads), None
+    engine = parts.engine
+    if any(item.name == "n_threads" for item in fields(engine)):
+        engine = replace(engine, n_threads=n_threads)
+    return parts.kind(data, parts.field, engine, start_tolerance=parts.start_tolerance), None
+
+
+def sharded_graphs(client: Any, cluster: Cluster, loss: Any) -> ShardedLoss:
+    """Return a loss of graphs whose parts are sent to the workers."""
+    if type(loss) in BY_ENGINE:
+        start = loss.tolerance if Capability.PRECISION in loss.capabilities else None
+        parts = GraphParts(type(loss), loss.field, loss.engine, start)
+    elif type(loss) in WITHOUT:
+        parts = GraphParts(type(loss), loss.field)
+    else:
+        raise ParameterError(
+            f"the {loss.name} cannot be trained on a cluster; losses that can: likelihood, pseudo-likelihood, "
+            "composite, softmax-margin, hinge"
+        )
+    data: GraphData = loss.data
+    ends = split_positions(data.graph.node_offsets, shard_count(client, cluster, len(data)))
+    recipes = [
+        Recipe(graph_part, compact(data.take(np.arange(a, b))), a, b, f"shard {k}")
+        for k, (a, b) in enumerate(pairwise(ends))
+    ]
+    return ShardedLoss(Shards(client, recipes, parts, loss.size, cluster), loss.field, cluster.transport)
+
+
+def compact(data: GraphData) -> GraphData:
+    """Return the same graphs without rows of features that they do not have."""
+    changes: dict[str, Any] = {}
+    for kind in ("node", "edge"):
+        rows = getattr(data, f"{kind}_rows")
+        if rows is not None:
+            kept, numbers = np.unique(rows, return_inverse=True)
+            changes |= {f"{kind}_features": getattr(data, f"{kind}_features")[kept], f"{kind}_rows": numbers.ravel()}
+    return replace(data, **changes)
+
+
+@contextmanager
+def graphs_on_cluster(training: GraphTraining, cluster: Any) -> Iterator[GraphTraining]:
+    """Yield the same training with its loss on the workers of a cluster."""
+    options = Cluster.of(cluster)
+    made: list[ShardedLoss] = []
+    with connect(options) as client:
+
+        def spread(loss: Any) -> ShardedLoss:
+            made.append(sharded_graphs(client, options, loss))
+            return made[-1]
+
+        try:
+            yield replace(training, spread=spread)
+        finally:
+            for loss in made:
+                loss.shards.close()
