@@ -71,6 +71,8 @@ def train(
     solver: shared.Solver = "auto",
     seed: shared.Seed = 0,
     threads: shared.Threads = None,
+    cluster: shared.ClusterAddress = None,
+    shards: shared.Shards = None,
     max_iterations: shared.MaxIterations = None,
     tolerance: shared.Tolerance = 1e-5,
     log: shared.Log = None,
@@ -81,6 +83,7 @@ def train(
     Ctrl-C stops early and still writes the model.
     """
     from crfkit import modelfile
+    from crfkit.cli.cluster_options import make_cluster, placed
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.graph_columns import choose_columns, read_edges
     from crfkit.cli.graph_messages import in_options
@@ -120,7 +123,9 @@ def train(
     except DataError as error:
         raise DataError(str(error), Y.path) from None
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
-        done = training.run(encoder, X, states, None, [*logging, *showing, result_is_kept])
+        seen = [*logging, *showing, result_is_kept]
+        with placed(training, make_cluster(cluster, shards)) as there:
+            done = there.run(encoder, X, states, None, seen)
     trained, result = done.model, done.result
     interrupted = result.status is Status.INTERRUPTED
     if interrupted and result.iterations == 0:

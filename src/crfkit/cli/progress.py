@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
@@ -15,11 +15,16 @@ from crfkit.solvers.parts.loop import Callback, Iteration
 
 def describe(iteration: Iteration) -> str:
     row = iteration.row
-    extra = "".join(f"  {name.replace('_', ' ')} {value:.4f}" for name, value in row.extra.items())
     return (
         f"iteration {row.iteration:4d}  objective {row.value:14.4f}  ‖gradient‖ {row.optimality:10.4g}  "
-        f"{row.seconds:7.2f} s{extra}"
+        f"{row.seconds:7.2f} s{_more(row.extra)}"
     )
+
+
+def _more(extra: Mapping[str, float]) -> str:
+    """Return what callbacks have added to a row."""
+    shown = {name: f"{x:,.0f}" if float(x).is_integer() else f"{x:.4f}" for name, x in extra.items()}
+    return "".join(f"  {name.replace('_', ' ')} {text}" for name, text in shown.items())
 
 
 def plain_lines(iteration: Iteration) -> None:
@@ -38,10 +43,11 @@ def live_line(max_iterations: int | None) -> Iterator[Callback]:
 
         def show(iteration: Iteration) -> None:
             limit = f" of at most {max_iterations}" if max_iterations else ""
-            extra = "".join(f"  {name.replace('_', ' ')} {value:.4f}" for name, value in iteration.row.extra.items())
             row = iteration.row
             pace = rate(row.iteration, row.seconds, max_iterations)
-            progress.update(task, text=f"iteration {row.iteration}{limit}{pace}  objective {row.value:.4f}{extra}")
+            progress.update(
+                task, text=f"iteration {row.iteration}{limit}{pace}  objective {row.value:.4f}{_more(row.extra)}"
+            )
 
         yield show
 

@@ -76,6 +76,25 @@ Threads = Annotated[
     int | None,
     option(OPTIMISATION, "--threads", "-p", metavar="N", help="Number of threads. Default: all cores."),
 ]
+ClusterAddress = Annotated[
+    str | None,
+    option(
+        OPTIMISATION,
+        "--cluster",
+        metavar="ADDRESS",
+        help="Train on a Dask cluster: tcp://host:8786, a scheduler file (.json), or local:4 for four processes on "
+        "this machine. The optimum is the same. Needs pip install 'crfkit[distributed]'.",
+    ),
+]
+Shards = Annotated[
+    int | None,
+    option(
+        OPTIMISATION,
+        "--shards",
+        metavar="N",
+        help="With --cluster, number of parts of the training data. Default: one per worker.",
+    ),
+]
 GraphLoss = Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {graph losses}.")]
 Inference = Annotated[
     str,

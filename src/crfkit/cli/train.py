@@ -224,6 +224,8 @@ def train(
             "place), and read it again in each pass. auto is then sgd.",
         ),
     ] = False,
+    cluster: shared.ClusterAddress = None,
+    shards: shared.Shards = None,
     resume: Annotated[
         Path | None,
         option(
@@ -276,6 +278,7 @@ def train(
 
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint, Checkpoints
+    from crfkit.cli.cluster_options import as_url, make_cluster
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
@@ -307,6 +310,7 @@ def train(
     )
     training.check()
     outputs = {"--model": model, "--log": log, "--checkpoint": checkpoint}
+    where = make_cluster(cluster, shards)
     for file in files:
         check_distinct({"TRAIN": file, "--template": template, "--dev": dev, **outputs})
     # --checkpoint may overwrite the file of --resume; --model and --log may not
@@ -325,15 +329,17 @@ def train(
     if template is not None:
         training = replace(training, template=read_template(template, encoding, template_syntax))
     labels = LabelColumn(unknown_label, label_separator, weight_column)
-    if out_of_core:
-        given: dict[str, object] = {
-            "--dev": dev,
-            "--resume": resume,
-            "--checkpoint": checkpoint,
-            "--train-error": train_error,
-        }
-        given |= {"--unknown-label": unknown_label, "--label-separator": label_separator}
-        _refuse({**given, "--weight-column": weight_column, "--dry-run": dry_run})
+    refused: dict[str, object] = {
+        "--train-error": train_error,
+        "--unknown-label": unknown_label,
+        "--label-separator": label_separator,
+        "--weight-column": weight_column,
+        "--dry-run": dry_run,
+    }
+    if where is not None:
+        _refuse("--cluster", {**refused, "--out-of-core": out_of_core})
+    elif out_of_core:
+        _refuse("--out-of-core", {**refused, "--dev": dev, "--resume": resume, "--checkpoint": checkpoint})
     else:
         corpus, weights = training.learn_files(sources[: len(files)], labels)
         held_out = (
@@ -347,7 +353,16 @@ def train(
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         seen = [*logging, *showing, *periodic, result_is_kept]
         try:
-            if out_of_core:
+            if where is not None:
+                from crfkit.distributed.training import fit_urls
+
+                def read_dev(corpus: TaggedCorpus) -> Dev | None:
+                    return None if dev is None else _read_dev(corpus, sources[-1], patience or PATIENCE)
+
+                how = (encoding, format, label_column)
+                urls = [as_url(file) for file in files]
+                trained, result = fit_urls(training, where, urls, seen, *how, dev=read_dev, resume=start)
+            elif out_of_core:
                 trained, result = fit_stored(training, sources, seen)
             else:
                 trained, result = training.run(corpus, weights, seen, train_error, held_out, resume=start)
@@ -370,11 +385,11 @@ def train(
     say_written(model, interrupted)
 
 
-def _refuse(given: Mapping[str, object]) -> None:
-    """Raise if an option was given that does not go with --out-of-core."""
+def _refuse(option: str, given: Mapping[str, object]) -> None:
+    """Raise if an option was given that does not go with another."""
     for name, value in given.items():
         if value is not None and value is not False:
-            raise ParameterError(f"{name} does not go with --out-of-core")
+            raise ParameterError(f"{name} does not go with {option}")
 
 
 def _read_dev(corpus: TaggedCorpus, file: ColumnFile, patience: int) -> Dev:

@@ -18,7 +18,7 @@ from crfkit.wording import counted
 
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256
-CONNECT = 30.0  # seconds
+CONNECT = 15.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,19 @@ def _local(distributed: Any, n: int) -> Any:
     if not 1 <= n <= MOST_LOCAL:
         raise ParameterError(f"local:{n} must have 1 to {MOST_LOCAL} processes")
     threads = max(1, count_threads(None) // n)
-    return distributed.LocalCluster(
-        n_workers=n, threads_per_worker=threads, processes=True, dashboard_address="127.0.0.1:0", memory_limit="auto"
-    )
+    try:
+        return distributed.LocalCluster(
+            n_workers=n,
+            threads_per_worker=threads,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            env={"DASK_LOGGING__DISTRIBUTED": "critical"},  # workers that are closed complain of lost connections
+        )
+    except RuntimeError as error:
+        raise ClusterError(
+            f"the processes of local:{n} did not start ({short(error)}); in a script, the call must be under "
+            "if __name__ == '__main__':"
+        ) from error
 
 
 def _check_workers(client: Any, wait: float) -> None:

@@ -25,6 +25,7 @@ from crfkit.protocols import Capability, Evaluation
 SUMS = frozenset(
     {
         Capability.SMOOTH,
+        Capability.GRADIENT,
         Capability.HESSP,
         Capability.HESS_DIAG,
         Capability.SUBSET,
@@ -119,7 +120,7 @@ class ShardedLoss(FieldLoss):
 class ShardedSubset(FieldLoss):
     """The loss of some sequences or graphs of a sharded loss."""
 
-    capabilities = frozenset({Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG})
+    capabilities = frozenset({Capability.SMOOTH, Capability.GRADIENT, Capability.HESSP, Capability.HESS_DIAG})
 
     def __init__(self, whole: ShardedLoss, ids: Any) -> None:
         self.whole = whole

@@ -158,6 +158,7 @@ class TrafficColumns:
         now = self._before = replace(shards.traffic)
         mean = (now.computed - before.computed) / len(shards)
         return {
+            "evaluations": float(iteration.row.evaluations),
             "sent_mb": (now.sent - before.sent) / 1e6,
             "received_mb": (now.received - before.received) / 1e6,
             "slowest_shard": float(now.slowest),

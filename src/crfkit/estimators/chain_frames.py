@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from crfkit.encoders.frames import FrameColumns, as_column, as_frame, frame_sequences, token_columns
+from crfkit.encoders.frames import (
+    FrameColumns,
+    as_column,
+    as_frame,
+    check_columns,
+    frame_sequences,
+    token_columns,
+)
 from crfkit.errors import ParameterError
 from crfkit.estimators.chain_cluster import is_collection
 
@@ -50,10 +57,12 @@ class FrameInputs:
         A Dask DataFrame is read by the workers of `cluster`; all rows of a sequence must lie in one partition, and no
         label may be missing.
         """
+        empty = frame._meta if is_collection(frame) else frame  # of Dask's frames, the columns alone
         columns = FrameColumns(
-            sequence, token_columns(frame, token, (label, sequence, sample_weight)), label, sample_weight
+            sequence, token_columns(empty, token, (label, sequence, sample_weight)), label, sample_weight
         )
         if is_collection(frame):
+            check_columns(empty, [sequence, *columns.token, *filter(None, (label, sample_weight))])
             made = self._fit_dask_frame(frame, columns, self._of_attributes(), **options)  # type: ignore[attr-defined]
             self._done(*made)  # type: ignore[attr-defined]
         else:
