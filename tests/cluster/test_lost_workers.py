@@ -22,10 +22,17 @@ TIGHT = GradientNorm(1e-8)
 
 
 @pytest.fixture(scope="module")
-def own():
+def fragile():
     """A cluster whose workers may be killed."""
     with connect("local:2") as client:
         yield client
+
+
+@pytest.fixture
+def own(fragile):
+    """The same when both of its workers are there: killed ones are replaced."""
+    fragile.wait_for_workers(2, timeout=60)
+    return fragile
 
 
 def processes(client):

@@ -214,10 +214,7 @@ class Shards:
         self._link()
 
     def _make(self, numbers: Sequence[int], avoid: Collection[str]) -> None:
-        workers = [address for address in self._workers() if address not in avoid]
-        if not workers:
-            self._wait_for_workers()
-            workers = list(self._workers())
+        workers = self._workers_but(avoid)
         load = Counter(dict.fromkeys(workers, 0))
         load.update(p.address for i, p in self._places.items() if i not in set(numbers) and p.address in load)
         shared = self._scattered(self._shared, workers)
@@ -261,7 +258,12 @@ class Shards:
     def _scattered(self, value: Any, workers: list[str]) -> Any:
         try:
             (future,) = self._client.scatter(
-                [value], workers=workers, broadcast=len(workers) > 1, direct=self._direct, hash=False
+                [value],
+                workers=workers,
+                broadcast=len(workers) > 1,
+                direct=self._direct,
+                hash=False,
+                timeout=self._options.timeout,
             )
             return future
         except LOST as error:
@@ -298,14 +300,17 @@ class Shards:
             raise LostError(short(error))
         raise ClusterError(f"{recipe.name}: {type(error).__name__}: {short(error)}") from error
 
-    def _wait_for_workers(self) -> None:
-        try:
-            self._client.wait_for_workers(1, timeout=self._options.timeout)
-        except (TimeoutError, asyncio.TimeoutError):
-            raise ClusterError(
-                f"no worker is left, and none came within {self._options.timeout:g} s; start workers, and continue "
-                "from the last checkpoint"
-            ) from None
+    def _workers_but(self, avoid: Collection[str]) -> list[str]:
+        """Return the workers that can be used; wait for some if there are none."""
+        end = time.monotonic() + self._options.timeout
+        while not (workers := [address for address in self._workers() if address not in avoid]):
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f"no worker is left, and none came within {self._options.timeout:g} s; start workers, and continue "
+                    "from the last checkpoint"
+                )
+            time.sleep(0.2)
+        return workers
 
     def _link(self) -> None:
         """Tell every shard which ones are below it, from the leaves up."""
