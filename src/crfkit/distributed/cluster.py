@@ -129,8 +129,8 @@ def _local(distributed: Any, n: int) -> Any:
     if not 1 <= n <= MOST_LOCAL:
         raise ParameterError(f"local:{n} must have 1 to {MOST_LOCAL} processes")
     threads = max(1, count_threads(None) // n)
-    return distributed.LocalCluster(
-        n_workers=n, threads_per_worker=threads, processes=True, dashboard_address=None, memory_limit="auto"
+    return distributed.LocalCluster(  # with any free port, as another cluster may have that of the dashboard
+        n_workers=n, threads_per_worker=threads, processes=True, dashboard_address=":0", memory_limit="auto"
     )
 
 
