@@ -56,9 +56,7 @@ def measure(data: Path, path: Path, copies: int, rounds: int) -> dict[str, Any]:
         work = {
             "one process, 2 threads": lambda: single.predict(X),
             "cluster": lambda: client.compute(tag_bag(path, there).map_partitions(_sizes).sum()).result(),
-            "cluster, model sent": lambda: client.compute(
-                tag_bag(single, there).map_partitions(_sizes).sum()
-            ).result(),
+            "cluster, model sent": lambda: client.compute(tag_bag(single, there).map_partitions(_sizes).sum()).result(),
             "cluster, with transfer": lambda: client.compute(tag_bag(path, bag)).result(),
         }
         assert work["cluster"]() == n
@@ -80,11 +78,9 @@ def measure(data: Path, path: Path, copies: int, rounds: int) -> dict[str, Any]:
         "model_megabytes": path.stat().st_size / 1e6,
         "tokens_per_second": speed,
         # of rounds, which see the same load of the machine
-        "cluster_of_one_process": statistics.median(
-            a / b for a, b in zip(alone, times["cluster"], strict=True)
-        ),
+        "cluster_of_one_process": statistics.median(a / b for a, b in zip(alone, times["cluster"], strict=True)),
         "loads_per_worker_first_bag": [after[worker] - before[worker] for worker in after],
-        "loads_per_worker_all": [last[worker] - before[worker] for worker in last],  # of two models: a file and one sent
+        "loads_per_worker_all": [last[worker] - before[worker] for worker in last],  # two models: one sent
         "rounds": rounds,
     }
 

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit.encoders.frames import FrameColumns, as_column, check_columns, columns_to_read, frame_rows, rows_of
 from crfkit.errors import DataError, ParameterError
+from crfkit.extras import load
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
 
 PROBABILITY = "probability"
+BATCH = 1000  # sentences
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,7 @@ def last_run(names: Sequence[Any]) -> int:
     return next((k for k, name in enumerate(reversed(names)) if name != names[-1]), len(names))
 
 
-def tag_rows(
-    model: ChainModel, rows: Rows, batch_size: int, probability: bool
-) -> tuple[list[Any], list[float] | None]:
+def tag_rows(model: ChainModel, rows: Rows, batch_size: int, probability: bool) -> tuple[list[Any], list[float] | None]:
     """Return the label of each row and, if asked for, its marginal probability."""
     ids = np.zeros(len(rows), dtype=np.int64)
     chances = np.zeros(len(rows)) if probability else None
@@ -146,3 +147,27 @@ def with_index(frame: Any, sequence: str | None) -> Any:
     if sequence is None or sequence in list(frame.columns) or frame.index.name != sequence:
         return frame
     return frame.assign(**{sequence: frame.index})
+
+
+def label_type(model: ChainModel) -> Any:
+    """Return the type that pandas gives to a column of the labels of a model."""
+    return load("pandas", "frames need").Series(model.class_list).dtype
+
+
+def frame_options(
+    sequence: str | None,
+    token: str | Sequence[str] | None,
+    label: str,
+    probability: bool,
+    position: str | None,
+    batch_size: int,
+) -> FrameOptions:
+    """Return the options of tagging frames; raise ParameterError for those that cannot be."""
+    check_count(batch_size=batch_size)
+    for name, value in (("sequence", sequence), ("label", label), ("position", position)):
+        if not isinstance(value, str) and (value is not None or name == "label"):
+            raise ParameterError(f"{name} must be the name of a column, not {value!r}")
+    if probability and label == PROBABILITY:
+        raise ParameterError(f"label must not be {PROBABILITY!r}, the name of the column of probabilities")
+    tokens = token if token is None or isinstance(token, str) else tuple(token)
+    return FrameOptions(sequence, tokens, label, bool(probability), position, int(batch_size))
