@@ -30,7 +30,6 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.names import check_name
 
-
 # what can be asked for: the method of the model, and the options that it takes
 QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "labels": ("predict", ()),
