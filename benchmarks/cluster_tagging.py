@@ -22,14 +22,9 @@ from common import RESULTS, SHARED, machine, say, seconds
 
 from crfkit import ChainCRF, ChainModel, Template, read_columns
 from crfkit.distributed import connect, tag_bag
-from crfkit.distributed.worker_models import LOADED
+from crfkit.distributed.worker_models import models_loaded
 
 PARTITIONS = 16
-
-
-def loads() -> int:
-    """Return how many models this process has loaded so far."""
-    return LOADED.loads
 
 
 def tokens_of(labels: Any) -> int:
@@ -51,7 +46,7 @@ def measure(data: Path, path: Path, copies: int, rounds: int) -> dict[str, Any]:
     with connect("local:2") as client:
         bag = dask.bag.from_sequence(X, npartitions=PARTITIONS)
         there = client.persist(bag)
-        before = client.run(loads)
+        before = client.run(models_loaded)
         # numbers of tokens come back
         work = {
             "one process, 2 threads": lambda: single.predict(X),
@@ -60,7 +55,7 @@ def measure(data: Path, path: Path, copies: int, rounds: int) -> dict[str, Any]:
             "cluster, with transfer": lambda: client.compute(tag_bag(path, bag)).result(),
         }
         assert work["cluster"]() == n
-        after = client.run(loads)
+        after = client.run(models_loaded)
         assert work["cluster, with transfer"]() == expected
         work["cluster, model sent"]()
         times: dict[str, list[float]] = {name: [] for name in work}
@@ -68,7 +63,7 @@ def measure(data: Path, path: Path, copies: int, rounds: int) -> dict[str, Any]:
             say(f"round {k + 1} of {rounds}")
             for name, job in work.items():
                 times[name].append(seconds(job))
-        last = client.run(loads)
+        last = client.run(models_loaded)
     speed = {name: n / statistics.median(values) for name, values in times.items()}
     alone = times["one process, 2 threads"]
     return {

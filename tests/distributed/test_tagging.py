@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -19,7 +20,7 @@ bags = optional("dask.bag")
 
 from crfkit import ChainCRF, ChainModel  # noqa: E402
 from crfkit.distributed import connect, tag_bag, tag_dataframe, tag_in_pandas  # noqa: E402
-from crfkit.distributed.worker_models import LOADED, LoadedModels, ModelParts, model_source  # noqa: E402
+from crfkit.distributed.worker_models import LoadedModels, ModelParts, model_source, models_loaded  # noqa: E402
 from crfkit.errors import DataError, ModelFileError, ParameterError  # noqa: E402
 from crfkit.synthetic import entity_words  # noqa: E402
 
@@ -51,10 +52,6 @@ def compute(client, collection):
     return client.compute(collection).result(timeout=60)
 
 
-def loads():
-    return LOADED.loads
-
-
 # --- bags
 
 
@@ -67,11 +64,11 @@ def test_a_bag_is_tagged_as_in_one_process(client, crf):
 @pytest.mark.parametrize("sent", ["path", "object"])
 def test_a_worker_loads_a_model_once(client, crf, path, sent, tmp_path):
     model = shutil.copy(path, tmp_path / "once.crf") if sent == "path" else ChainCRF(features="pos").fit(X[:50], Y[:50])
-    before = client.run(loads)
+    before = client.run(models_loaded)
     bag = bags.from_sequence(X * 4, npartitions=24)
     compute(client, tag_bag(model, bag))
     compute(client, tag_bag(model, bag, "marginals"))
-    after = client.run(loads)
+    after = client.run(models_loaded)
     assert sum(after.values()) > sum(before.values())
     assert all(after[worker] - before[worker] <= 1 for worker in after)
 
@@ -301,6 +298,7 @@ def test_the_parts_of_a_model_are_plain_and_make_the_same_model(crf):
     assert again.model().predict(X) == crf.predict(X)
     assert again.model() is again.model()
     assert again.model().n_threads == 1
+    assert sys.getsizeof(again) > crf.coef_.nbytes
     assert model_source(ChainCRF(features="pos").fit(X[:5], Y[:5])).digest != source.digest
 
 

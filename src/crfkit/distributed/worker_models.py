@@ -102,6 +102,9 @@ class ModelParts:
     def __dask_tokenize__(self) -> str:
         return self.digest
 
+    def __sizeof__(self) -> int:  # what Dask counts as memory of a worker
+        return object.__sizeof__(self) + sum(array.nbytes for array in self.tensors.values())
+
 
 Source = ModelFile | ModelParts
 
@@ -163,6 +166,11 @@ class LoadedModels:
 
 
 LOADED = LoadedModels()
+
+
+def models_loaded() -> int:
+    """Return how many models this process has loaded so far; ``client.run(models_loaded)`` asks all workers."""
+    return LOADED.loads
 
 
 def _named(path: str, name: str) -> ChainModel:
