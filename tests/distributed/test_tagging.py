@@ -10,9 +10,12 @@ import sys
 import threading
 import time
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from optional import optional
 
 optional("distributed.client")  # the folder of this file is a namespace package of the name "distributed"
@@ -256,6 +259,17 @@ def test_batches_that_end_inside_sentences(framed, size):
     assert list(function(iter([]))) == []
 
 
+@given(cuts=st.sets(st.integers(0, 60)), seed=st.integers(0, 9))
+def test_batches_may_be_cut_anywhere(framed, cuts, seed):
+    rows = table(8).iloc[:60]
+    mixed = rows.sample(frac=1, random_state=seed).sort_values("sentence", kind="stable")
+    ends = sorted({*cuts, 0, len(rows)})
+    batches = [mixed.iloc[begin:end] for begin, end in pairwise(ends) if begin < len(rows)]
+    found = optional("pandas").concat(tag_in_pandas(framed, position="position")(batches))
+    assert found.index.tolist() == mixed.index.tolist()
+    assert found.sort_index()["predicted"].tolist() == framed.predict_frame(rows).tolist()
+
+
 def test_batches_are_tagged_as_they_come(framed):
     rows = table()
     taken = 0
@@ -300,6 +314,18 @@ def test_the_parts_of_a_model_are_plain_and_make_the_same_model(crf):
     assert again.model().n_threads == 1
     assert sys.getsizeof(again) > crf.coef_.nbytes
     assert model_source(ChainCRF(features="pos").fit(X[:5], Y[:5])).digest != source.digest
+
+
+def test_arrays_that_arrive_unaligned_are_aligned(crf):
+    source = model_source(crf)
+    moved = {
+        name: np.frombuffer(b"." + array.tobytes(), array.dtype, array.size, offset=1).reshape(array.shape)
+        for name, array in source.tensors.items()
+    }
+    assert not moved["weights"].flags.aligned
+    model = ModelParts("moved", source.metadata, moved).model()
+    assert model.w.flags.aligned
+    assert model.predict(X) == crf.predict(X)
 
 
 def test_a_file_that_changes_is_loaded_again(crf, path, tmp_path):
