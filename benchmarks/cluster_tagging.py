@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -72,11 +73,12 @@ def measure(data: Path, path: Path, copies: int, rounds: int) -> dict[str, Any]:
         "partitions": PARTITIONS,
         "model_megabytes": path.stat().st_size / 1e6,
         "tokens_per_second": speed,
-        # of rounds, which see the same load of the machine
-        "cluster_of_one_process": statistics.median(a / b for a, b in zip(alone, times["cluster"], strict=True)),
+        # of each round: they show how much the load of the machine varied
+        "speed_of_cluster_by_one_process": [a / b for a, b in zip(alone, times["cluster"], strict=True)],
         "loads_per_worker_first_bag": [after[worker] - before[worker] for worker in after],
         "loads_per_worker_all": [last[worker] - before[worker] for worker in last],  # two models: one sent
-        "rounds": rounds,
+        "seconds": times,
+        "load": os.getloadavg()[0],  # of the machine; others may have been at work on it
     }
 
 
