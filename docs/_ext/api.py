@@ -54,6 +54,7 @@ MODULES: dict[str, str] = {
     "crfkit.schemes": "tagging schemes",
     "crfkit.readers": "readers of files",
     "crfkit.convert": "models of other tools",
+    "crfkit.distributed": "training and tagging on a cluster; they need `pip install 'crfkit[distributed]'`",
     "crfkit.compat": "interfaces of other tools",
     "crfkit.errors": "exceptions and warnings",
     "crfkit.limits": "what files may ask for",

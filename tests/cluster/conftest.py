@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("distributed", reason="the extra crfkit[distributed] is not installed")
+pytest.importorskip("distributed.client", reason="the extra crfkit[distributed] is not installed")
 
 
 def pytest_collection_modifyitems(items):

@@ -10,5 +10,7 @@ This package needs ``pip install 'crfkit[distributed]'`` on the client and on ev
 from __future__ import annotations
 
 from crfkit.distributed.cluster import Cluster, connect
+from crfkit.distributed.spark_tagging import tag_in_pandas
+from crfkit.distributed.tagging import tag_bag, tag_dataframe
 
-__all__ = ["Cluster", "connect"]
+__all__ = ["Cluster", "connect", "tag_bag", "tag_dataframe", "tag_in_pandas"]

@@ -54,18 +54,10 @@ def frame_sequences(frame: Any, columns: FrameColumns, attributes: bool = False)
     """
     import numpy as np
 
-    check_frame(frame)
-    wanted = [columns.sequence, *columns.token, *filter(None, (columns.label, columns.sample_weight))]
-    check_columns(frame, wanted)
-    places: dict[Any, list[int]] = {}
-    sequences = _values(frame, columns.sequence)
-    if not _complete(sequences) and (lost := [row for row, name in enumerate(sequences) if _missing(name)]):
-        raise DataError(f"row {lost[0]} of the frame has no value in the column {columns.sequence!r}")
-    for row, name in enumerate(sequences):
-        places.setdefault(name, []).append(row)
+    names, tokens = frame_rows(frame, columns, attributes)
+    places = rows_of(names)
     if not places:
         raise DataError("the frame has no rows")
-    tokens = _tokens(frame, columns.token, attributes)
     labels = None if columns.label is None else _labels(frame, columns.label)
     rows = list(places.values())
     return FrameSequences(
@@ -74,6 +66,39 @@ def frame_sequences(frame: Any, columns: FrameColumns, attributes: bool = False)
         None if columns.sample_weight is None else _weights(frame, columns.sample_weight, places),
         np.array([row for part in rows for row in part], dtype=np.int64),
     )
+
+
+def frame_rows(frame: Any, columns: FrameColumns, attributes: bool = False) -> tuple[list[Any], list[Any]]:
+    """Return the name of the sequence and the token of each row; see `frame_sequences`."""
+    check_frame(frame)
+    wanted = [columns.sequence, *columns.token, *filter(None, (columns.label, columns.sample_weight))]
+    check_columns(frame, wanted)
+    names = _values(frame, columns.sequence)
+    if not _complete(names) and (lost := [row for row, name in enumerate(names) if _missing(name)]):
+        raise DataError(f"row {lost[0]} of the frame has no value in the column {columns.sequence!r}")
+    return names, _tokens(frame, columns.token, attributes)
+
+
+def rows_of(names: Sequence[Any]) -> dict[Any, list[int]]:
+    """Return the rows of each sequence, in the order in which the sequences begin."""
+    places: dict[Any, list[int]] = {}
+    for row, name in enumerate(names):
+        places.setdefault(name, []).append(row)
+    return places
+
+
+def columns_to_read(
+    remembered: Any, frame: Any, sequence: str | None, token: str | Sequence[str] | None
+) -> FrameColumns:
+    """Return the columns that a prediction reads: those that are named, else those that the model remembers."""
+    known = FrameColumns.from_json(remembered)
+    if known is None and (sequence is None or token is None):
+        raise ParameterError(
+            "the model was not trained on a frame; name the columns, as in sequence='sentence', token='word'"
+        )
+    chosen = sequence if sequence is not None else known.sequence if known else ""
+    tokens = known.token if token is None and known else token_columns(frame, token, ())
+    return FrameColumns(chosen, tokens, known.label if known else None)
 
 
 def token_columns(frame: Any, token: str | Sequence[str] | None, others: Sequence[str | None]) -> tuple[str, ...]:

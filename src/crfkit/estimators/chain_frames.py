@@ -13,10 +13,10 @@ from crfkit.encoders.frames import (
     as_column,
     as_frame,
     check_columns,
+    columns_to_read,
     frame_sequences,
     token_columns,
 )
-from crfkit.errors import ParameterError
 from crfkit.estimators.chain_cluster import is_collection
 
 if TYPE_CHECKING:
@@ -86,16 +86,9 @@ class FrameInputs:
         columns are those of :meth:`fit_frame` unless they are named.
         """
         model: ChainModel = self._fitted()  # type: ignore[attr-defined]
-        known = FrameColumns.from_json(model.training.get("frame"))
-        if known is None and (sequence is None or token is None):
-            raise ParameterError(
-                "the model was not trained on a frame; name the columns, as in predict_frame(frame, "
-                "sequence='sentence', token='word')"
-            )
-        chosen = sequence if sequence is not None else known.sequence if known else ""
-        tokens = known.token if token is None and known else token_columns(frame, token, ())
-        found = frame_sequences(frame, FrameColumns(chosen, tokens), not model.vocabulary.takes_columns)
-        name = known.label if known is not None and known.label else "label"
+        columns = columns_to_read(model.training.get("frame"), frame, sequence, token)
+        found = frame_sequences(frame, replace(columns, label=None), not model.vocabulary.takes_columns)
+        name = columns.label or "label"
         order = np.argsort(found.rows)
         predicted = model.predict(found.X)
         labels = [label for row in predicted for label in row]
