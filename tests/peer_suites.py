@@ -16,8 +16,8 @@ import pytest
 
 CACHE = Path(tempfile.gettempdir()) / f"crfkit-peer-sources-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
 
-# Ends the run if something else than crfkit stood behind the names. Of the five processes that a cross-validation wants,
-# each of which takes seconds to import scikit-learn, two do the work.
+# Ends the run if something else than crfkit stood behind the names. Of the five processes that a cross-validation asks
+# for, each of which takes seconds to import scikit-learn, two do the work.
 PLUGIN = """
 import sys
 
