@@ -16,9 +16,15 @@ import pytest
 
 CACHE = Path(tempfile.gettempdir()) / f"crfkit-peer-sources-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
 
-# ends the run if something else than crfkit stood behind the names
+# Ends the run if something else than crfkit stood behind the names. Of the five processes that a cross-validation asks
+# for, each of which takes seconds to import scikit-learn, two do the work.
 PLUGIN = """
 import sys
+
+from joblib._parallel_backends import LokyBackend
+
+wanted = LokyBackend.effective_n_jobs
+LokyBackend.effective_n_jobs = lambda self, n_jobs: min(wanted(self, n_jobs), 2)
 
 def pytest_sessionfinish(session):
     loaded = [sys.modules[name] for name in ("pycrfsuite", "sklearn_crfsuite") if name in sys.modules]

@@ -9,13 +9,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from crfkit.cli.demo_data import TEMPLATE
 from crfkit.cli.main import main
 from crfkit.synthetic import entity_corpus, write_columns
+
+# A program makes the tree of its commands once, in a tenth of a second. Hundreds of calls in this process share theirs.
+typer.main.get_command = cache(typer.main.get_command)
 
 
 @dataclass(frozen=True)

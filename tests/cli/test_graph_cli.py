@@ -25,7 +25,7 @@ TRAIN = [
     "--model",
     "m.crf",
     "--inference",
-    "enumerate",
+    "junction",
     "--threads",
     "1",
 ]
@@ -60,11 +60,21 @@ def data(workspace, values):
     return X, Y
 
 
+@pytest.fixture(scope="module")
+def trained_once():
+    """What `model` writes: {"outcome": …, "m.crf": its bytes}, empty until the first test asks for it."""
+    return {}
+
+
 @pytest.fixture
-def model(call, data):
-    outcome = call(*TRAIN)
-    assert outcome.code == 0, outcome.err
-    return outcome
+def model(call, data, trained_once):
+    """m.crf, trained on data.csv; returns what `crfkit graph train` said."""
+    if not trained_once:
+        outcome = call(*TRAIN)
+        assert outcome.code == 0, outcome.err
+        trained_once.update({"outcome": outcome, "m.crf": Path("m.crf").read_bytes()})
+    Path("m.crf").write_bytes(trained_once["m.crf"])
+    return trained_once["outcome"]
 
 
 # --- train
@@ -72,7 +82,7 @@ def model(call, data):
 
 def test_train_is_the_estimator(model, data):
     X, Y = data
-    crf = GraphCRF(inference="enumerate", n_threads=1).fit(X, Y)
+    crf = GraphCRF(inference="junction", n_threads=1).fit(X, Y)
     trained = GraphModel.load("m.crf")
     np.testing.assert_allclose(trained.w, crf.coef_)
     assert trained.encoder.variables == ["a", "b", "c"]
@@ -94,11 +104,11 @@ def test_options(call, data):
     ):
         outcome = call(*TRAIN, "--quiet", *options)
         assert (outcome.code, outcome.err) == (0, "")
-        expected = crf.set_params(inference="enumerate", n_threads=1).fit(X, Y).coef_
+        expected = crf.set_params(inference="junction", n_threads=1).fit(X, Y).coef_
         np.testing.assert_allclose(GraphModel.load("m.crf").w, expected, err_msg=str(options))
     outcome = call(*TRAIN, "--features", "none", "--quiet", "--log", "log.jsonl")
     np.testing.assert_allclose(
-        GraphModel.load("m.crf").w, GraphCRF(inference="enumerate", n_threads=1).fit(None, Y).coef_
+        GraphModel.load("m.crf").w, GraphCRF(inference="junction", n_threads=1).fit(None, Y).coef_
     )
     log = [json.loads(line) for line in Path("log.jsonl").read_text().splitlines()]
     assert f"{log[-1]['value']:.6f} after {log[-1]['iteration']} iterations" in outcome.out
@@ -114,7 +124,7 @@ def test_columns_by_number(call, model, labels):
 
 def test_labels_in_a_file_of_their_own(call, model):
     expected = GraphModel.load("m.crf").w
-    common = ["--model", "n.crf", "--inference", "enumerate", "-p", 1, "-q"]
+    common = ["--model", "n.crf", "--inference", "junction", "-p", 1, "-q"]
     Path("X.csv.gz").write_bytes(gzip.compress(Path("X.csv").read_bytes()))
     assert call("graph", "train", "X.csv.gz", "--label-file", "Y.csv", *common).code == 0
     trained = GraphModel.load("n.crf")
@@ -153,13 +163,13 @@ def test_labels_that_are_words(call, data):
         "-m",
         "w.crf",
         "--inference",
-        "enumerate",
+        "junction",
         "-q",
         "-p",
         "1",
     ]
     assert call(*train).code == 0
-    crf = GraphCRF(inference="enumerate", decode="enumerate").fit(X, names[Y[:, :2]])
+    crf = GraphCRF(inference="junction", decode="enumerate").fit(X, names[Y[:, :2]])
     found = rows(call("graph", "predict", "w.crf", "words.csv").out)
     assert [[row["a"], row["b"]] for row in found] == crf.predict(X).tolist()
 
@@ -244,7 +254,7 @@ def test_inspect(call, model, workspace):
     block = out.partition("largest edge weights\n")[2].splitlines()[:2]
     np.testing.assert_allclose([float(line.split()[0]) for line in block], sorted(weights.values())[:-3:-1], atol=1e-4)
     assert re.search(r"[abc] – [abc]  (intercept|u|v)  [01] – [01]", block[0])
-    assert "trained: graph likelihood by enumerate" in out
+    assert "trained: graph likelihood by junction" in out
     image = np.arange(6.0).reshape(2, 3, 1)
     GridCRF(inference="enumerate", n_threads=1).fit([image], [image[..., 0] > 2]).save("grid.crf")
     assert call("inspect", "grid.crf").out.startswith("2 labels: False True\ninputs: grid\n")

@@ -15,12 +15,12 @@ def table(tmp_path):
     return path, {(f"v{i}", f"v{j}") for i, j in true}
 
 
-def test_learn_and_show(run, call, table, tmp_path):
+def test_learn_and_show(call, table, tmp_path):
     optional("matplotlib")
     networkx = optional("networkx")
     path, true = table
     model, graph, plot = tmp_path / "m.crf", tmp_path / "g.graphml", tmp_path / "g.png"
-    learnt = run("structure", "learn", path, "--model", model, "--graph", graph, "--plot", plot, "--threads", 1)
+    learnt = call("structure", "learn", path, "--model", model, "--graph", graph, "--plot", plot, "--threads", 1)
     assert learnt.code == 0, learnt.err
     assert "8 variables, 8 edges" in learnt.out
     read = networkx.read_graphml(graph)

@@ -61,6 +61,13 @@ def ends(run, kind, length):
             yield first, between, last
 
 
+def list_phrases(problem, n, labels):
+    """Of all labellings of a sequence: (probabilities times a constant, sets of their phrases)."""
+    every = enumerate_labellings(problem, n)
+    score = every.features @ problem.w
+    return np.exp(score - score.max()), [set(phrases([labels[j] for j in path])) for path in every.paths]
+
+
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_spans_equal_enumeration(scheme, order):
@@ -79,11 +86,10 @@ def test_spans_equal_enumeration(scheme, order):
             for kind in kinds
         ]
         found = span_probabilities(model, problem.data, spans)
+        listed = [list_phrases(problem, n, labels) for n in range(3)]
         for (n, s, e, kind), p in zip(spans, found.tolist(), strict=True):
-            every = enumerate_labellings(problem, n)
-            score = every.features @ problem.w
-            chance = np.exp(score - score.max())
-            has = [(kind, s, e) in set(phrases([labels[j] for j in path])) for path in every.paths]
+            chance, held = listed[n]
+            has = [(kind, s, e) in phrases_of_path for phrases_of_path in held]
             assert_allclose(p, chance[has].sum() / chance.sum(), rtol=1e-10, atol=1e-12)
         # the sum of restricted partition functions gives the same
         general = by_partition(inference, problem.data, Runs(labels), spans)
@@ -116,10 +122,7 @@ def test_spans_of_constrained_chains_equal_enumeration(scheme, seed, order, forb
     ]
     expected = []
     for n in range(len(lengths)):
-        every = enumerate_labellings(problem, n)
-        score = every.features @ problem.w
-        p = np.exp(score - score.max())
-        held = [set(phrases([labels[j] for j in path])) for path in every.paths]
+        p, held = list_phrases(problem, n, labels)
         expected += [p[[(kind, s, e) in has for has in held]].sum() / p.sum() for k, s, e, kind in spans if k == n]
     chances = dict(zip(spans, span_probabilities(model, problem.data, spans).tolist(), strict=True))
     assert_allclose(list(chances.values()), expected, rtol=1e-9, atol=1e-10)

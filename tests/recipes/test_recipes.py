@@ -27,7 +27,7 @@ SUITES = {
     "laws/test_solvers.py": 20,
     "laws/test_array_libraries.py": 5,
     "products/test_every_pair.py": 10,
-    "products/test_same_optimum.py": 10,
+    "products/test_same_optimum.py": 6,
     "unit/test_member_lists.py": 4,
 }
 
