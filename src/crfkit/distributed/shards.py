@@ -27,6 +27,10 @@ from crfkit.wording import counted
 
 BALANCE = 5.0  # seconds between looks for workers without a shard
 PING = 10.0  # seconds in which a worker that computes must still answer
+GONE = (
+    "the scheduler has gone; start it and its workers again, and continue from the last checkpoint (--resume, or "
+    "fit(resume=…))"
+)
 Value = TypeVar("Value")
 
 
@@ -140,6 +144,10 @@ class Shards:
             return self._client.sync(lambda: asyncio.wait_for(function(), self._options.timeout))
         except LOST as error:
             raise LostError(short(error)) from error
+        except RuntimeError as error:
+            if self._client.status not in ("closing", "closed"):
+                raise
+            raise ClusterError(f"{GONE}: {short(error)}") from error
 
     def _retrying(self, function: Callable[[], Value]) -> Value:
         """Return what a function returns; when workers are lost, replace their shards and call it again."""
@@ -201,10 +209,7 @@ class Shards:
             # asyncio's own limit, since a scheduler that has gone would be waited for
             found = self._client.sync(lambda: asyncio.wait_for(self._client.scheduler.identity(), PING))
         except LOST as error:
-            raise ClusterError(
-                "the scheduler has gone; start it and its workers again, and continue from the last checkpoint "
-                f"(--resume, or fit(resume=…)): {short(error)}"
-            ) from error
+            raise ClusterError(f"{GONE}: {short(error)}") from error
         return {address: int(about["nthreads"]) for address, about in found["workers"].items()}
 
     def _stand(self, numbers: Sequence[int], avoid: Collection[str]) -> None:

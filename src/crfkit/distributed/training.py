@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crfkit.checkpoint import Checkpoint
 from crfkit.data.sequences import SequenceData
+from crfkit.distributed.candidates import ShardedCandidates
 from crfkit.distributed.chains import shard_count, sharded_chain
 from crfkit.distributed.cluster import Cluster, connect
 from crfkit.distributed.corpus import encode
@@ -22,6 +23,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.fields.chain import ChainField
 from crfkit.models.chain import ChainModel
+from crfkit.protocols import Capability, Loss
 from crfkit.result import Result
 from crfkit.training.chain import ChainTraining
 from crfkit.training.early_stopping import Dev
@@ -41,15 +43,20 @@ def on_cluster(training: ChainTraining, cluster: Any) -> Iterator[ChainTraining]
     made: list[ShardedLoss] = []
     with connect(options) as client:
 
-        def make(data: SequenceData, field: ChainField) -> ShardedLoss:
+        def make(data: SequenceData, field: ChainField) -> Loss:
             made.append(sharded_chain(client, options, training, data, field))
-            return made[-1]
+            return selecting(made[-1], training.make_solver())
 
         try:
             yield replace(training, loss=make, cost=None)
         finally:
             for loss in made:
                 loss.shards.close()
+
+
+def selecting(loss: ShardedLoss, solver: Any) -> Loss:
+    """Return the loss with candidates if the solver selects attributes, else the loss itself."""
+    return ShardedCandidates(loss) if Capability.CANDIDATES in solver.needs else loss
 
 
 def fit_urls(
@@ -136,6 +143,7 @@ def _fit(
         if not found:
             raise DataError("there are no sequences to learn from")
         problem = encode(client, options, training, found, columns)
+        problem = replace(problem, loss=selecting(problem.loss, problem.solver))
         try:
             held_out = dev(problem.corpus) if dev is not None else None
             return training.solve(problem, [TrafficColumns(), *callbacks], dev=held_out, start=start, resume=resume)

@@ -23,7 +23,7 @@ from crfkit.encoders.weak_labels import LabelColumn, Supervision, token_weights
 from crfkit.errors import DataError, ParameterError
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.models.chain import ChainModel
-from crfkit.protocols import Loss, Penalty
+from crfkit.protocols import GrowingLoss, Loss, Penalty
 from crfkit.readers.columns import ColumnFile
 from crfkit.result import Result
 from crfkit.training.chain_problem import ChainOptions, Problem
@@ -188,7 +188,7 @@ class ChainTraining(ChainOptions):
         w0 = np.zeros(field.size)
         if start is not None:
             w0 = transfer(start, corpus.vocabulary, corpus.classes.tolist(), field, problem.class_names)
-        if isinstance(loss, CandidateChain):
+        if isinstance(loss, GrowingLoss):
             loss, w0 = select_start(loss, w0, resume)
         if resume is not None:
             w0 = _resumed(resume, loss.size)
@@ -228,7 +228,8 @@ class ChainTraining(ChainOptions):
         }
         if isinstance(loss, CandidateChain):
             vocabulary, field = selected_vocabulary(loss, vocabulary), loss.field
-        model = ChainModel(vocabulary, corpus.classes, field, result.w, record, self.n_threads, problem.class_names)
+        w = result.w if isinstance(loss, CandidateChain) else loss.in_full(result.w)
+        model = ChainModel(vocabulary, corpus.classes, field, w, record, self.n_threads, problem.class_names)
         return model if penalty.split()[1] is None else pruned(model)
 
 

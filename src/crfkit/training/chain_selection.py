@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from crfkit._types import Floats
 from crfkit.checkpoint import Checkpoint
@@ -11,7 +12,7 @@ from crfkit.errors import ParameterError
 from crfkit.losses.chain_candidates import CandidateChain
 
 
-def select_start(loss: CandidateChain, w0: Floats, resume: Checkpoint | None) -> tuple[CandidateChain, Floats]:
+def select_start(loss: Any, w0: Floats, resume: Checkpoint | None) -> tuple[Any, Floats]:
     """Return the loss with the attributes that `w0` has weights for or that a checkpoint had selected, and its weights.
 
     Raise ParameterError if the checkpoint selects attributes that the data do not have.
