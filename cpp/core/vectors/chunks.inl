@@ -134,6 +134,37 @@ void combine(const double* c, const T* rows, int64_t k, int64_t stride, int64_t 
     }
 }
 
+template <class T>
+void round(const double* x, int64_t n, T* out) {
+    int64_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) store_narrow(out + j, load(x + j));
+    for (; j < n; ++j) store_one(out + j, x[j]);
+}
+
+template <class T, class Scale>
+void widen(const T* row, const Scale* scale, int64_t n, double* out) {
+    int64_t j = 0;
+    if (scale)
+        for (; j + kLanes <= n; j += kLanes) store(out + j, load_wide(scale + j) * load_wide(row + j));
+    else
+        for (; j + kLanes <= n; j += kLanes) store(out + j, load_wide(row + j));
+    for (; j < n; ++j) out[j] = (scale ? wide(scale[j]) : 1.0) * wide(row[j]);
+}
+
+template <class T, class Scale>
+void step(double a, const T* row, const double* g, const double* g_new, const Scale* scale, int64_t n, T* s, T* y) {
+    int64_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        const V f = scale ? load_wide(scale + j) : splat(1.0);
+        store_narrow(s + j, splat(a) * load_wide(row + j));
+        store_narrow(y + j, (load(g_new + j) - load(g + j)) * f);
+    }
+    for (; j < n; ++j) {
+        store_one(s + j, a * wide(row[j]));
+        store_one(y + j, (g_new[j] - g[j]) * (scale ? wide(scale[j]) : 1.0));
+    }
+}
+
 template <class T, class Scale>
 void differences(const double* x, const double* g, const double* x_new, const double* g_new, const Scale* scale,
                  int64_t n, T* s, T* y) {
@@ -153,7 +184,7 @@ void differences(const double* x, const double* g, const double* x_new, const do
 template <class T>
 constexpr ChunkKernels<T> kernels_of() {
     using Scale = typename ScaleOf<T>::type;
-    return {dot<T>, dot_rows<T>, multiply<Scale>, combine<T>, differences<T, Scale>};
+    return {dot<T>, dot_rows<T>, multiply<Scale>, combine<T>, round<T>, widen<T, Scale>, step<T, Scale>, differences<T, Scale>};
 }
 
 }  // namespace
