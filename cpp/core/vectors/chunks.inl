@@ -25,8 +25,8 @@ CRFKIT_INLINE Halves lower(Bits x) { return (Halves)_mm256_maskz_cvtepi32_epi16(
 #elif CRFKIT_LANES == 4
 CRFKIT_INLINE V widen(Narrow x) { return (V)_mm256_cvtps_pd((__m128)x); }
 CRFKIT_INLINE Narrow narrow(V x) { return (Narrow)_mm256_cvtpd_ps((__m256d)x); }
-CRFKIT_INLINE Bits widen(Halves x) { return __builtin_convertvector(x, Bits); }
-CRFKIT_INLINE Halves lower(Bits x) { return __builtin_convertvector(x, Halves); }
+CRFKIT_INLINE Bits widen(Halves x) { return (Bits)_mm_cvtepu16_epi32(_mm_cvtsi64_si128((long long)x)); }
+CRFKIT_INLINE Halves lower(Bits x) { return (Halves)_mm_cvtsi128_si64(_mm_packus_epi32((__m128i)x, (__m128i)x)); }
 #else
 CRFKIT_INLINE V widen(Narrow x) { return __builtin_convertvector(x, V); }
 CRFKIT_INLINE Narrow narrow(V x) { return __builtin_convertvector(x, Narrow); }
