@@ -1,5 +1,6 @@
 #include "../core/vectors/vectors.hpp"
 
+#include "../core/support/huge_pages.hpp"
 #include "../core/vectors/pool.hpp"
 #include "../core/vectors/secant.hpp"
 #include "common.hpp"
@@ -117,21 +118,6 @@ void bind_narrow_rows(nb::module_& m) {
         },
         nb::arg("row").noconvert(), nb::arg("scale").noconvert().none(), "x"_a, "n_threads"_a, "x·(scale·row)");
     m.def(
-        "add_and_measure_along",
-        [](OutputArray<double> y, double a, const Array<double>& x, const Array<T>& row,
-           const OptionalArray<RowScale<T>>& scale, Threads n_threads) {
-            check(x.size(), y.size());
-            check(row.size(), y.size());
-            if (scale) check(y.size(), scale->size());
-            return without_gil([&] {
-                const auto p = add_and_measure(a, x.data(), y.data(), row.data(), pointer(scale),
-                                               static_cast<int64_t>(x.size()), n_threads);
-                return std::make_tuple(p[0], p[1], p[2]);
-            });
-        },
-        "y"_a, "a"_a, "x"_a, nb::arg("row").noconvert(), nb::arg("scale").noconvert().none(), "n_threads"_a,
-        "y += a·x; returns (x·x, y·y, y·(scale·row)).");
-    m.def(
         "add_step",
         [](Aligned<T, 2> rows, int64_t s, int64_t y, double a, const Array<T>& row, const Array<double>& g,
            const Array<double>& g_new, const OptionalArray<RowScale<T>>& scale, Threads n_threads) {
@@ -189,6 +175,9 @@ void bind_vectors(nb::module_& m) {
         "y"_a, "a"_a, "x"_a, "n_threads"_a, "y += a·x; returns (x·x, y·y).");
     m.def("empty_vector", &empty_vector, "n"_a,
           "A vector whose numbers are to be set; large ones take memory that others have left.");
+    m.def(
+        "prefer_huge_pages", [](OutputArray<uint8_t> bytes) { prefer_huge_pages(bytes.data(), bytes.size()); },
+        "bytes"_a, "Ask the system for huge pages where this array is not in memory yet.");
     m.def("free_vectors", &free_vectors, "Give the memory of vectors that were dropped back to the system.");
     m.def(
         "secant_products",

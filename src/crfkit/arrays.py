@@ -20,6 +20,7 @@ from crfkit._types import Floats
 _DOUBLE = np.dtype(np.float64)
 _ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
 MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
+LARGE = 1 << 22  # bytes: huge pages pay
 
 
 def namespace(x: Any) -> Any:
@@ -51,6 +52,19 @@ def norm(x: Any) -> float:
 def empty(n: int) -> Floats:
     """Return a NumPy vector of doubles to be filled; a large one takes memory that others have left."""
     return _core.empty_vector(n)
+
+
+def empty_row(n: int, kind: Any) -> Any:
+    """Return a NumPy vector of a type that `row_type` names, to be filled."""
+    return _core.empty_bytes(n * np.dtype(kind).itemsize).view(kind)
+
+
+def zero_rows(k: int, x: Any, kind: Any) -> Any:
+    """Return k rows of zeros of a type, each as long as x, in its array library. Memory is taken as it is written."""
+    rows = namespace(x).zeros((k, x.shape[0]), dtype=kind, device=device(x))
+    if type(rows) is np.ndarray and rows.nbytes >= LARGE:
+        _core.prefer_huge_pages(rows.reshape(-1).view(np.uint8))
+    return rows
 
 
 def free() -> None:

@@ -184,7 +184,8 @@ void differences(const double* x, const double* g, const double* x_new, const do
 template <class T>
 constexpr ChunkKernels<T> kernels_of() {
     using Scale = typename ScaleOf<T>::type;
-    return {dot<T>, dot_rows<T>, multiply<Scale>, combine<T>, round<T>, widen<T, Scale>, step<T, Scale>, differences<T, Scale>};
+    return {dot<T>,   dot_rows<T>,     multiply<Scale>, combine<T>,
+            round<T>, widen<T, Scale>, step<T, Scale>,  differences<T, Scale>};
 }
 
 }  // namespace

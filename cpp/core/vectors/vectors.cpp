@@ -129,24 +129,6 @@ std::pair<double, double> add_and_measure(double a, const double* x, double* y, 
 }
 
 template <class T>
-std::array<double, 3> add_and_measure(double a, const double* x, double* y, const T* row, const RowScale<T>* scale,
-                                      int64_t n, int n_threads) {
-    const ChunkKernels<double>& loops = kernels<double>();
-    std::vector<double> parts = parts_of(n, 3);
-    over_chunks(n, 3 * n, n_threads, [&](int64_t c, int64_t begin, int64_t end) {
-        double d[kChunk];
-        double* const own = parts.data() + 3 * c;
-        loops.combine(&a, x + begin, 1, n, end - begin, 1.0, y + begin, y + begin);
-        kernels<T>().widen(row + begin, scale ? scale + begin : nullptr, end - begin, d);
-        own[0] = loops.dot(x + begin, x + begin, end - begin);
-        own[1] = loops.dot(y + begin, y + begin, end - begin);
-        own[2] = loops.dot(y + begin, d, end - begin);
-    });
-    const std::vector<double> sums = add_up(parts, 3);
-    return {sums[0], sums[1], sums[2]};
-}
-
-template <class T>
 std::pair<double, double> add_step(T* rows, int64_t k, int64_t n, int64_t s, int64_t y, double a, const T* row,
                                    const double* g, const double* g_new, const RowScale<T>* scale, double* out,
                                    int n_threads) {
@@ -194,14 +176,12 @@ CRFKIT_INSTANTIATE(float)
 CRFKIT_INSTANTIATE(uint16_t)
 #undef CRFKIT_INSTANTIATE
 
-#define CRFKIT_INSTANTIATE(T)                                                                                        \
-    template double rows_direction(const double*, const T*, int64_t, int64_t, double, const double*,                 \
-                                   const RowScale<T>*, T*, int);                                                     \
-    template void advance(const double*, double, const T*, const RowScale<T>*, int64_t, double*, int);               \
-    template double row_dot(const T*, const RowScale<T>*, int64_t, const double*, int);                              \
-    template std::array<double, 3> add_and_measure(double, const double*, double*, const T*, const RowScale<T>*,     \
-                                                   int64_t, int);                                                    \
-    template std::pair<double, double> add_step(T*, int64_t, int64_t, int64_t, int64_t, double, const T*,            \
+#define CRFKIT_INSTANTIATE(T)                                                                             \
+    template double rows_direction(const double*, const T*, int64_t, int64_t, double, const double*,      \
+                                   const RowScale<T>*, T*, int);                                          \
+    template void advance(const double*, double, const T*, const RowScale<T>*, int64_t, double*, int);    \
+    template double row_dot(const T*, const RowScale<T>*, int64_t, const double*, int);                   \
+    template std::pair<double, double> add_step(T*, int64_t, int64_t, int64_t, int64_t, double, const T*, \
                                                 const double*, const double*, const RowScale<T>*, double*, int);
 CRFKIT_INSTANTIATE(float)
 CRFKIT_INSTANTIATE(uint16_t)

@@ -3,7 +3,6 @@
 // uint16_t, the upper halves of floats (bfloat16): a quarter of both, two to three digits. A scale may be null for 1.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -39,10 +38,6 @@ double row_dot(const T* row, const RowScale<T>* scale, int64_t n, const double* 
 
 // y += a x; returns (x · x, y · y).
 std::pair<double, double> add_and_measure(double a, const double* x, double* y, int64_t n, int n_threads);
-// The same, and y · (scale row).
-template <class T>
-std::array<double, 3> add_and_measure(double a, const double* x, double* y, const T* row, const RowScale<T>* scale,
-                                      int64_t n, int n_threads);
 
 // s = (x_new - x) / scale, y = (g_new - g) * scale, without a scale where that is null; returns (s · y, y · y).
 template <class T>

@@ -19,19 +19,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from crfkit.arrays import (
     add_step,
     curvature_pair,
     dot,
+    empty_row,
     is_narrow,
     is_native,
-    namespace,
     row_type,
     rows_descent,
     rows_direction,
     rows_dot,
+    zero_rows,
 )
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
@@ -160,11 +161,11 @@ class CurvaturePairs(Curvature):
 
     def _make_rows(self, x: Vector) -> None:
         """Make the rows that there are not yet."""
-        xp, kind = namespace(x), self._row_type(x)
+        kind = self._row_type(x)
         if self._basis is None:
-            self._basis = xp.zeros((2 * self.capacity, x.shape[0]), dtype=kind, device=device(x))
+            self._basis = zero_rows(2 * self.capacity, x, kind)
         if self._row is None and is_native(x) and is_narrow(kind):
-            self._row = xp.empty_like(self._basis[0, :])
+            self._row = empty_row(x.shape[0], kind)
 
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
         """Add the pair of a step unless its curvature is not safely positive; return whether it was added."""
