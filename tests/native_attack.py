@@ -497,7 +497,6 @@ TARGETS: dict[str, Target] = {
         (),
         ("row", "g", "g_new", "scale"),
     ),
-    "prefer_huge_pages": Target(_core.prefer_huge_pages, {"bytes": np.zeros(10_000, np.uint8)}),
     "add_and_measure": Target(
         _core.add_and_measure, {"y": np.ones(3), "a": 1.0, "x": np.ones(3), "n_threads": 1}, (), ("x", "y")
     ),

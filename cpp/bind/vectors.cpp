@@ -1,6 +1,5 @@
 #include "../core/vectors/vectors.hpp"
 
-#include "../core/support/huge_pages.hpp"
 #include "../core/vectors/pool.hpp"
 #include "../core/vectors/secant.hpp"
 #include "common.hpp"
@@ -175,9 +174,6 @@ void bind_vectors(nb::module_& m) {
         "y"_a, "a"_a, "x"_a, "n_threads"_a, "y += a·x; returns (x·x, y·y).");
     m.def("empty_vector", &empty_vector, "n"_a,
           "A vector whose numbers are to be set; large ones take memory that others have left.");
-    m.def(
-        "prefer_huge_pages", [](OutputArray<uint8_t> bytes) { prefer_huge_pages(bytes.data(), bytes.size()); },
-        "bytes"_a, "Ask the system for huge pages where this array is not in memory yet.");
     m.def("free_vectors", &free_vectors, "Give the memory of vectors that were dropped back to the system.");
     m.def(
         "secant_products",

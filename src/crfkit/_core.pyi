@@ -412,9 +412,6 @@ def empty_vector(n: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,)
     A vector whose numbers are to be set; large ones take memory that others have left.
     """
 
-def prefer_huge_pages(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Ask the system for huge pages where this array is not in memory yet."""
-
 def free_vectors() -> None:
     """Give the memory of vectors that were dropped back to the system."""
 

@@ -20,7 +20,6 @@ from crfkit._types import Floats
 _DOUBLE = np.dtype(np.float64)
 _ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
 MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
-LARGE = 1 << 22  # bytes: huge pages pay
 
 
 def namespace(x: Any) -> Any:
@@ -60,10 +59,12 @@ def empty_row(n: int, kind: Any) -> Any:
 
 
 def zero_rows(k: int, x: Any, kind: Any) -> Any:
-    """Return k rows of zeros of a type, each as long as x, in its array library. Memory is taken as it is written."""
-    rows = namespace(x).zeros((k, x.shape[0]), dtype=kind, device=device(x))
-    if type(rows) is np.ndarray and rows.nbytes >= LARGE:
-        _core.prefer_huge_pages(rows.reshape(-1).view(np.uint8))
+    """Return k rows of zeros of a type, each as long as x, in its array library."""
+    n = x.shape[0]
+    if not is_native(x) or n < MANY:
+        return namespace(x).zeros((k, n), dtype=kind, device=device(x))
+    rows = empty_row(k * n, kind).reshape(k, n)
+    rows.fill(0)  # zeros that are read before they are written would take small pages
     return rows
 
 
