@@ -47,7 +47,7 @@ class CurvaturePairs(Curvature):
     """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g.
 
     γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are
-    kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept as single floats.
+    kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept with fewer digits.
     """
 
     def __init__(
