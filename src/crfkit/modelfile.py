@@ -89,7 +89,7 @@ class Contents:
         form = self.metadata.get("weights", "double")  # older files do not name it
         if form not in FORMS_OF_WEIGHTS:
             raise ModelFileError(f"the weights are stored as {form!r:.80}, which this version cannot read. Upgrade it")
-        return form == "8bit"
+        return bool(form == "8bit")
 
     def _stored_weights(self) -> Any:
         if not self._in_bytes:

@@ -39,7 +39,7 @@ class LBFGS(IterativeSolver):
     preconditioned : H₀ = γ·diag(h)^(−power), where h is the Hessian's diagonal at the start.
     power : exponent of `preconditioned`; 1 is Jacobi's, less is safer where the diagonal changes on the way.
     double : keep curvature pairs and directions in double precision. By default those of many weights are single
-        floats, which is faster; the first iterations are then the same to about seven digits, later ones to fewer.
+        floats, which is faster; the first iterations are then the same to about eight digits, later ones to fewer.
         Those of a million weights or more are half floats (bfloat16): less than half the memory, and about as many
         iterations.
     """
