@@ -50,6 +50,7 @@ from speed_data import Bench, evaluator, fitted, ratio, until
 from speed_report import table
 
 from crfkit import L1, L2, ChainCRF
+from crfkit._threads import count_threads, using_threads
 from crfkit.losses import ChainLikelihood
 from crfkit.losses.chain import PRECISIONS
 
@@ -192,7 +193,8 @@ def large_iterations(bench: Bench) -> Report:
         found["evaluation"].append(median_seconds(work, 9))
         found["evaluation_double"].append(median_seconds(double, 9))
         timed.spent = 0.0
-        result = LBFGS(max_iterations=VECTOR_ITERATIONS).minimize(timed, L2(1.0), np.zeros(loss.size))
+        with using_threads(count_threads(None)):  # as in a training
+            result = LBFGS(max_iterations=VECTOR_ITERATIONS).minimize(timed, L2(1.0), np.zeros(loss.size))
         found["vector_work"].append((result.seconds - timed.spent) / result.iterations)
         found["evaluation_in_training"].append(timed.spent / result.evaluations)
     return found

@@ -261,6 +261,7 @@ COUNTED = {
 SWEPT = {"labels": np.zeros((7, 2), np.int32), "block": True, "seed": 1, "stream": 1, "n_threads": 1}
 PHRASES = {"goes_on": flags(0, 1, 0, 1), "types": ids(0, 0)}
 
+SINGLE = np.ones((4, 3), np.float32)
 TARGETS: dict[str, Target] = {
     "Sequences": Target(_sequences, DATA, INDEX_OF_DATA, tuple(name for name in DATA if DATA[name] is not None)),
     "targets": Target(
@@ -469,6 +470,32 @@ TARGETS: dict[str, Target] = {
         | {"measure": True, "n_threads": 1},
         (),
         ("c", "x", "scale", "out"),
+    ),
+    "rows_direction": Target(
+        _core.rows_direction,
+        {"c": np.ones(2), "rows": SINGLE[:2], "a": 1.0, "x": np.ones(3), "scale": np.ones(3), "row": SINGLE[0].copy()}
+        | {"n_threads": 1},
+        (),
+        ("c", "x", "scale", "row"),
+    ),
+    "advance": Target(
+        _core.advance,
+        {"x": np.ones(3), "a": 1.0, "row": SINGLE[0], "scale": np.ones(3), "n_threads": 1},
+        (),
+        ("x", "row", "scale"),
+    ),
+    "row_dot": Target(
+        _core.row_dot,
+        {"row": SINGLE[0], "scale": np.ones(3), "x": np.ones(3), "n_threads": 1},
+        (),
+        ("row", "scale", "x"),
+    ),
+    "add_step": Target(
+        _core.add_step,
+        {"rows": SINGLE.copy(), "s": 0, "y": 2, "a": 1.0, "row": SINGLE[0], "g": np.ones(3), "g_new": np.ones(3)}
+        | {"scale": np.ones(3), "n_threads": 1},
+        (),
+        ("row", "g", "g_new", "scale"),
     ),
     "add_and_measure": Target(
         _core.add_and_measure, {"y": np.ones(3), "a": 1.0, "x": np.ones(3), "n_threads": 1}, (), ("x", "y")

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "../core/support/buffer.hpp"
 #include "../core/support/weight_codes.hpp"
 #include "../core/text/encoder.hpp"
 #include "../core/text/wapiti_weights.hpp"
@@ -15,6 +16,15 @@ StringTable make_table(StringArrays&& arrays) {
 }
 
 namespace {
+
+// An uninitialised array in huge pages: a large one is filled several times as fast as one of new small pages.
+template <class T>
+T* allocate_large(size_t n, nb::capsule& owner) {
+    if (n > size_t{1} << 59) throw std::bad_alloc();
+    auto* buffer = new BufferOf<T>(static_cast<int64_t>(n));
+    owner = nb::capsule(buffer, [](void* p) noexcept { delete static_cast<BufferOf<T>*>(p); });
+    return buffer->data();
+}
 
 nb::object decode(std::string_view text) {
     return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
@@ -156,6 +166,14 @@ void bind_strings(nb::module_& m) {
         },
         "values"_a, "most"_a, "Whether all values lie between -most and most; NaN does not.");
     m.def(
+        "empty_bytes",
+        [](size_t n) {
+            nb::capsule owner;
+            uint8_t* bytes = allocate_large<uint8_t>(n, owner);
+            return Numpy1<uint8_t>(bytes, {n}, owner);
+        },
+        "n"_a, "An array whose bytes are to be set.", nb::sig("def empty_bytes(n: int) -> NDArray[numpy.uint8]"));
+    m.def(
         "encode_weights",
         [](const Array<double>& weights) {
             std::vector<uint8_t> codes(weights.size());
@@ -172,7 +190,7 @@ void bind_strings(nb::module_& m) {
             if (steps.size() != weight_blocks(codes.size()))
                 throw nb::value_error("the number of steps does not fit the number of weights");
             nb::capsule owner;
-            double* weights = allocate<double>(codes.size(), owner);
+            double* weights = allocate_large<double>(codes.size(), owner);
             without_gil([&] { decode_weights(span_of(codes), steps.data(), weights); });
             return Numpy1<double>(weights, {codes.size()}, owner);
         },

@@ -73,6 +73,70 @@ void bind_rows(nb::module_& m) {
         nb::arg("y").noconvert(), "n_threads"_a, "s = (x_new − x)/scale, y = (g_new − g)·scale; returns (s·y, y·y).");
 }
 
+// Directions that are kept in the type of the rows.
+template <class T>
+void bind_narrow_rows(nb::module_& m) {
+    m.def(
+        "rows_direction",
+        [](const Array<double>& c, const Aligned<const T, 2>& rows, double a, const Array<double>& x,
+           const OptionalArray<RowScale<T>>& scale, OutputArray<T> row, Threads n_threads) {
+            check(rows.shape(1), x.size());
+            if (scale) check(x.size(), scale->size());
+            check(row.size(), x.size());
+            check(rows.shape(0), c.size());
+            return without_gil([&] {
+                return rows_direction(c.data(), rows.data(), static_cast<int64_t>(c.size()),
+                                      static_cast<int64_t>(x.size()), a, x.data(), pointer(scale), row.data(),
+                                      n_threads);
+            });
+        },
+        "c"_a, nb::arg("rows").noconvert(), "a"_a, "x"_a, nb::arg("scale").noconvert().none(),
+        nb::arg("row").noconvert(), "n_threads"_a, "row = a·scale·x + c @ rows, rounded; returns x·(scale·row).");
+    m.def(
+        "advance",
+        [](const Array<double>& x, double a, const Array<T>& row, const OptionalArray<RowScale<T>>& scale,
+           Threads n_threads) {
+            check(row.size(), x.size());
+            if (scale) check(x.size(), scale->size());
+            Numpy1<double> out = empty_vector(x.size());
+            without_gil([&] {
+                advance(x.data(), a, row.data(), pointer(scale), static_cast<int64_t>(x.size()), out.data(), n_threads);
+            });
+            return out;
+        },
+        "x"_a, "a"_a, nb::arg("row").noconvert(), nb::arg("scale").noconvert().none(), "n_threads"_a,
+        "x + a·scale·row");
+    m.def(
+        "row_dot",
+        [](const Array<T>& row, const OptionalArray<RowScale<T>>& scale, const Array<double>& x, Threads n_threads) {
+            check(row.size(), x.size());
+            if (scale) check(x.size(), scale->size());
+            return without_gil([&] {
+                return row_dot(row.data(), pointer(scale), static_cast<int64_t>(x.size()), x.data(), n_threads);
+            });
+        },
+        nb::arg("row").noconvert(), nb::arg("scale").noconvert().none(), "x"_a, "n_threads"_a, "x·(scale·row)");
+    m.def(
+        "add_step",
+        [](Aligned<T, 2> rows, int64_t s, int64_t y, double a, const Array<T>& row, const Array<double>& g,
+           const Array<double>& g_new, const OptionalArray<RowScale<T>>& scale, Threads n_threads) {
+            for (const size_t n : {row.size(), g.size(), g_new.size()}) check(rows.shape(1), n);
+            if (scale) check(rows.shape(1), scale->size());
+            const auto k = static_cast<int64_t>(rows.shape(0));
+            check_number(s, 0, k - 1, "the row of s");
+            check_number(y, 0, k - 1, "the row of y");
+            std::vector<double> out(rows.shape(0));
+            const auto [sy, yy] = without_gil([&] {
+                return add_step(rows.data(), k, static_cast<int64_t>(rows.shape(1)), s, y, a, row.data(), g.data(),
+                                g_new.data(), pointer(scale), out.data(), n_threads);
+            });
+            return std::make_tuple(to_numpy(std::move(out)), sy, yy);
+        },
+        nb::arg("rows").noconvert(), "s"_a, "y"_a, "a"_a, nb::arg("row").noconvert(), "g"_a, "g_new"_a,
+        nb::arg("scale").noconvert().none(), "n_threads"_a,
+        "rows[s] = a·row, rows[y] = (g_new − g)·scale; returns (rows @ (scale·g_new), s·y, y·y).");
+}
+
 }  // namespace
 
 void bind_vectors(nb::module_& m) {
@@ -124,6 +188,8 @@ void bind_vectors(nb::module_& m) {
     bind_rows<double>(m);
     bind_rows<float>(m);
     bind_rows<uint16_t>(m);
+    bind_narrow_rows<float>(m);
+    bind_narrow_rows<uint16_t>(m);
 }
 
 }  // namespace crfkit

@@ -53,6 +53,21 @@ def empty(n: int) -> Floats:
     return _core.empty_vector(n)
 
 
+def empty_row(n: int, kind: Any) -> Any:
+    """Return a NumPy vector of a type that `row_type` names, to be filled."""
+    return _core.empty_bytes(n * np.dtype(kind).itemsize).view(kind)
+
+
+def zero_rows(k: int, x: Any, kind: Any) -> Any:
+    """Return k rows of zeros of a type, each as long as x, in its array library."""
+    n = x.shape[0]
+    if not is_native(x) or n < MANY:
+        return namespace(x).zeros((k, n), dtype=kind, device=device(x))
+    rows = empty_row(k * n, kind).reshape(k, n)
+    rows.fill(0)  # zeros that are read before they are written would take small pages
+    return rows
+
+
 def free() -> None:
     """Give the memory that vectors have left back to the system."""
     _core.free_vectors()
@@ -80,6 +95,32 @@ def rows_descent(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> tupl
         return _native_combination(c, rows, a, x, scale, measure=True)
     d = rows_combine(c, rows, a, x, scale)
     return d, dot(x, d)
+
+
+def rows_direction(c: Any, rows: Any, a: float, x: Any, scale: Any, row: Any) -> float:
+    """Compute ``row = a·scale·x + Σ_i c_i·rows_i`` in place, rounded to its type. Return ``x·(scale·row)``.
+
+    This, `advance`, `row_dot` and `add_step` take NumPy vectors and rows of a type that `is_narrow`.
+    """
+    return _core.rows_direction(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, scale, row, thread_count())
+
+
+def advance(x: Any, a: float, row: Any, scale: Any) -> Any:
+    """Return ``x + a·scale·row`` as a new vector."""
+    return _core.advance(x, a, row, scale, thread_count())
+
+
+def row_dot(row: Any, scale: Any, x: Any) -> float:
+    """Return ``x·(scale·row)``"""
+    return _core.row_dot(row, scale, x, thread_count())
+
+
+def add_step(rows: Any, s: int, y: int, a: float, row: Any, g: Any, g_new: Any, scale: Any) -> tuple[Any, float, float]:
+    """Compute ``rows_s = a·row``, ``rows_y = (g_new − g)·scale`` in place.
+
+    Return the inner products of all rows with scale·g_new, (s·y) and (y·y).
+    """
+    return _core.add_step(rows, s, y, a, row, g, g_new, scale, thread_count())
 
 
 def _native_combination(c: Any, rows: Any, a: float, x: Any, scale: Any, measure: bool) -> tuple[Any, float]:
@@ -177,6 +218,11 @@ def row_type(x: Any) -> Any:
     if not is_native(x) or x.shape[0] < MANY:
         return x.dtype
     return np.float32 if x.shape[0] < VERY_MANY else np.uint16
+
+
+def is_narrow(rows: Any) -> bool:
+    """Return whether rows of this type have fewer digits than the doubles that they are multiplied with."""
+    return rows in (np.float32, np.uint16)
 
 
 def scale_type(rows: Any, x: Any) -> Any:

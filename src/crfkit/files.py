@@ -71,9 +71,9 @@ def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = Non
 
 def _contents(stream: io.FileIO, size: int) -> NDArray[np.uint8]:
     """Return so many bytes from the beginning of a file, or what there is."""
-    import numpy as np
+    from crfkit import _core
 
-    buffer = np.empty(size, dtype=np.uint8)
+    buffer = _core.empty_bytes(size)
     if size < PARALLEL or not hasattr(os, "preadv"):
         stream.seek(0)
         return buffer[: _fill(lambda view, _: stream.readinto(view) or 0, buffer.data, 0)]

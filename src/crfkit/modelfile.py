@@ -78,16 +78,22 @@ class Contents:
         w = self._stored_weights()
         if len(w) != size:
             raise ModelFileError(f"the model has {len(w)} weights, but its field needs {size}")
-        if not _core.all_within(w, MOST_WEIGHT):  # NaN is not
+        # a weight of a byte is at most 128 steps
+        small = self._in_bytes and _core.all_within(self.tensors["weights.steps"], MOST_WEIGHT / 128)
+        if not small and not _core.all_within(w, MOST_WEIGHT):  # NaN is not
             raise ModelFileError(f"a weight is not a finite number, or beyond ±{MOST_WEIGHT:g}: the file is damaged")
         return w
 
-    def _stored_weights(self) -> Any:
+    @property
+    def _in_bytes(self) -> bool:
         form = self.metadata.get("weights", "double")  # older files do not name it
-        if form == "double":
-            return self.tensor("weights", np.float64)
-        if form != "8bit":
+        if form not in FORMS_OF_WEIGHTS:
             raise ModelFileError(f"the weights are stored as {form!r:.80}, which this version cannot read. Upgrade it")
+        return bool(form == "8bit")
+
+    def _stored_weights(self) -> Any:
+        if not self._in_bytes:
+            return self.tensor("weights", np.float64)
         codes, steps = self.tensor("weights.codes", np.uint8), self.tensor("weights.steps", np.float64)
         try:
             w = _core.decode_weights(codes, steps)

@@ -8,7 +8,14 @@ from numpy.testing import assert_allclose
 
 from crfkit import arrays
 from crfkit.errors import ParameterError
+from crfkit.losses.chain import ChainLikelihood
+from crfkit.penalties import L2
+from crfkit.solvers import LBFGS
+from crfkit.solvers.parts.descent import move_along
+from crfkit.solvers.parts.line_searches import StrongWolfe
+from crfkit.solvers.parts.line_searches.trial import LineSearchResult, Reason
 from crfkit.solvers.parts.memory import CurvaturePairs
+from crfkit.solvers.parts.objective import Objective
 
 
 def two_loop(g, pairs):
@@ -171,3 +178,63 @@ def test_half_floats_are_saved(half_floats):
     for damage in (np.full_like(saved["pairs"], 0x7F80), saved["pairs"].astype(np.int64)):
         with pytest.raises(ParameterError, match="damaged"):
             CurvaturePairs(3, {**saved, "pairs": damage})
+
+
+def chain(strength=0.1):
+    return ChainLikelihood.example(), L2(strength)
+
+
+@pytest.fixture(params=[np.float32, np.uint16])
+def narrow(request, monkeypatch):
+    """Keep pairs and directions of any length with fewer digits."""
+    monkeypatch.setattr(arrays, "MANY", 0)
+    monkeypatch.setattr(arrays, "VERY_MANY", 0 if request.param == np.uint16 else 1 << 62)
+    return request.param
+
+
+@pytest.mark.parametrize("preconditioned", [False, True])
+def test_directions_of_fewer_digits_lead_to_the_optimum(narrow, preconditioned):
+    loss, penalty = chain()
+    exact = LBFGS(double=True, preconditioned=preconditioned, max_iterations=300)
+    w0, rounded = np.zeros(loss.size), LBFGS(preconditioned=preconditioned, max_iterations=300)
+    expected, found = (solver.minimize(loss, penalty, w0) for solver in (exact, rounded))
+    assert found.state["pairs"].dtype == narrow
+    assert_allclose(found.value, expected.value, rtol=1e-6)
+    assert found.evaluations <= 1.5 * expected.evaluations
+
+
+@pytest.mark.parametrize("preconditioned", [False, True])
+def test_runs_with_directions_of_fewer_digits_are_resumed(narrow, preconditioned):
+    loss, penalty = chain()
+
+    def run(n, w0, state=None):
+        return LBFGS(preconditioned=preconditioned, max_iterations=n).minimize(loss, penalty, w0, resume=state)
+
+    whole = run(9, np.zeros(loss.size))
+    half = run(4, np.zeros(loss.size))
+    rest = run(5, half.w, half.state)
+    assert np.array_equal(rest.w, whole.w)
+
+
+class Earlier:
+    """Try three steps and take the second."""
+
+    def search(self, phi, start, step):
+        trials = [phi(t * step) for t in (0.5, 0.25, 0.125)]
+        assert all(trial.point is None for trial in trials)
+        return LineSearchResult(trials[1], Reason.ARMIJO, 3)
+
+
+def test_a_trial_that_was_not_kept_is_evaluated_again(narrow):
+    loss, penalty = chain()
+    objective = Objective(loss, penalty)
+    start = objective.at(np.zeros(loss.size))
+    d, slope = CurvaturePairs(3).descent(start.grad)
+    assert slope < 0
+    moved = move_along(objective, start, d, Earlier(), 0.1, slope)
+    assert moved.step == 0.025
+    assert objective.evaluations == 5
+    assert np.array_equal(moved.point.w, d.ahead(start.w, 0.025))
+    assert moved.point.value == objective.at(moved.point.w).value
+    moved = move_along(objective, start, d, StrongWolfe(), 0.1, slope)
+    assert moved.point.value < start.value

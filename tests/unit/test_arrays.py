@@ -8,14 +8,18 @@ from crfkit._threads import using_threads
 from crfkit.arrays import (
     add_and_measure,
     add_scaled,
+    add_step,
+    advance,
     combine,
     curvature_pair,
     dot,
     empty,
     free,
     norm,
+    row_dot,
     rows_combine,
     rows_descent,
+    rows_direction,
     rows_dot,
 )
 
@@ -117,6 +121,46 @@ def test_rows_of_every_kind_have_the_products_of_their_numbers(n, kind):
     assert_allclose(products, kept @ (scale * g), rtol=1e-10, atol=1e-12 * n)
     assert_allclose(d, scale * (c @ kept - 0.5 * scale * g), rtol=1e-12, atol=1e-12)
     assert slope == dot(g, d)
+    for one, other in zip(*results, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("n", [1, 9, 33, 4097, 200_003])
+@pytest.mark.parametrize("kind", [np.float32, np.uint16])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_step_along_a_row_is_that_row(n, kind, scaled):
+    rng = np.random.default_rng(n)
+    x, g, g_new, c = *rng.normal(size=(3, n)), rng.normal(size=4)
+    scale = np.exp(rng.normal(size=n)).astype(np.float32 if kind == np.uint16 else np.float64) if scaled else None
+    factor = 1.0 if scale is None else scale.astype(float)
+    kept = rng.normal(size=(6, n)).astype(np.float32).astype(float)
+    numbers = halves if kind == np.uint16 else lambda v: np.asarray(v, dtype=kind).astype(float)
+
+    def stored(v):
+        v = np.asarray(v, dtype=np.float32)
+        return (v.view(np.uint32) >> 16).astype(np.uint16) if kind == np.uint16 else v
+
+    kept = halves(kept) if kind == np.uint16 else kept
+    results = []
+    for n_threads in (1, 3):
+        rows, row = stored(kept), np.empty(n, kind)
+        with using_threads(n_threads):
+            slope = rows_direction(c, rows[:4], -0.5, g, scale, row)
+            new = advance(x, 0.25, row, scale)
+            products, sy, yy = add_step(rows, 1, 4, 0.25, row, g, g_new, scale)
+            assert slope == row_dot(row, scale, g)
+            assert np.array_equal(products, rows_dot(rows, g_new, scale))  # a resumed run computes these
+        results.append((row, new, rows, products, slope, sy, yy))
+    row, new, rows, products, slope, sy, yy = results[0]
+    exact = c @ kept[:4] - 0.5 * factor * g
+    d = (row.astype(np.uint32) << 16).view(np.float32).astype(float) if kind == np.uint16 else row.astype(float)
+    assert_allclose(d, numbers(exact), rtol=2.0**-7 if kind == np.uint16 else 2.0**-22, atol=1e-12)
+    assert_allclose(new, x + 0.25 * factor * d, rtol=1e-15, atol=1e-15)
+    assert_allclose(slope, g @ (factor * d), rtol=1e-10, atol=1e-12 * n)
+    kept[1], kept[4] = 0.25 * d, numbers((g_new - g) * factor)  # a quarter has the same digits
+    assert np.array_equal(rows, stored(kept))
+    assert_allclose(products, kept @ (factor * g_new), rtol=1e-10, atol=1e-11 * n)
+    assert_allclose((sy, yy), (kept[1] @ kept[4], kept[4] @ kept[4]), rtol=1e-10, atol=1e-12 * n)
     for one, other in zip(*results, strict=True):
         assert np.array_equal(one, other)
 

@@ -80,3 +80,17 @@ def test_damaged_codes_are_refused(model, tmp_path, change, message):
     modelfile.write(tmp_path / "wrong.crf", "chain", metadata, tensors)
     with pytest.raises(ModelFileError, match=message):
         ChainModel.load(tmp_path / "wrong.crf")
+
+
+@pytest.mark.parametrize("step", [np.nan, np.inf, 1e99])
+def test_steps_that_make_weights_too_large_are_refused(step):
+    codes, steps = np.full(3, 255, np.uint8), np.array([step])
+    contents = modelfile.Contents("chain", {"weights": "8bit"}, {"weights.codes": codes, "weights.steps": steps})
+    with pytest.raises(ModelFileError, match="not a finite number"):
+        contents.weights(3)
+
+
+def test_steps_beside_whole_weights_say_nothing_about_them():
+    tensors = {"weights": np.array([np.nan]), "weights.steps": np.ones(1)}
+    with pytest.raises(ModelFileError, match="not a finite number"):
+        modelfile.Contents("chain", {}, tensors).weights(1)

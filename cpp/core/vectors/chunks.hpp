@@ -26,6 +26,13 @@ struct ChunkKernels {
     // out = a x + sum_i c[i] rows[i * stride …]
     void (*combine)(const double* c, const T* rows, int64_t k, int64_t stride, int64_t n, double a, const double* x,
                     double* out);
+    // out = x, rounded
+    void (*round)(const double* x, int64_t n, T* out);
+    // out = scale row; scale may be null
+    void (*widen)(const T* row, const Scale* scale, int64_t n, double* out);
+    // s = a row, y = (g_new - g) * scale; scale may be null
+    void (*step)(double a, const T* row, const double* g, const double* g_new, const Scale* scale, int64_t n, T* s,
+                 T* y);
     // s = (x_new - x) / scale, y = (g_new - g) * scale; scale may be null
     void (*differences)(const double* x, const double* g, const double* x_new, const double* g_new, const Scale* scale,
                         int64_t n, T* s, T* y);

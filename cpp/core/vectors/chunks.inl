@@ -25,8 +25,8 @@ CRFKIT_INLINE Halves lower(Bits x) { return (Halves)_mm256_maskz_cvtepi32_epi16(
 #elif CRFKIT_LANES == 4
 CRFKIT_INLINE V widen(Narrow x) { return (V)_mm256_cvtps_pd((__m128)x); }
 CRFKIT_INLINE Narrow narrow(V x) { return (Narrow)_mm256_cvtpd_ps((__m256d)x); }
-CRFKIT_INLINE Bits widen(Halves x) { return __builtin_convertvector(x, Bits); }
-CRFKIT_INLINE Halves lower(Bits x) { return __builtin_convertvector(x, Halves); }
+CRFKIT_INLINE Bits widen(Halves x) { return (Bits)_mm_cvtepu16_epi32(_mm_cvtsi64_si128((long long)x)); }
+CRFKIT_INLINE Halves lower(Bits x) { return (Halves)_mm_cvtsi128_si64(_mm_packus_epi32((__m128i)x, (__m128i)x)); }
 #else
 CRFKIT_INLINE V widen(Narrow x) { return __builtin_convertvector(x, V); }
 CRFKIT_INLINE Narrow narrow(V x) { return __builtin_convertvector(x, Narrow); }
@@ -134,6 +134,37 @@ void combine(const double* c, const T* rows, int64_t k, int64_t stride, int64_t 
     }
 }
 
+template <class T>
+void round(const double* x, int64_t n, T* out) {
+    int64_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) store_narrow(out + j, load(x + j));
+    for (; j < n; ++j) store_one(out + j, x[j]);
+}
+
+template <class T, class Scale>
+void widen(const T* row, const Scale* scale, int64_t n, double* out) {
+    int64_t j = 0;
+    if (scale)
+        for (; j + kLanes <= n; j += kLanes) store(out + j, load_wide(scale + j) * load_wide(row + j));
+    else
+        for (; j + kLanes <= n; j += kLanes) store(out + j, load_wide(row + j));
+    for (; j < n; ++j) out[j] = (scale ? wide(scale[j]) : 1.0) * wide(row[j]);
+}
+
+template <class T, class Scale>
+void step(double a, const T* row, const double* g, const double* g_new, const Scale* scale, int64_t n, T* s, T* y) {
+    int64_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        const V f = scale ? load_wide(scale + j) : splat(1.0);
+        store_narrow(s + j, splat(a) * load_wide(row + j));
+        store_narrow(y + j, (load(g_new + j) - load(g + j)) * f);
+    }
+    for (; j < n; ++j) {
+        store_one(s + j, a * wide(row[j]));
+        store_one(y + j, (g_new[j] - g[j]) * (scale ? wide(scale[j]) : 1.0));
+    }
+}
+
 template <class T, class Scale>
 void differences(const double* x, const double* g, const double* x_new, const double* g_new, const Scale* scale,
                  int64_t n, T* s, T* y) {
@@ -153,7 +184,8 @@ void differences(const double* x, const double* g, const double* x_new, const do
 template <class T>
 constexpr ChunkKernels<T> kernels_of() {
     using Scale = typename ScaleOf<T>::type;
-    return {dot<T>, dot_rows<T>, multiply<Scale>, combine<T>, differences<T, Scale>};
+    return {dot<T>,   dot_rows<T>,     multiply<Scale>, combine<T>,
+            round<T>, widen<T, Scale>, step<T, Scale>,  differences<T, Scale>};
 }
 
 }  // namespace

@@ -77,6 +77,45 @@ void rows_combine(const double* c, const T* rows, int64_t k, int64_t n, double a
     if (product) *product = add_up(parts, 1)[0];
 }
 
+template <class T>
+double rows_direction(const double* c, const T* rows, int64_t k, int64_t n, double a, const double* x,
+                      const RowScale<T>* scale, T* row, int n_threads) {
+    const ChunkKernels<T>& loops = kernels<T>();
+    std::vector<double> parts = parts_of(n, 1);
+    over_chunks(n, (k + 2) * n, n_threads, [&](int64_t chunk, int64_t begin, int64_t end) {
+        const int64_t size = end - begin;
+        double sum[kChunk];
+        const double* own = x + begin;
+        if (scale) loops.multiply(scale + begin, own, size, sum);
+        loops.combine(c, rows + begin, k, n, size, a, scale ? sum : own, sum);
+        loops.round(sum, size, row + begin);
+        loops.widen(row + begin, scale ? scale + begin : nullptr, size, sum);
+        parts[static_cast<size_t>(chunk)] = kernels<double>().dot(own, sum, size);
+    });
+    return add_up(parts, 1)[0];
+}
+
+template <class T>
+void advance(const double* x, double a, const T* row, const RowScale<T>* scale, int64_t n, double* out, int n_threads) {
+    const ChunkKernels<T>& loops = kernels<T>();
+    over_chunks(n, 3 * n, n_threads, [&](int64_t, int64_t begin, int64_t end) {
+        double d[kChunk];
+        loops.widen(row + begin, scale ? scale + begin : nullptr, end - begin, d);
+        kernels<double>().combine(&a, d, 1, 0, end - begin, 1.0, x + begin, out + begin);
+    });
+}
+
+template <class T>
+double row_dot(const T* row, const RowScale<T>* scale, int64_t n, const double* x, int n_threads) {
+    std::vector<double> parts = parts_of(n, 1);
+    over_chunks(n, 2 * n, n_threads, [&](int64_t c, int64_t begin, int64_t end) {
+        double d[kChunk];
+        kernels<T>().widen(row + begin, scale ? scale + begin : nullptr, end - begin, d);
+        parts[static_cast<size_t>(c)] = kernels<double>().dot(x + begin, d, end - begin);
+    });
+    return add_up(parts, 1)[0];
+}
+
 std::pair<double, double> add_and_measure(double a, const double* x, double* y, int64_t n, int n_threads) {
     const ChunkKernels<double>& loops = kernels<double>();
     std::vector<double> parts = parts_of(n, 2);
@@ -87,6 +126,28 @@ std::pair<double, double> add_and_measure(double a, const double* x, double* y, 
     });
     const std::vector<double> sums = add_up(parts, 2);
     return {sums[0], sums[1]};
+}
+
+template <class T>
+std::pair<double, double> add_step(T* rows, int64_t k, int64_t n, int64_t s, int64_t y, double a, const T* row,
+                                   const double* g, const double* g_new, const RowScale<T>* scale, double* out,
+                                   int n_threads) {
+    const ChunkKernels<T>& loops = kernels<T>();
+    std::vector<double> parts = parts_of(n, k + 2);
+    over_chunks(n, (k + 4) * n, n_threads, [&](int64_t c, int64_t begin, int64_t end) {
+        const int64_t size = end - begin;
+        double* const products = parts.data() + c * (k + 2);
+        T *const own_s = rows + s * n + begin, *const own_y = rows + y * n + begin;
+        double scaled[kChunk];
+        loops.step(a, row + begin, g + begin, g_new + begin, scale ? scale + begin : nullptr, size, own_s, own_y);
+        if (scale) loops.multiply(scale + begin, g_new + begin, size, scaled);
+        loops.dot_rows(rows + begin, k, n, scale ? scaled : g_new + begin, size, products);
+        products[k] = loops.dot(own_s, own_y, size);
+        products[k + 1] = loops.dot(own_y, own_y, size);
+    });
+    const std::vector<double> sums = add_up(parts, static_cast<size_t>(k + 2));
+    std::copy(sums.begin(), sums.begin() + k, out);
+    return {sums[static_cast<size_t>(k)], sums[static_cast<size_t>(k + 1)]};
 }
 
 template <class T>
@@ -111,6 +172,17 @@ std::pair<double, double> curvature_pair(const double* x, const double* g, const
     template std::pair<double, double> curvature_pair(const double*, const double*, const double*, const double*,    \
                                                       const RowScale<T>*, int64_t, T*, T*, int);
 CRFKIT_INSTANTIATE(double)
+CRFKIT_INSTANTIATE(float)
+CRFKIT_INSTANTIATE(uint16_t)
+#undef CRFKIT_INSTANTIATE
+
+#define CRFKIT_INSTANTIATE(T)                                                                             \
+    template double rows_direction(const double*, const T*, int64_t, int64_t, double, const double*,      \
+                                   const RowScale<T>*, T*, int);                                          \
+    template void advance(const double*, double, const T*, const RowScale<T>*, int64_t, double*, int);    \
+    template double row_dot(const T*, const RowScale<T>*, int64_t, const double*, int);                   \
+    template std::pair<double, double> add_step(T*, int64_t, int64_t, int64_t, int64_t, double, const T*, \
+                                                const double*, const double*, const RowScale<T>*, double*, int);
 CRFKIT_INSTANTIATE(float)
 CRFKIT_INSTANTIATE(uint16_t)
 #undef CRFKIT_INSTANTIATE

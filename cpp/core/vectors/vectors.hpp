@@ -23,6 +23,19 @@ template <class T>
 void rows_combine(const double* c, const T* rows, int64_t k, int64_t n, double a, const double* x,
                   const RowScale<T>* scale, double* out, double* product, int n_threads);
 
+// row = a scale x + sum_i c[i] rows[i], rounded; returns x · (scale row).
+template <class T>
+double rows_direction(const double* c, const T* rows, int64_t k, int64_t n, double a, const double* x,
+                      const RowScale<T>* scale, T* row, int n_threads);
+
+// out = x + a scale row.
+template <class T>
+void advance(const double* x, double a, const T* row, const RowScale<T>* scale, int64_t n, double* out, int n_threads);
+
+// x · (scale row).
+template <class T>
+double row_dot(const T* row, const RowScale<T>* scale, int64_t n, const double* x, int n_threads);
+
 // y += a x; returns (x · x, y · y).
 std::pair<double, double> add_and_measure(double a, const double* x, double* y, int64_t n, int n_threads);
 
@@ -30,5 +43,12 @@ std::pair<double, double> add_and_measure(double a, const double* x, double* y, 
 template <class T>
 std::pair<double, double> curvature_pair(const double* x, const double* g, const double* x_new, const double* g_new,
                                          const RowScale<T>* scale, int64_t n, T* s, T* y, int n_threads);
+
+// The pair of a step from the gradient g to g_new: rows[s] = a row, rows[y] = (g_new - g) * scale. Then
+// out[i] = rows[i] · (scale g_new) for all k rows; returns (s · y, y · y). `row` is none of the rows.
+template <class T>
+std::pair<double, double> add_step(T* rows, int64_t k, int64_t n, int64_t s, int64_t y, double a, const T* row,
+                                   const double* g, const double* g_new, const RowScale<T>* scale, double* out,
+                                   int n_threads);
 
 }  // namespace crfkit

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from crfkit._checks import check_online, check_positive
-from crfkit.arrays import norm
+from crfkit.arrays import free, norm
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, RestPenalty, Vector
 from crfkit.result import Status, TraceRow
@@ -94,6 +94,7 @@ class Auto(IterativeSolver):
             if later is not None:
                 return later
             solver = self._finish(objective, warmed=True)
+            free()  # L-BFGS needs fewer vectors than the epochs have left
             state = AutoState(solver.begin(objective, state.point, {}), solver, True, state.rows)
         outcome = state.solver.step(objective, state.inner)
         return outcome if isinstance(outcome, Status) else replace(state, inner=outcome)

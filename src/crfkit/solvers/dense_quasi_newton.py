@@ -8,7 +8,7 @@ With s = x⁺ − x and y = g⁺ − g, both updates are H⁺ = H + abᵀ + ba�
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,15 +27,13 @@ from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.progress import Progress
-from crfkit.solvers.parts.quasi_newton import QuasiNewtonState, quasi_newton_step
+from crfkit.solvers.parts.quasi_newton import Curvature, QuasiNewtonState, quasi_newton_step
 from crfkit.solvers.parts.saved import saved_count, saved_matrix
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
-class InverseHessian(ABC):
+class InverseHessian(Curvature):
     """H, which starts as the identity."""
-
-    slope: float | None = None  # of the last direction: not computed
 
     matrix: Matrix
 

@@ -38,9 +38,10 @@ class LBFGS(IterativeSolver):
     initial_scaling : H₀ = γ·I with γ = sᵀy/yᵀy of the newest pair, or the identity.
     preconditioned : H₀ = γ·diag(h)^(−power), where h is the Hessian's diagonal at the start.
     power : exponent of `preconditioned`; 1 is Jacobi's, less is safer where the diagonal changes on the way.
-    double : keep curvature pairs in double precision. By default those of many weights are single floats, which is
-        faster; the first iterations are then the same to about nine digits, later ones to fewer. Those of a million
-        weights or more are half floats (bfloat16): less than half the memory, and about as many iterations.
+    double : keep curvature pairs and directions in double precision. By default those of many weights are single
+        floats, which is faster; the first iterations are then the same to about eight digits, later ones to fewer.
+        Those of a million weights or more are half floats (bfloat16): less than half the memory, and about as many
+        iterations.
     """
 
     memory: int = 6

@@ -24,7 +24,7 @@ USUAL = (30, 150)  # passes over the data that most trainings take, counting tho
 
 # Vectors of doubles as long as the weights, measured at the peak of trainings with 0.4 to 7 million weights:
 EVALUATION_VECTORS = 4  # the weights, the gradient, and those of the threads
-DESCENT_VECTORS = 5  # of L-BFGS without its curvature pairs: points, gradients and a direction
+DESCENT_VECTORS = 4  # of L-BFGS without its curvature pairs and its direction: points and gradients
 L1_VECTORS = 20  # of OWL-QN with its pairs, which hold the weights that are not zero
 OTHER_VECTORS = 18
 DENSE = ("bfgs", "dfp")  # keep a matrix of all pairs of weights
@@ -111,7 +111,7 @@ def _solver_bytes(problem: Problem) -> int:
         return 8 * size * L1_VECTORS
     if solver.name in ("auto", "lbfgs"):
         number = np.dtype(row_type(np.zeros(min(size, 1 << 20))))
-        return size * (2 * int(solver.memory) * int(number.itemsize) + 8 * DESCENT_VECTORS)
+        return size * ((2 * int(solver.memory) + 1) * int(number.itemsize) + 8 * DESCENT_VECTORS)
     return 8 * size * OTHER_VECTORS
 
 

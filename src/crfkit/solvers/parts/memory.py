@@ -7,6 +7,10 @@ With S = [s_i], Y = [y_i], R the upper triangle of SᵀY, D its diagonal and H�
 The pairs lie in one array, so H·g is one product with it (all inner products with g) and one with its
 transpose (the combination): half the memory traffic of the two-loop recursion. The small matrices cost
 no further passes, since s_i·y and y_i·y are differences of successive inner products with g.
+
+Long pairs are kept with fewer digits, and so are directions: a step t along the rounded d is s = t·d to its last
+digit, so that x⁺ − x need not be read. Then an iteration reads the pairs twice: for d, and for the inner products with
+the next gradient, which are taken while the new pair is written.
 """
 
 from __future__ import annotations
@@ -15,19 +19,35 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
-from crfkit.arrays import curvature_pair, dot, namespace, row_type, rows_descent, rows_dot
+from crfkit.arrays import (
+    add_step,
+    curvature_pair,
+    dot,
+    empty_row,
+    is_narrow,
+    is_native,
+    row_type,
+    rows_descent,
+    rows_direction,
+    rows_dot,
+    zero_rows,
+)
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
+from crfkit.solvers.parts.descent import Moved
+from crfkit.solvers.parts.directions import Direction, ScaledRow
+from crfkit.solvers.parts.objective import Point
+from crfkit.solvers.parts.quasi_newton import Curvature
 from crfkit.solvers.parts.saved import HANDED_OVER, saved_matrix, saved_number, saved_vector
 
 
-class CurvaturePairs:
+class CurvaturePairs(Curvature):
     """The last `capacity` pairs s = x⁺ − x, y = g⁺ − g.
 
     γ = sᵀy/yᵀy of the newest pair, or 1 unless `rescaled`. With a vector `scale`, H₀ = γ·diag(scale²): the pairs are
-    kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept as single floats.
+    kept in the variables x/scale, where H₀ = γI. Unless `double`, long pairs are kept with fewer digits.
     """
 
     def __init__(
@@ -54,7 +74,9 @@ class CurvaturePairs:
         self._pending: int | None = None  # slot whose products with the older pairs are not known yet
         self._sy = np.zeros((m, m))  # s_i·y_j, by slot
         self._yy = np.zeros((m, m))
-        self._products = np.zeros(2 * m)  # basis @ g of the last direction
+        self._products = np.zeros(2 * m)  # basis @ g of the last direction, or of `_measured`
+        self._measured: Vector = None  # the gradient after the last step, if its products are known
+        self._row: Any = None  # the last direction, where that is a row
         self._gamma = 1.0
 
     def saved(self) -> Mapping[str, Any]:
@@ -94,41 +116,85 @@ class CurvaturePairs:
 
     def direction(self, g: Vector) -> Vector:
         """Return d = −H·g; `slope` is then d·g. The next `add` must be of a step from where the gradient is g."""
+        c = self._coefficients(g)
+        if c is None:
+            d = -1.0 * g if self._scale is None else self._scale * (-1.0 * (self._scale * g))
+            self.slope = dot(d, g)
+        else:
+            d, self.slope = rows_descent(c, self._basis, -self._gamma, g, self._scale)
+        return d
+
+    def descent(self, g: Vector) -> tuple[Direction, float]:
+        """Return `direction` and its slope; the direction is a row where pairs have fewer digits than g."""
+        if not (is_native(g) and is_narrow(self._row_type(g))):
+            return super().descent(g)
+        c = self._coefficients(g)
+        self._make_rows(g)
+        rows, gamma = (self._basis[:0, :], 1.0) if c is None else (self._basis, self._gamma)
+        slope = rows_direction([] if c is None else c, rows, -gamma, g, self._scale, self._row)
+        return ScaledRow(self._row, self._scale), slope
+
+    def _coefficients(self, g: Vector) -> Any:
+        """Return c with −H·g = scale·(−γ·scale·g + Σ_i c_i·basis_i); None without pairs, where H₀ is diag(scale²)."""
         if not self._slots:
-            return self._steepest(g)
+            return None
         m, used, gamma = self.capacity, np.array(self._slots), self._gamma
-        products = rows_dot(self._basis, g, self._scale)
-        self._complete(products)
+        if g is not self._measured:
+            self._complete(rows_dot(self._basis, g, self._scale))
+        products, self._measured = self._products, None
         a, b = products[used], products[m + used]  # Sᵀg, Yᵀg
         sy, yy = self._sy[np.ix_(used, used)], self._yy[np.ix_(used, used)]
         r, c = np.triu(sy), np.zeros(2 * m)
         try:
             ra = np.linalg.solve(r, a)
-            c[used] = np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
+            c[used] = -np.linalg.solve(r.T, np.diag(sy) * ra + gamma * (yy @ ra) - gamma * b)
         except np.linalg.LinAlgError:  # the pairs are of no use
             self.clear()
-            return self._steepest(g)
-        c[m + used] = -gamma * ra
-        d, self.slope = rows_descent(-c, self._basis, -gamma, g, self._scale)
-        return d
+            return None
+        c[m + used] = gamma * ra
+        return c
 
-    def _steepest(self, g: Vector) -> Vector:
-        d = -1.0 * g if self._scale is None else self._scale * (-1.0 * (self._scale * g))
-        self.slope = dot(d, g)
-        return d
+    def _row_type(self, x: Vector) -> Any:
+        if self._basis is not None:
+            return self._basis.dtype
+        return x.dtype if self._double else row_type(x)
+
+    def _make_rows(self, x: Vector) -> None:
+        """Make the rows that there are not yet."""
+        kind = self._row_type(x)
+        if self._basis is None:
+            self._basis = zero_rows(2 * self.capacity, x, kind)
+        if self._row is None and is_native(x) and is_narrow(kind):
+            self._row = empty_row(x.shape[0], kind)
 
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
         """Add the pair of a step unless its curvature is not safely positive; return whether it was added."""
-        m = self.capacity
-        if self._basis is None:
-            xp = namespace(x)
-            self._basis = xp.zeros(
-                (2 * m, x.shape[0]), dtype=x.dtype if self._double else row_type(x), device=device(x)
-            )
-        free = (k for k in range(m) if k not in self._slots)
-        slot = self._slots.pop(0) if len(self) == m else next(free)
-        s, y = self._basis[slot, :], self._basis[m + slot, :]
-        sy, yy = curvature_pair(x, g, x_new, g_new, self._scale, s, y)
+        self._make_rows(x)
+        slot = self._free_slot()
+        s, y = self._basis[slot, :], self._basis[self.capacity + slot, :]
+        self._measured = None
+        return self._take(slot, *curvature_pair(x, g, x_new, g_new, self._scale, s, y))
+
+    def add_step(self, before: Point, moved: Moved) -> bool:
+        g, g_new = before.grad, moved.point.grad
+        if self._row is None or not is_native(g, g_new):
+            return super().add_step(before, moved)
+        slot = self._free_slot()
+        rows = self._basis, slot, self.capacity + slot
+        products, sy, yy = add_step(*rows, moved.step, self._row, g, g_new, self._scale)
+        taken = self._take(slot, sy, yy)
+        self._complete(products)
+        self._measured = g_new
+        return taken
+
+    def _free_slot(self) -> int:
+        """Return a slot for the next pair: that of the oldest if all are in use."""
+        if len(self) == self.capacity:
+            return self._slots.pop(0)
+        return next(k for k in range(self.capacity) if k not in self._slots)
+
+    def _take(self, slot: int, sy: float, yy: float) -> bool:
+        """Use the pair that lies in a slot, if its curvature is safely positive."""
         if not sy > 2.0**-52 * yy:
             return False  # the slot is free again; what lies in it is not used
         self._slots.append(slot)

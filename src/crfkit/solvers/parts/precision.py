@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crfkit.arrays import norm
+from crfkit.arrays import combine, norm
 from crfkit.protocols import Capability
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.rounding import EPSILON
@@ -67,7 +67,7 @@ class Precision:
             last = loss.tolerance
             loss.tolerance = max(loss.finest, STEP * last)
             fine = self.objective.at(rough.w, rough.evaluation)
-            if norm(fine.grad - rough.grad) <= ERROR * fine.optimality:
+            if norm(combine(fine.grad, -1.0, rough.grad)) <= ERROR * fine.optimality:
                 if not tighten:
                     loss.tolerance = last
                 break

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from crfkit.arrays import norm
 from crfkit.protocols import Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.descent import move
+from crfkit.solvers.parts.descent import Moved, move_along
+from crfkit.solvers.parts.directions import Direction, Plain
 from crfkit.solvers.parts.line_searches.trial import LineSearch
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import Progress
 
 
-class Curvature(Protocol):
+class Curvature(ABC):
     """An approximation H of the inverse Hessian."""
 
-    slope: float | None  # of the last direction, where it is known
+    slope: float | None = None  # of the last direction, where it is known
 
+    @abstractmethod
     def __len__(self) -> int:
         """Return how many steps it knows; with none, H is diagonal."""
-        ...
 
+    @abstractmethod
     def direction(self, g: Vector) -> Vector:
         """Return −H·g."""
-        ...
 
+    @abstractmethod
     def add(self, x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> bool:
-        """Learn from a step if its curvature is positive."""
-        ...
+        """Learn from a step if its curvature is positive; return whether it was."""
 
+    def descent(self, g: Vector) -> tuple[Direction, float]:
+        """Return the direction −H·g in a form that suits the length of g, and its product with g."""
+        d = Plain(self.direction(g))
+        return d, d.slope(g) if self.slope is None else self.slope
+
+    def add_step(self, before: Point, moved: Moved) -> bool:
+        """Learn from a step along the last direction."""
+        return self.add(before.w, before.grad, moved.point.w, moved.point.grad)
+
+    @abstractmethod
     def clear(self) -> None: ...
+    @abstractmethod
     def saved(self) -> Mapping[str, Any]: ...
 
 
@@ -55,15 +68,15 @@ def quasi_newton_step(
     if point.grad_norm == 0.0:
         return Status.CONVERGED
     first = len(curvature) == 0
-    d = curvature.direction(point.grad)
+    d, slope = curvature.descent(point.grad)
     length = norm(point.grad if state.scale is None else state.scale * point.grad) if first else 1.0
-    moved = move(objective, point, d, line_search, 1.0 / (length or 1.0), curvature.slope)
+    moved = move_along(objective, point, d, line_search, 1.0 / (length or 1.0), slope)
     if moved is Status.LINE_SEARCH_FAILED and not first:
         curvature.clear()  # try again along the gradient
         return quasi_newton_step(objective, state, line_search)
     if isinstance(moved, Status):
         return moved
-    curvature.add(point.w, point.grad, moved.point.w, moved.point.grad)
+    curvature.add_step(point, moved)
     progress = state.progress.after(moved.point)
     if isinstance(progress, Status):
         return progress

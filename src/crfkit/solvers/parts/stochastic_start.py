@@ -93,12 +93,14 @@ class StartState:
         online.start(self.point.w)  # without what rounding left in its scale: a resumed run does the same
         ready = replace(self, step_size=step_size, online=online, rows=self.rows + 1)
         try:
-            if self.epoch + 1 == self.planned:
+            last = self.epoch + 1 == self.planned
+            if last:
                 w = mean_of_epoch(online, objective, step_size, seed, self.epoch)
             else:
                 run_epoch(online, objective, step_size, seed, self.epoch, self.epoch * n, False)
                 w = online.weights()
-            later = replace(ready, point=objective.at(w), epoch=self.epoch + 1)
+            kept = None if last else online  # its tables are as large as some vectors
+            later = replace(ready, point=objective.at(w), epoch=self.epoch + 1, online=kept)
         except KeyboardInterrupt:
             reached = replace(ready, point=objective.at(online.weights()))
             if reached.falls(self):
