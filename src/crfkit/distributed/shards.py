@@ -7,6 +7,7 @@ workers, the tree is linked again, and the request is repeated: the sum has the 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import time
 import uuid
 from collections import Counter
@@ -25,6 +26,7 @@ from crfkit.distributed.shard import About, Maker, Shard, asked_below
 from crfkit.errors import ClusterError, CrfkitError, DataError
 from crfkit.wording import counted
 
+CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 BALANCE = 5.0  # seconds between looks for workers without a shard
 PING = 10.0  # seconds in which a worker that computes must still answer
 GONE = (
@@ -283,8 +285,8 @@ class Shards:
                 wait(list(made.values()), timeout=self._options.timeout)
         except LOST as error:
             raise LostError(short(error)) from error
-        except asyncio.CancelledError as error:
-            raise LostError("the shards were cancelled") from error
+        except CANCELLED as error:  # what they are made of was lost with a worker
+            raise LostError("the data of a shard were lost with a worker") from error
         for number, future in made.items():
             if future.status == "finished":
                 continue
@@ -296,7 +298,10 @@ class Shards:
         recipe = self.recipes[number]
         if future.status != "error":
             raise LostError(f"{recipe.name} is {future.status}")
-        error = future.exception()
+        try:
+            error = future.exception(timeout=PING)
+        except (*CANCELLED, *LOST) as gone:
+            raise LostError(f"{recipe.name} was lost with a worker") from gone
         if isinstance(error, CrfkitError):
             raise error
         if isinstance(error, (FileNotFoundError, PermissionError)):
