@@ -11,7 +11,8 @@ from oracle import make_problem
 
 from crfkit.data import SequenceData
 from crfkit.fields import ChainField
-from crfkit.fields.screened import Screened, screened
+from crfkit.fields.part import FieldPart
+from crfkit.fields.screened import screened
 from crfkit.losses import CandidateChain, ChainLikelihood, SoftmaxMargin
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, ElasticNet, GroupL2, NoPenalty
 from crfkit.result import Status
@@ -155,7 +156,7 @@ def test_blocks_without_l1_stay():
     assert screened(made.data, made.field, {}) is None
     classes = make_problem(1, lengths=LENGTHS, n_attributes=30, n_classes=2, states="observed")
     assert screened(classes.data, classes.field, {"state": 1.0}) is None  # their other weights are not under L1
-    assert isinstance(screened(classes.data, classes.field, everywhere(1.0)), Screened)
+    assert isinstance(screened(classes.data, classes.field, everywhere(1.0)), FieldPart)
 
 
 def test_something_is_always_left():

@@ -8,19 +8,19 @@ where 0 ≤ p ≤ 1, so that −low ≤ ∂ ≤ high for every w, with n = low +
 
     low = Σ_{y_t = y} max(c_t, 0) + Σ_{y_t ≠ y} max(−c_t, 0).
 
-Under L1 of strength λ a weight can leave zero only where |∂| > λ. If low ≤ λ and high ≤ λ for all labels that an attribute
-has weights for, it can be left out: the optimum is the same, and so is every step of a solver that begins at zero. At
-λ = 1 that holds for attributes that occur once, and for those that occur twice, with different labels. The same is true
-of pair attributes and pairs of labels. Transitions occur in all sequences, so that no useful λ would leave one out.
+Under L1 of strength λ a weight can leave zero only where |∂| > λ. If low ≤ λ and high ≤ λ for all labels that an
+attribute has weights for, it can be left out: the optimum is the same, and so is every step of a solver that begins at
+zero. At λ = 1 that holds for attributes that occur once, and for those that occur twice, with different labels. The
+same is true of pair attributes and pairs of labels. Transitions occur in all sequences, so that no useful λ would leave
+one out.
 
-An attribute is left out as a whole or not at all: n ≤ 2λ where any of its weights may be, and then nearly always all may.
+An attribute is left out as a whole or not at all: where one of its weights may be left out, n ≤ 2λ, and then nearly
+always all of them may.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,71 +28,10 @@ from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.fields.chain import ChainField
 from crfkit.fields.observed import inner_positions
+from crfkit.fields.part import FieldPart
 
 
-@dataclass(frozen=True, eq=False)
-class Screened:
-    """A field of some of the attributes of another, and which they are."""
-
-    field: ChainField
-    attributes: Ints  # their numbers in the other field, ascending
-    pair_attributes: Ints
-    places: Ints  # of the weights, in the other field's vector
-    whole: ChainField  # the other field
-
-    @classmethod
-    def of(cls, field: ChainField, keep: Flags, keep_pairs: Flags) -> Screened:
-        """Return the field of the attributes and pair attributes that are to be kept."""
-        L = field.n_labels
-        state = _lists(keep, L, field.state_offsets, field.state_labels)
-        pair = _lists(keep_pairs, L * L, field.pair_offsets, field.pair_codes)
-        classes = _lists(keep, field.n_classes, field.class_offsets, field.class_codes)
-        smaller = replace(
-            field,
-            n_attributes=int(keep.sum()),
-            n_pair_attributes=int(keep_pairs.sum()),
-            state_offsets=state.offsets,
-            state_labels=state.codes,
-            pair_offsets=pair.offsets,
-            pair_codes=pair.codes,
-            class_offsets=classes.offsets,
-            class_codes=classes.codes,
-        )
-        kept = {"state": state.places, "pair": pair.places, "class": classes.places}
-        places = np.concatenate(
-            [
-                block.start + (kept[name] if name in kept else np.arange(block.stop - block.start))
-                for name, block in field.layout.items()
-            ]
-        )
-        return cls(smaller, np.flatnonzero(keep), np.flatnonzero(keep_pairs), places, field)
-
-    @property
-    def names(self) -> Mapping[str, Ints]:
-        """Return the numbers of the attributes in the other field, those of pair attributes after all others."""
-        return {"state": self.attributes, "pair": self.whole.n_attributes + self.pair_attributes}
-
-    def data(self, data: SequenceData) -> SequenceData:
-        """Return sequences of the other field with these attributes only, renumbered."""
-        offsets, attributes, kept = _renumbered(data.offsets, data.attributes, self.attributes)
-        changes: dict[str, Any] = {"offsets": offsets, "attributes": attributes}
-        if data.values is not None:
-            changes["values"] = data.values[kept]
-        if data.pair_offsets is not None and data.pair_attributes is not None:
-            pairs = _renumbered(data.pair_offsets, data.pair_attributes, self.pair_attributes)
-            changes |= {"pair_offsets": pairs[0], "pair_attributes": pairs[1]}
-        for array in changes.values():
-            array.flags.writeable = False  # not to be copied
-        return replace(data, **changes)
-
-    def in_full(self, w: Floats) -> Floats:
-        """Return the weights of the other field."""
-        full = np.zeros(self.whole.size)
-        full[self.places] = w
-        return full
-
-
-def screened(data: SequenceData, field: ChainField, strengths: Mapping[str, float]) -> Screened | None:
+def screened(data: SequenceData, field: ChainField, strengths: Mapping[str, float]) -> FieldPart | None:
     """Return the field without the attributes whose weights cannot leave zero; None if there are no such attributes.
 
     `strengths` are those of L1 by the names of ``field.layout``; blocks that are missing or have strength 0 stay whole.
@@ -119,7 +58,7 @@ def screened(data: SequenceData, field: ChainField, strengths: Mapping[str, floa
         keep_pairs = _needed(data.pair_offsets, ids, share, codes, width, *lists, keep_pairs, pair)
     if keep.all() and keep_pairs.all():
         return None
-    found = Screened.of(field, keep, keep_pairs)
+    found = FieldPart.of_attributes(field, keep, keep_pairs)
     return found if found.field.size else None
 
 
@@ -174,30 +113,3 @@ def _needed(
     held = np.where(seen[at] == listed, within[at], absent[of])
     needed[unsure] = np.bincount(of, ~held, len(unsure)) > 0
     return np.asarray(needed)
-
-
-@dataclass(frozen=True, eq=False)
-class _Lists:
-    """The lists of codes of some attributes, None: all; and the places of their weights in the block of all of them."""
-
-    offsets: Ints | None
-    codes: Ids | None
-    places: Ints
-
-
-def _lists(keep: Flags, width: int, offsets: Ints | None, codes: Ids | None) -> _Lists:
-    if offsets is None or codes is None:
-        return _Lists(None, None, np.flatnonzero(np.repeat(keep, width)))
-    counts = np.diff(offsets)
-    places = np.flatnonzero(np.repeat(keep, counts))
-    return _Lists(np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64), codes[places], places)
-
-
-def _renumbered(offsets: Ints, ids: Ids, chosen: Ints) -> tuple[Ints, Ids, Flags]:
-    """Return (offsets, the new numbers of the attributes that are chosen, which entries these are)."""
-    number = np.full(max(int(ids.max(initial=-1)), int(chosen.max(initial=-1))) + 1, -1, dtype=np.int32)
-    number[chosen] = np.arange(len(chosen), dtype=np.int32)
-    new = number[ids]
-    kept = new >= 0
-    ends = np.concatenate([[0], np.cumsum(kept)])
-    return ends[offsets], new[kept], np.asarray(kept)

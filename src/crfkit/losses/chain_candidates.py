@@ -80,7 +80,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
         self.active = active  # attributes that are switched on, ascending; of KINDS
         super().__init__(*pool.restricted(active), n_threads, kernels)
 
-    def _like(self, pool: Pool, active: Mapping[str, Ints]) -> CandidateChain:
+    def _grown(self, pool: Pool, active: Mapping[str, Ints]) -> CandidateChain:
         other = object.__new__(CandidateChain)
         other._set(pool, active, self.n_threads, self.kernels)
         other.memory_limit = self.memory_limit
@@ -122,7 +122,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
         known = sum(int(np.isin(wanted, self.pool.ids[kind]).sum()) for kind in KINDS)
         if known < len(wanted):
             raise ParameterError(f"{len(wanted) - known} of {len(wanted)} ids are of no candidate")
-        larger = self._like(self.pool, active)
+        larger = self._grown(self.pool, active)
         return larger, self._place(larger)
 
     def _place(self, larger: CandidateChain) -> Ints:
@@ -137,7 +137,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
 
     def add_candidates(self, data: SequenceData, n_attributes: int | None = None) -> CandidateChain:
         """With more attributes: `data` are the same sequences with the new attributes (numbered 0, 1, …) only."""
-        return self._like(self.pool.joined(data, n_attributes), self.active)
+        return self._grown(self.pool.joined(data, n_attributes), self.active)
 
     # --- gradients of candidates
 

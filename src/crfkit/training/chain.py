@@ -196,8 +196,8 @@ class ChainTraining(ChainOptions):
     ) -> Problem:
         """Return the problem without the attributes that L1 holds at zero.
 
-        With all of them if training begins at weights of another model, which may not be zero, or at a checkpoint of all
-        weights.
+        It has all of them if training begins at weights of another model, which may not be zero, or at a checkpoint of
+        all weights.
         """
         if start is not None:
             return self.make_problem(corpus, sample_weight, start.class_list)

@@ -20,7 +20,8 @@ from crfkit.features.template import Template
 from crfkit.features.text import TextFeatures
 from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import ConstraintError, check_allowed, check_possible, make_constraints, nearest
-from crfkit.fields.screened import Screened, screened
+from crfkit.fields.part import FieldPart
+from crfkit.fields.screened import screened
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge, check_precision
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.losses.chain_weak import MarginalLikelihood
@@ -56,7 +57,7 @@ class Problem:
     loss: Any  # a ChainLoss, or the Loss that a function made
     penalty: Penalty
     solver: Any
-    screen: Screened | None = None  # which attributes of the training set these are, if some were left out
+    screen: FieldPart | None = None  # which attributes of the training set these are, if some were left out
 
 
 FEW_POSITIONS = 1 << 15
@@ -190,7 +191,7 @@ class ChainOptions:
             warn_caller(f"{what} and has no effect; the labels are {labels!r}", UserWarning)
 
     def make_loss(
-        self, data: SequenceData, field: ChainField, candidates: bool = False, screen: Screened | None = None
+        self, data: SequenceData, field: ChainField, candidates: bool = False, screen: FieldPart | None = None
     ) -> Loss:
         """Return the loss; with `candidates`, one that selects attributes as it is trained.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit.data.sequences import SequenceData
 from crfkit.encoders.sequences import TaggedCorpus
-from crfkit.fields.screened import Screened
+from crfkit.fields.part import FieldPart
 from crfkit.penalties import L1, Blockwise, ByBlock
 from crfkit.protocols import Kind, Penalty
 
@@ -47,7 +47,7 @@ def _l1_strength(penalty: Penalty) -> float | None:
     return rest.strength
 
 
-def taken(corpus: TaggedCorpus, screen: Screened, data: SequenceData) -> TaggedCorpus:
+def taken(corpus: TaggedCorpus, screen: FieldPart, data: SequenceData) -> TaggedCorpus:
     """Return the corpus with the attributes that are left; `data` are its sequences with those, weighted or not."""
     vocabulary = replace(
         corpus.vocabulary,
