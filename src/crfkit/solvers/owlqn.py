@@ -97,8 +97,6 @@ class OWLQN(IterativeSolver):
     def _step(self, objective: Objective, state: OWLQNState, used: ActiveSet | None) -> OWLQNState | Status:
         objective.active = used
         point, curvature = state.point, state.curvature
-        if used is not None and state.activity.held is None:
-            point = used.seen(point)
         if point.optimality == 0.0:
             return Status.CONVERGED
         new = _search(objective, point, curvature)

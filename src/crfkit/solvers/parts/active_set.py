@@ -22,11 +22,10 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.solvers.parts.saved import HANDED_OVER, saved_count
 
 LEAST = 1 << 14  # weights: with fewer, evaluations take less time than making a set
-MARGIN = 0.8
-PERIOD = 10
-FIRST = 16  # steps before the first set: early on, weights leave zero and come back in numbers
+MARGIN = 0.6
+PERIOD = 30
+FIRST = 20  # steps before the first set: early on, weights leave zero and come back in numbers
 SHARE = 0.25  # of the weights: a larger set saves too little
-WAIT = 0.7  # of the optimality: as much of it may be of weights that violate and wait outside the set
 SHRUNK = 0.7  # a set that could be so much smaller is made again
 
 
@@ -37,10 +36,6 @@ class ActiveSet:
     places: Any  # ascending
     loss: Any  # of the weights at these places, with all others at zero
     grad: Vector  # [n]
-
-    def seen(self, point: Any) -> Any:
-        """Return the point of all weights that this set was made or chosen again at, as the set sees it."""
-        return replace(point, grad=self.grad, grad_square=None)
 
     def at(self, w: Vector, whole: Any) -> ActiveEvaluation:
         """Return the loss `whole` at w, which is zero outside the set."""
@@ -112,18 +107,14 @@ class Activity:
             return None
         last = self.last
         if last is not None and count > SHRUNK * len(last.places) and self._suits(point):
-            grad = np.clip(point.grad, -strength, strength)  # those that violate outside the set wait
-            grad[last.places] = point.grad[last.places]
-            return replace(last, grad=grad)
+            return replace(last, grad=point.grad)
         places = np.flatnonzero(keep)
         return ActiveSet(places, objective.loss.part(places), point.grad)
 
     def _suits(self, point: Any) -> bool:
-        """Return whether the last set holds what is not zero, and most of what moves."""
+        """Return whether the last set holds all that is not zero and all that moves."""
         assert self.last is not None
-        if np.count_nonzero(point.w[self.last.places]) < np.count_nonzero(point.w):
-            return False
-        return float(np.linalg.norm(self._outside(point))) <= WAIT * point.optimality
+        return np.count_nonzero(point.w[self.last.places]) == np.count_nonzero(point.w) and not self.violated(point)
 
     def after(self, used: ActiveSet | None) -> Activity:
         """Return it after a step on this set, or on all weights."""
@@ -131,13 +122,8 @@ class Activity:
 
     def violated(self, whole: Any) -> bool:
         """Return whether a weight outside the set would leave zero at this point, evaluated on all weights."""
-        return bool(len(self._outside(whole)))
-
-    def _outside(self, point: Any) -> Any:
-        """Return p of the weights outside the set that would leave zero."""
         assert self.last is not None
-        inside = np.isin(point.moving.entering, self.last.places, assume_unique=True)
-        return point.moving.p_entering[~inside]
+        return not bool(np.isin(whole.moving.entering, self.last.places, assume_unique=True).all())
 
 
 def _possible(objective: Any, w: Vector) -> bool:
