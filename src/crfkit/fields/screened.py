@@ -51,7 +51,7 @@ def screened(data: SequenceData, field: ChainField, strengths: Mapping[str, floa
     pair = strengths.get("pair", 0.0)
     if pair > 0 and data.pair_offsets is not None and data.pair_attributes is not None:
         inner = inner_positions(data, 1)
-        share = _shares(data.pair_offsets, inner * 1.0 if weights is None else inner * weights, None)
+        share = _shares(data.pair_offsets, inner.astype(np.float64) if weights is None else inner * weights, None)
         codes = np.roll(data.labels, 1).astype(np.int64) * field.n_labels + data.labels  # where there is one before
         lists = field.pair_offsets, field.pair_codes
         ids, width = data.pair_attributes, field.n_labels**2

@@ -109,8 +109,9 @@ class ChainTraining(ChainOptions):
         corpus, weights, dev = self._learn(X, y, sample_weight, X_dev, y_dev)
         penalty = self.options.make_penalty(self.make_solver())
         whole: Any = self.make_problem(corpus, weights).loss if options.strengths is None else None
-        options = replace(options, strengths=options.grid(whole, penalty))
-        problem = self.make_problem(corpus, weights, screen=penalty.at(min(options.strengths)))
+        grid = options.grid(whole, penalty)
+        options = replace(options, strengths=grid)
+        problem = self.make_problem(corpus, weights, screen=penalty.at(grid[-1]))
         judge = None if dev is None else self._development(problem, dev).score
 
         def make(loss: Loss, penalty: Penalty, result: Result) -> ChainModel:
