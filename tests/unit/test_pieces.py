@@ -11,9 +11,7 @@ from numpy.testing import assert_array_equal
 
 from crfkit.encoders.pieces import Numbering, count, joined, numbered, raw_files, raw_sequences
 from crfkit.errors import DataError
-from crfkit.fields.present import present
 from crfkit.fields.united import united
-from crfkit.losses import ChainLikelihood
 from crfkit.readers.columns import ColumnFile
 from crfkit.training.chain import ChainTraining
 
@@ -96,25 +94,3 @@ def test_files_with_other_columns_are_refused():
     pieces = [count(raw_files([f], inputs, False)) for f in (file("a A\nb B\n"), three)]
     with pytest.raises(DataError, match=r"three\.txt: 3 columns, but .* has 2; all files must have the same columns"):
         joined(*pieces)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"order": 2}, {"all_possible_states": True, "all_possible_transitions": True}, {"label_classes": {"A": "n"}}],
-    ids=str,
-)
-def test_a_field_of_what_is_present_has_the_same_loss(options):
-    training = ChainTraining(template=TEMPLATE, **options)
-    corpus, _ = training.learn_files([file(text(3, 30))])
-    classes = corpus.classes.tolist()
-    field, _ = training.make_field(corpus.data, corpus.vocabulary, classes)
-    some = corpus.data.take(np.arange(4))
-    part = present(some, field)
-    assert part.field.size < field.size
-    assert np.all(np.diff(part.places) > 0)
-    w = np.random.default_rng(0).normal(size=field.size)
-    whole, own = ChainLikelihood(some, field).at(w), ChainLikelihood(part.data, part.field).at(w[part.places])
-    assert own.value == pytest.approx(whole.value, rel=1e-13)
-    gradient = np.zeros(field.size)
-    gradient[part.places] = own.grad
-    np.testing.assert_allclose(gradient, whole.grad, atol=1e-12)

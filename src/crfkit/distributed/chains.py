@@ -14,7 +14,7 @@ from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
 from crfkit.fields.chain import ChainField
-from crfkit.fields.present import present
+from crfkit.fields.part import FieldPart
 from crfkit.protocols import Loss
 from crfkit.training.chain_problem import ChainOptions
 
@@ -34,10 +34,18 @@ class ChainParts:
 
 
 def chain_part(data: SequenceData, parts: ChainParts, n_threads: int) -> tuple[Loss, Ints]:
-    """Return the loss of a shard's sequences and the places of its weights."""
-    own = present(data, parts.field)
+    """Return the loss of a shard's sequences, with the weights of the attributes that occur in them, and their places.
+
+    An attribute keeps all its weights, also those of labels that it does not have here, since the model expects them.
+    """
+    field = parts.field
+    keep, keep_pairs = np.zeros(field.n_attributes, dtype=bool), np.zeros(field.n_pair_attributes, dtype=bool)
+    keep[data.attributes] = True
+    if data.pair_attributes is not None:
+        keep_pairs[data.pair_attributes] = True
+    own = FieldPart.of_attributes(field, keep, keep_pairs)
     options = replace(parts.options, n_threads=n_threads)
-    return options.make_loss(own.data, own.field, precision=parts.precision), own.places
+    return options.make_loss(own.data(data), own.field, precision=parts.precision), own.places
 
 
 def sharded_chain(

@@ -40,9 +40,10 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
     memory_limit : bytes that a pass over the candidates may take, next to the index itself and a number for each
         candidate. If the residuals of all positions ([T, L], with pair attributes [T, L, L]) take more than half of
         it, sequences come in chunks.
+    names : ids of the attributes ("state") and of the pair attributes ("pair"), ascending; None: their numbers, pair
+        attributes after the others.
 
-    A candidate is an attribute with all its label weights. Its id is its number; pair attributes come after the
-    others, attributes that are added later after those.
+    A candidate is an attribute with all its label weights. Attributes that are added later have ids after all others.
 
     >>> import numpy as np
     >>> from crfkit.encoders.sequences import learn
@@ -67,10 +68,11 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
         n_threads: int | None = None,
         kernels: str = "auto",
         memory_limit: int = MEMORY_LIMIT,
+        names: Mapping[str, Ints] | None = None,
     ) -> None:
         if not memory_limit > 0:
             raise ParameterError(f"memory_limit must be > 0, not {memory_limit!r}")
-        self._set(Pool.of(data, field), {kind: np.zeros(0, np.int64) for kind in KINDS}, n_threads, kernels)
+        self._set(Pool.of(data, field, names), {kind: np.zeros(0, np.int64) for kind in KINDS}, n_threads, kernels)
         self.memory_limit = memory_limit
 
     def _set(self, pool: Pool, active: Mapping[str, Ints], n_threads: int | None, kernels: str) -> None:
@@ -78,7 +80,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
         self.active = active  # attributes that are switched on, ascending; of KINDS
         super().__init__(*pool.restricted(active), n_threads, kernels)
 
-    def _like(self, pool: Pool, active: Mapping[str, Ints]) -> CandidateChain:
+    def _grown(self, pool: Pool, active: Mapping[str, Ints]) -> CandidateChain:
         other = object.__new__(CandidateChain)
         other._set(pool, active, self.n_threads, self.kernels)
         other.memory_limit = self.memory_limit
@@ -120,7 +122,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
         known = sum(int(np.isin(wanted, self.pool.ids[kind]).sum()) for kind in KINDS)
         if known < len(wanted):
             raise ParameterError(f"{len(wanted) - known} of {len(wanted)} ids are of no candidate")
-        larger = self._like(self.pool, active)
+        larger = self._grown(self.pool, active)
         return larger, self._place(larger)
 
     def _place(self, larger: CandidateChain) -> Ints:
@@ -135,7 +137,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
 
     def add_candidates(self, data: SequenceData, n_attributes: int | None = None) -> CandidateChain:
         """With more attributes: `data` are the same sequences with the new attributes (numbered 0, 1, …) only."""
-        return self._like(self.pool.joined(data, n_attributes), self.active)
+        return self._grown(self.pool.joined(data, n_attributes), self.active)
 
     # --- gradients of candidates
 

@@ -27,7 +27,8 @@ class Pool:
     ids: Mapping[str, Ints]  # the candidates' names, ascending; of KINDS
 
     @classmethod
-    def of(cls, data: SequenceData, field: ChainField) -> Pool:
+    def of(cls, data: SequenceData, field: ChainField, names: Mapping[str, Ints] | None = None) -> Pool:
+        """Return the pool of a training set; `names` are the ids of its attributes, None: 0, 1, …"""
         if field.label_classes is not None:
             raise ParameterError("attributes that score classes of labels cannot be selected: leave label_classes out")
         if data.labels is None:
@@ -41,7 +42,8 @@ class Pool:
         lists = field.pair_offsets, field.pair_codes
         pair = AttributeIndex.of(offsets, ids, None, field.n_pair_attributes, L * L, *lists)
         frame = SequenceData(data.starts, none, np.zeros(0, np.int32), labels=data.labels, weights=data.weights)
-        names = {"state": np.arange(len(state)), "pair": len(state) + np.arange(len(pair))}
+        if names is None:
+            names = {"state": np.arange(len(state)), "pair": len(state) + np.arange(len(pair))}
         return cls(frame, field, {"state": state, "pair": pair}, names)
 
     @property
@@ -63,7 +65,8 @@ class Pool:
         more = AttributeIndex.of(data.offsets, data.attributes, data.values, n, L, *lists)
         state = self.indices["state"].joined(more)
         field = replace(self.field, n_attributes=len(state), state_offsets=state.code_offsets, state_labels=state.codes)
-        names = np.concatenate([self.ids["state"], self.n_ids + np.arange(n)])
+        last = max(int(names.max(initial=-1)) for names in self.ids.values())
+        names = np.concatenate([self.ids["state"], last + 1 + np.arange(n)])
         return Pool(self.frame, field, {**self.indices, "state": state}, {**self.ids, "state": names})
 
     def restricted(self, active: Mapping[str, Ints]) -> tuple[SequenceData, ChainField]:

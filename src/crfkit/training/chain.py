@@ -107,7 +107,11 @@ class ChainTraining(ChainOptions):
     ) -> tuple[PathPoint[ChainModel], ...]:
         """Return a point with a model for every strength of the penalty; see :meth:`ChainCRF.path`."""
         corpus, weights, dev = self._learn(X, y, sample_weight, X_dev, y_dev)
-        problem = self.make_problem(corpus, weights)
+        penalty = self.options.make_penalty(self.make_solver())
+        whole: Any = self.make_problem(corpus, weights).loss if options.strengths is None else None
+        grid = options.grid(whole, penalty)
+        options = replace(options, strengths=grid)
+        problem = self.make_problem(corpus, weights, screen=penalty.at(grid[-1]))
         judge = None if dev is None else self._development(problem, dev).score
 
         def make(loss: Loss, penalty: Penalty, result: Result) -> ChainModel:
@@ -165,7 +169,7 @@ class ChainTraining(ChainOptions):
         resume: Checkpoint | None = None,
     ) -> tuple[ChainModel, Result]:
         """Return the model and how training went. It begins at the weights of `start`, or where `resume` stopped."""
-        problem = self.make_problem(corpus, sample_weight, () if start is None else start.class_list)
+        problem = self._problem(corpus, sample_weight, start, resume)
         return self.solve(problem, callbacks, training_error, dev, start, resume)
 
     def solve(
@@ -200,6 +204,22 @@ class ChainTraining(ChainOptions):
         last: Any = loss if result.loss is None else result.loss
         return self._model(problem, last, penalty, result), result
 
+    def _problem(
+        self, corpus: TaggedCorpus, sample_weight: ArrayLike | None, start: ChainModel | None, resume: Checkpoint | None
+    ) -> Problem:
+        """Return the problem without the attributes that L1 holds at zero.
+
+        It has all of them if training begins at weights of another model, which may not be zero, or at a checkpoint of
+        all weights.
+        """
+        if start is not None:
+            return self.make_problem(corpus, sample_weight, start.class_list)
+        problem = self.make_problem(corpus, sample_weight, screen=self.options.make_penalty(self.make_solver()))
+        whole = None if problem.screen is None else problem.screen.whole
+        if whole is not None and isinstance(resume, Checkpoint) and resume.w.shape == (whole.size,):
+            return self.make_problem(corpus, sample_weight)
+        return problem
+
     def model_of(self, problem: Problem, result: Result) -> ChainModel:
         """Return the model of a result of a problem's solver."""
         last: Any = problem.loss if result.loss is None else result.loss
@@ -207,7 +227,8 @@ class ChainTraining(ChainOptions):
 
     def _development(self, problem: Problem, dev: Dev) -> Development:
         classes = problem.corpus.classes.tolist()
-        return Development(dev.data, dev.gold, classes, problem.field, dev.patience, self.n_threads, dev.path)
+        data = dev.data if problem.screen is None else problem.screen.data(dev.data)
+        return Development(data, dev.gold, classes, problem.field, dev.patience, self.n_threads, dev.path)
 
     def _model(self, problem: Problem, loss: Any, penalty: Penalty, result: Result) -> ChainModel:
         """Return the model of a result, with a record of how it was made."""

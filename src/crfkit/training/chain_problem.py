@@ -20,6 +20,8 @@ from crfkit.features.template import Template
 from crfkit.features.text import TextFeatures
 from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import ConstraintError, check_allowed, check_possible, make_constraints, nearest
+from crfkit.fields.part import FieldPart
+from crfkit.fields.screened import screened
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge, check_precision
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.losses.chain_weak import MarginalLikelihood
@@ -29,6 +31,7 @@ from crfkit.readers.tagged import find_line, source_name
 from crfkit.solvers.parts.working_set import TakesBatches
 from crfkit.training.options import SolverOptions
 from crfkit.training.position_weights import check_class_weight, weighted
+from crfkit.training.screening import l1_strengths, taken
 from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
@@ -39,6 +42,7 @@ LOSSES: Mapping[str, type[ChainLoss]] = {
     "softmax-margin": SoftmaxMargin,
     "hinge": StructuredHinge,
 }
+BOUNDED = ("likelihood", "softmax-margin")  # losses whose derivatives have the bounds of crfkit.fields.screened
 LossMaker = Callable[[SequenceData, ChainField], Loss]
 
 
@@ -53,6 +57,7 @@ class Problem:
     loss: Any  # a ChainLoss, or the Loss that a function made
     penalty: Penalty
     solver: Any
+    screen: FieldPart | None = None  # which attributes of the training set these are, if some were left out
 
 
 FEW_POSITIONS = 1 << 15
@@ -111,11 +116,17 @@ class ChainOptions:
         return SolverOptions(self.penalty, self.solver, self.tolerance, self.max_iterations, self.n_threads, self.seed)
 
     def make_problem(
-        self, corpus: TaggedCorpus, sample_weight: ArrayLike | None = None, known_labels: Sequence[Any] = ()
+        self,
+        corpus: TaggedCorpus,
+        sample_weight: ArrayLike | None = None,
+        known_labels: Sequence[Any] = (),
+        screen: Penalty | None = None,
     ) -> Problem:
         """Return field, loss, penalty and solver for a training set.
 
-        `known_labels` are labels of an earlier model, which `label_classes` may name though these data lack them.
+        `known_labels` are labels of an earlier model, which `label_classes` may name though these data lack them. Under
+        the penalty `screen`, or one with a larger L1 part, and from zero weights: attributes that cannot have weights
+        then are left out (:mod:`crfkit.fields.screened`).
         """
         data = corpus.data.with_weights(sample_weight)
         classes = corpus.classes.tolist()
@@ -135,8 +146,14 @@ class ChainOptions:
                 f"the model would have no names for the attributes of {solver.name}'s batches: give all attributes as "
                 "data, or minimise a CandidateChain with the solver itself"
             )
-        loss = self.make_loss(data, field, Capability.CANDIDATES in solver.needs)
-        return Problem(corpus, data, field, names, loss, self.options.make_penalty(solver), solver)
+        needed = None
+        if screen is not None and self.loss in BOUNDED:
+            needed = screened(data, field, l1_strengths(screen, field.layout))
+        if needed is not None:
+            data, field = needed.data(data), needed.field
+            corpus = taken(corpus, needed, data)
+        loss = self.make_loss(data, field, Capability.CANDIDATES in solver.needs, needed)
+        return Problem(corpus, data, field, names, loss, self.options.make_penalty(solver), solver, needed)
 
     def make_field(
         self, data: SequenceData, vocabulary: Vocabulary, classes: Sequence[Any]
@@ -174,11 +191,17 @@ class ChainOptions:
             warn_caller(f"{what} and has no effect; the labels are {labels!r}", UserWarning)
 
     def make_loss(
-        self, data: SequenceData, field: ChainField, candidates: bool = False, precision: str | None = None
+        self,
+        data: SequenceData,
+        field: ChainField,
+        candidates: bool = False,
+        screen: FieldPart | None = None,
+        precision: str | None = None,
     ) -> Loss:
         """Return the loss; with `candidates`, one that selects attributes as it is trained.
 
-        `precision` is that of a larger data set, of which these are a part.
+        `screen` says which attributes of the training set those of the field are, if they are not all; `precision` is
+        that of a larger data set, of which these are a part.
         """
         precision = self.precision_for(data) if precision is None else precision
         if callable(self.loss):
@@ -189,7 +212,7 @@ class ChainOptions:
         if data.weak:
             return self._weak_loss(data, field, candidates, precision)
         if candidates and self.loss == "likelihood":
-            return CandidateChain(data, field, self.n_threads)
+            return CandidateChain(data, field, self.n_threads, names=None if screen is None else screen.names)
         if self.loss == "likelihood":
             return ChainLikelihood(data, field, self.n_threads, precision=precision)
         if self.loss == "softmax-margin":

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crfkit._types import Floats, Ids, Ints
 from crfkit.encoders.vocabulary import Vocabulary, common_ids
 from crfkit.fields.chain import ChainField
+from crfkit.fields.part import FieldPart
 from crfkit.models.chain import ChainModel
 
 
@@ -71,50 +72,8 @@ def weight_codes(parts: Sequence[NDArray[Any]], bases: Sequence[int]) -> Ints:
 
 def pruned(model: ChainModel) -> ChainModel:
     """Return the model without weights that are zero and without attributes that have no others."""
-    field, w, v = model.field, model.w, model.vocabulary
-    keep = {name: w[block] != 0 for name, block in field.layout.items()}
-    state, classes, pair = field.state_ids(), field.class_ids(), field.pair_ids()
-    used = np.zeros(field.n_attributes, dtype=bool)
-    used[state[0][keep["state"]]] = True
-    used[classes[0][keep["class"]]] = True
-    used_pairs = np.zeros(field.n_pair_attributes, dtype=bool)
-    used_pairs[pair[0][keep["pair"]]] = True
-
-    def lists(ids: Ids, codes: Ids, kept: NDArray[np.bool_], which: NDArray[np.bool_]) -> tuple[Ints, Ids]:
-        counts = np.bincount(ids[kept], minlength=len(which))[which]
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), codes[kept].astype(np.int32)
-
-    state_offsets, state_labels = lists(state[0], state[1], keep["state"], used)
-    pair_codes = pair[1].astype(np.int64) * field.n_labels + pair[2]
-    pair_offsets, pair_listed = lists(pair[0], pair_codes.astype(np.int32), keep["pair"], used_pairs)
-    class_lists: tuple[Ints | None, Ids | None] = (None, None)
-    if field.label_classes is not None:
-        class_lists = lists(classes[0], classes[1], keep["class"], used)
-    i, j = field.transition_ids()
-    transitions = (i.astype(np.int64) * field.n_labels + j)[keep["transition"]].astype(np.int32)
-    a, b, c = (part.astype(np.int64) for part in field.triple_ids())
-    triples = ((a * field.n_labels + b) * field.n_labels + c)[keep["triple"]].astype(np.int32)
-    attributes = v.attributes.take(np.flatnonzero(used).astype(np.int64))
-    pair_attributes = v.pair_attributes.take(np.flatnonzero(used_pairs).astype(np.int64))
-    smaller = replace(
-        field,
-        n_attributes=len(attributes),
-        n_pair_attributes=len(pair_attributes),
-        state_offsets=state_offsets,
-        state_labels=state_labels,
-        transition_codes=transitions,
-        n_transition=len(transitions),
-        pair_offsets=pair_offsets,
-        pair_codes=pair_listed,
-        triple_codes=triples if field.order == 2 else None,
-        n_triple=len(triples),
-        class_offsets=class_lists[0],
-        class_codes=class_lists[1],
+    part, v = FieldPart.of_weights(model.field, model.w != 0), model.vocabulary
+    vocabulary = replace(
+        v, attributes=v.attributes.take(part.attributes), pair_attributes=v.pair_attributes.take(part.pair_attributes)
     )
-    weights = np.concatenate([w[block][keep[name]] for name, block in field.layout.items()])
-    return replace(
-        model,
-        vocabulary=replace(v, attributes=attributes, pair_attributes=pair_attributes),
-        field=smaller,
-        w=weights,
-    )
+    return replace(model, vocabulary=vocabulary, field=part.field, w=model.w[part.places])
