@@ -31,7 +31,6 @@ class Capability(Name):
     HESSP = "hessp"  # evaluations have hessp(v)
     HESS_DIAG = "hess_diag"  # evaluations have hess_diag()
     HESSIAN = "hessian"  # evaluations have hessian(): the whole matrix [n, n], in less time than n products
-    PART = "part"  # part(places): the loss of some weights with all others at zero, which takes less time
     SUBSET = "subset"  # subset(ids): the loss of some sequences or graphs only, for mini-batches
     # online(): updates sequence by sequence (crfkit.losses.online), with epoch_cost() and n_terms
     ONLINE = "online"

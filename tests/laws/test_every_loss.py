@@ -12,14 +12,7 @@ from crfkit.protocols import Capability, GrowingLoss, Loss
 
 every_loss = pytest.mark.parametrize("name", list(LOSSES))
 # Those of which there is a law below.
-LAWFUL = (
-    Capability.SMOOTH,
-    Capability.HESSP,
-    Capability.HESS_DIAG,
-    Capability.LIPSCHITZ,
-    Capability.PART,
-    Capability.SUBSET,
-)
+LAWFUL = (Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.LIPSCHITZ, Capability.SUBSET)
 seeds = pytest.mark.parametrize("seed", range(2))
 
 
@@ -118,19 +111,6 @@ def test_the_lipschitz_bound_holds(name, seed):
     assert change <= loss.lipschitz() * np.linalg.norm(a - b) * (1 + 1e-12)
 
 
-@every_loss_with(Capability.PART)
-@seeds
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_a_part_is_the_loss_with_the_other_weights_at_zero(name, seed, share):
-    loss = example(name)
-    places = np.flatnonzero(np.random.default_rng(seed).random(loss.size) < share)
-    w, part = np.zeros(loss.size), loss.part(places)
-    w[places] = weights(loss, seed)[places]
-    assert part.size == len(places)
-    assert_allclose(part.at(w[places]).value, loss.at(w).value, rtol=1e-12)
-    assert_allclose(part.at(w[places]).grad, loss.at(w).grad[places], rtol=1e-9, atol=1e-11)
-
-
 @every_loss_with(Capability.SUBSET)
 @seeds
 def test_subsets_add_up_to_the_whole(name, seed):
@@ -149,7 +129,6 @@ def test_what_it_cannot_do_is_an_error(name):
         (Capability.ONLINE, loss.online),
         (Capability.EXPECTATIONS, loss.expectations),
         (Capability.LIPSCHITZ, loss.lipschitz),
-        (Capability.PART, lambda: loss.part([0])),
     ):
         if capability not in loss.capabilities:
             with pytest.raises(CapabilityError, match=str(capability)):

@@ -20,7 +20,6 @@ from crfkit.arrays import empty
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
-from crfkit.fields.part import FieldPart
 from crfkit.losses.base import FieldLoss, LazyEvaluation
 from crfkit.losses.online import OnlineChain, SingleEpochs
 from crfkit.losses.online_cost import epoch_cost
@@ -131,23 +130,18 @@ class ChainLoss(FieldLoss):
 
     def subset(self, ids: ArrayLike) -> ChainLoss:
         """The loss of some sequences only; multiply by ``len(data) / len(ids)`` to estimate the whole."""
-        return self._like(self.data.take(ids), self.field)
-
-    def part(self, places: ArrayLike) -> ChainLoss:
-        """The loss of the weights at these places, ascending; all others are zero."""
-        if Capability.PART not in self.capabilities:
-            raise self._cannot(Capability.PART)
-        keep = np.zeros(self.size, dtype=bool)
-        keep[np.asarray(places, dtype=np.int64)] = True
-        part = FieldPart.of_weights(self.field, keep)
-        return self._like(part.data(self.data), part.field)
-
-    def _like(self, data: SequenceData, field: ChainField) -> ChainLoss:
-        """The same loss of other data or of another field."""
-        other = type(self).__new__(type(self))
-        options = self.n_threads, self.kernels, self._cache_bytes, self.cost, self.precision
-        ChainLoss.__init__(other, data, field, *options)
-        return other
+        part = type(self).__new__(type(self))
+        ChainLoss.__init__(
+            part,
+            self.data.take(ids),
+            self.field,
+            self.n_threads,
+            self.kernels,
+            self._cache_bytes,
+            self.cost,
+            self.precision,
+        )
+        return part
 
     def online(self) -> OnlineChain:
         """Updates sequence by sequence."""
@@ -189,7 +183,6 @@ class ChainLikelihood(ChainLoss):
             Capability.SMOOTH,
             Capability.HESSP,
             Capability.HESS_DIAG,
-            Capability.PART,
             Capability.SUBSET,
             Capability.ONLINE,
             Capability.MISTAKES,
@@ -203,14 +196,7 @@ class SoftmaxMargin(ChainLoss):
 
     name = "softmax margin"
     capabilities = frozenset(
-        {
-            Capability.SMOOTH,
-            Capability.HESSP,
-            Capability.HESS_DIAG,
-            Capability.PART,
-            Capability.SUBSET,
-            Capability.ONLINE,
-        }
+        {Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.SUBSET, Capability.ONLINE}
     )
 
     def __init__(

@@ -21,7 +21,7 @@ class MarginalLikelihood(ChainLoss):
     """The negative log-likelihood of labels that are known in part, or whose positions have weights; exact."""
 
     name = "marginal likelihood"
-    capabilities = frozenset({Capability.SMOOTH, Capability.PART, Capability.SUBSET, Capability.ONLINE})
+    capabilities = frozenset({Capability.SMOOTH, Capability.SUBSET, Capability.ONLINE})
     convex = False
 
     @classmethod

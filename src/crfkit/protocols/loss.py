@@ -70,10 +70,6 @@ class Loss:
         """Return the loss of some sequences or graphs only."""
         raise self._cannot(Capability.SUBSET)
 
-    def part(self, places: Any) -> Loss:
-        """Return the loss as a function of the weights at these places (ascending) alone, with all others at zero."""
-        raise self._cannot(Capability.PART)
-
     def online(self) -> Any:
         """Return the loss's online form: weights that change with every sequence."""
         raise self._cannot(Capability.ONLINE)

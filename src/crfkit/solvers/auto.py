@@ -105,13 +105,6 @@ class Auto(IterativeSolver):
         first = last if isinstance(state, StartState) else min(state.first_row, last)
         return super().finished(trace[first:], state)
 
-    def next_phase(self, objective: Objective, state: AutoState | StartState) -> AutoState | None:
-        """Return the state to go on from where the inner solver has looked at some of the weights only."""
-        if isinstance(state, StartState):
-            return None
-        later = state.solver.next_phase(objective, state.inner)
-        return None if later is None else replace(state, inner=later)
-
     def _epochs(self, objective: Objective, w0: Vector) -> int:
         """Return how many stochastic epochs to begin with."""
         kinds = objective.smooth.kinds if objective.smooth is not None else frozenset({Kind.L2})

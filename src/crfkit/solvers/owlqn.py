@@ -12,14 +12,13 @@ in the orthant of sgn(w), or of p where w = 0; what would leave it becomes zero:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crfkit.arrays import dot, namespace, norm, put
 from crfkit.errors import ParameterError
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
-from crfkit.solvers.parts.active_set import ActiveSet, Activity
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.free_curvature import FreeCurvature
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -41,15 +40,9 @@ class OWLQNState:
     point: Point
     curvature: FreeCurvature
     progress: Progress
-    activity: Activity = field(default_factory=Activity)
 
     def saved(self) -> Mapping[str, Any]:
-        return {**self.curvature.saved(), **self.progress.saved(), **self.activity.saved()}
-
-    def whole(self, objective: Objective) -> OWLQNState:
-        """Return the state as an evaluation of all weights sees it."""
-        objective.active = None
-        return replace(self, point=objective.at(self.point.w), activity=Activity(self.activity.last, pause=True))
+        return {**self.curvature.saved(), **self.progress.saved()}
 
     def grown(self, point: Point, place: Any) -> OWLQNState:
         """Return the state in a larger space, where weight i stands at place[i]: its curvature stays."""
@@ -82,20 +75,10 @@ class OWLQN(IterativeSolver):
         check_iterations(self.max_iterations)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OWLQNState:
-        activity = Activity.of(objective, w0, saved)
-        objective.active = activity.held
         start = objective.at(w0)
-        return OWLQNState(start, FreeCurvature.at(start, saved), Progress.at(start, saved), activity)
+        return OWLQNState(start, FreeCurvature.at(start, saved), Progress.at(start, saved))
 
     def step(self, objective: Objective, state: OWLQNState) -> OWLQNState | Status:
-        used = state.activity.next(objective, state.point, state.curvature.steps)
-        outcome = self._step(objective, state, used)
-        if isinstance(outcome, Status) and (used is not None or state.activity.steps):
-            return self._step(objective, state.whole(objective), None)  # other weights may get further
-        return outcome
-
-    def _step(self, objective: Objective, state: OWLQNState, used: ActiveSet | None) -> OWLQNState | Status:
-        objective.active = used
         point, curvature = state.point, state.curvature
         if point.optimality == 0.0:
             return Status.CONVERGED
@@ -110,14 +93,7 @@ class OWLQN(IterativeSolver):
             return progress
         free = int(new.moving.free.shape[0])
         capacity = min(self.memory, max(FEW_PAIRS, PAIR_NUMBERS // max(free, 1)))
-        return OWLQNState(new, curvature.after(point, new, capacity), progress, state.activity.after(used))
-
-    def next_phase(self, objective: Objective, state: OWLQNState) -> OWLQNState | None:
-        """Return the state before a step on all weights if some outside the active set would move; None: the end."""
-        if state.activity.held is None:
-            return None
-        whole = state.whole(objective)
-        return whole if state.activity.violated(whole.point) else None
+        return OWLQNState(new, curvature.after(point, new, capacity), progress)
 
 
 def _search(objective: Objective, point: Point, curvature: FreeCurvature) -> Point | Status:

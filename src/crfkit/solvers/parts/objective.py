@@ -11,7 +11,6 @@ from array_api_compat import array_namespace, device
 
 from crfkit.arrays import is_native, norm, put
 from crfkit.protocols import Capability, Evaluation, GrowingLoss, Kind, Loss, Penalty, RestPenalty, Vector
-from crfkit.solvers.parts.active_set import ActiveSet
 from crfkit.solvers.parts.moving import Moving
 
 
@@ -78,7 +77,6 @@ class Objective:
         self.evaluations = 0
         self.products = 0
         self.passes = 0  # over candidates
-        self.active: ActiveSet | None = None  # on which evaluations are made; None: on all weights
         self._accepted: Evaluation | None = None  # where losses that can start from another evaluation begin
 
     def _bind(self, loss: Loss, penalty: Penalty) -> None:
@@ -102,10 +100,7 @@ class Objective:
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Point:
         """Evaluate value and gradient of the smooth part at w. The gradient array belongs to the point."""
-        if self.active is not None:
-            evaluation: Evaluation = self.active.at(w, self.loss)
-        else:
-            evaluation = self.loss.at(w, warm if warm is not None else self._accepted)
+        evaluation = self.loss.at(w, warm if warm is not None else self._accepted)
         self.evaluations += 1
         return self.point(w, evaluation)
 
