@@ -8,15 +8,13 @@ record (structure_record) → what the user should know (structure_warnings).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.observations import Observations
 from crfkit.errors import ParameterError
@@ -34,6 +32,7 @@ from crfkit.training.structure_options import REFITTING, StructureOptions
 from crfkit.training.structure_record import Learned, StructureFit, StructureRecord
 from crfkit.training.structure_refit import Solution
 from crfkit.training.structure_search import EdgePoint, least, refitted_point, within_an_error
+from crfkit.training.structure_threads import structure_threads
 from crfkit.training.structure_warnings import concern_of_engine
 from crfkit.warn import warn_caller
 
@@ -85,11 +84,8 @@ class StructureTraining(StructureOptions):
             warn_caller(said, UserWarning)
         return data
 
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        """Use the threads of the options, but one for products of small matrices, in which BLAS would only wait."""
-        with using_threads(count_threads(self.search.options.n_threads)), threadpool_limits(1, "blas"):
-            yield
+    def _threads(self) -> AbstractContextManager[None]:
+        return structure_threads(self.search.options.n_threads)
 
     def make_loss(self, table: Observations, pairs: Ids | None) -> EdgeLoss:
         """Return the loss of a table whose edges are to be chosen among pairs."""
