@@ -237,10 +237,12 @@ class _Run:
             raise ClusterError(f"a task failed on a worker: {type(error).__name__}: {error}") from error
 
     def _again(self, key: Hashable, error: BaseException, workers: int = 1) -> None:
-        """Send all tasks that are not finished again, because one was lost together with some workers."""
+        """Send all tasks that are not finished again, because one was lost together with some workers.
+
+        So are the data: Dask keeps a single copy of what no task waits for, maybe on a worker that does not answer.
+        """
         self._lost(key, error, workers)
-        if self._sent is None or self._sent.status != "finished":
-            self._recovering(self._scatter)
+        self._recovering(self._scatter)
         for other, task in self._tasks.items():
             if other not in self._futures or other == key or self._futures[other].status != "finished":
                 self._futures[other] = self._submit(task)

@@ -196,7 +196,7 @@ class Search(EdgeSolver):
         return {edge: count / self.n_subsamples for edge, count in sorted(counts.items())}
 
     def _generators(self, n: int) -> Iterator[np.random.Generator]:
-        """Yield the generator of each random half: one stream of permutations, so that any of them can be made alone."""
+        """Yield the generator of each random half, all of one stream, so that any half can be drawn alone."""
         rng = np.random.default_rng(self.options.seed)
         for _ in range(self.n_subsamples):
             yield copy.deepcopy(rng)

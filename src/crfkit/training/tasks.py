@@ -1,4 +1,4 @@
-"""How the independent parts of a search are run: here one after the other, on a cluster in `crfkit.distributed.tasks`."""
+"""How the independent parts of a search are run: one after the other here, in `distributed.tasks` on a cluster."""
 
 from __future__ import annotations
 
