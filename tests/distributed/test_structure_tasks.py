@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from structure_cases import planted
 
 from crfkit import StructureLearner
@@ -132,6 +133,21 @@ def test_ctrl_c_cancels_what_is_pending(client):
     assert not any(client.processing().values())
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_ctrl_c_among_random_halves_keeps_the_edges_of_the_path(here, alone, client):
+    found = learner(cluster=None if here else client)
+
+    def interrupt(done, of):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    found._on_half = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        found.fit(Y)
+    assert found.stability_ == {}
+    assert {edge[:2] for edge in found.edges_} == {edge[:2] for edge in alone["stability"].edges_}
+
+
 # --- parts that go on together
 
 
@@ -166,6 +182,12 @@ def test_options_are_checked_before_the_cluster_is_asked():
         learner("cv", n_folds=1, cluster="tcp://nowhere.invalid:1").fit(Y)
     with pytest.raises(ParameterError, match="expected an address"):
         learner("cv", cluster="nowhere").fit(Y)
+
+
+def test_a_clone_has_the_same_cluster(client):
+    for cluster in (client, Cluster(client)):
+        assert clone(learner(cluster=cluster)).cluster is cluster
+    assert clone(learner(n_folds=4)).n_folds == 4
 
 
 def test_halves_are_counted(client, capsys):
