@@ -228,8 +228,7 @@ class _Run:
     def _failed(self, key: Hashable, error: BaseException) -> None:
         """Raise the error of a task, unless it is that its workers ended."""
         if isinstance(error, self._distributed.KilledWorker):
-            from dask import config
-
+            config = load("dask", "cluster needs").config
             self._again(key, error, 1 + int(config.get("distributed.scheduler.allowed-failures", 3)))
         elif isinstance(error, CrfkitError):
             raise error
@@ -310,9 +309,7 @@ def _limited(crowd: float, function: Callable[..., Any], data: Any, *arguments: 
 
     `crowd` is the number of tasks for each thread of the cluster.
     """
-    from distributed import get_worker
-
-    threads = max(1, int(get_worker().state.nthreads))
+    threads = max(1, int(load("distributed", "cluster needs").get_worker().state.nthreads))
     at_a_time = min(threads, max(1, math.ceil(crowd * threads)))
     with limited_threads(threads // at_a_time):
         return function(data, *arguments)
