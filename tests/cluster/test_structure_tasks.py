@@ -226,7 +226,7 @@ def test_no_workers_are_left():
         results = tasks.map(_slow, 100, range(4))
         assert next(results) == 100
         cluster.scale(0)
-        with pytest.raises(ClusterError, match="no workers for 1 s"):
+        with pytest.raises(ClusterError, match="no workers, for 1 s"):
             list(results)
 
 

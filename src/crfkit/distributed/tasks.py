@@ -253,13 +253,16 @@ class _Run:
                 _bounded(lambda: self._client.wait_for_workers(1, timeout=self._options.timeout), self._options.timeout)
             except SILENT as error:
                 raise ClusterError(
-                    f"the cluster has had no workers for {self._options.timeout:g} s; start some with `dask worker "
-                    f"{self._client.scheduler.address}`, or wait longer: Cluster(timeout=…)"
+                    f"the cluster has not answered, or has had no workers, for {self._options.timeout:g} s; start some "
+                    f"with `dask worker {self._client.scheduler.address}`, or wait longer: Cluster(timeout=…)"
                 ) from error
             try:
-                return send()
+                send()
             except (*SILENT, concurrent.futures.CancelledError) as error:
                 self._lost(None, error, 1)
+            else:
+                self._losses.pop(None, None)
+                return
 
     def _lost(self, key: Hashable, error: BaseException, workers: int) -> None:
         """Count a loss; raise ClusterError if there were too many in a row."""
