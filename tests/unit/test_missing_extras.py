@@ -69,6 +69,9 @@ USES = {
     "cuts": [lambda folder: decoded("graph-cut"), lambda folder: decoded("qpbo")],
     "images": [open_image],
     "superpixels": [lambda folder: refined()],
+    "distributed": [
+        lambda folder: crfkit.StructureLearner(edge_strength="cv", cluster="local:1").fit([[0, 1], [1, 0]])
+    ],
 }
 MODULES = {extra: [m for m, (_, own) in PACKAGES.items() if own == extra] for _, extra in PACKAGES.values()}
 

@@ -94,6 +94,11 @@ def strength_callback(quiet: bool) -> Iterator[list[Callback]]:
     yield [show]
 
 
+def half_line(done: int, of: int) -> None:
+    """Show how many random halves of stability selection are done, where a cluster solves them."""
+    print(f"random half {done} of {of}", file=sys.stderr, flush=True)
+
+
 @contextmanager
 def json_log(path: Path | None) -> Iterator[list[Callback]]:
     """Write each iteration as a line of JSON. An older log is kept until the first iteration."""

@@ -167,6 +167,16 @@ def learn(
         option(OPTIMISATION, "--seed", metavar="N", help="Random seed of the folds and random halves of the data."),
     ] = 0,
     threads: shared.Threads = None,
+    cluster: Annotated[
+        str | None,
+        option(
+            OPTIMISATION,
+            "--cluster",
+            metavar="ADDRESS",
+            help="Dask cluster for the folds of --strength cv and the random halves of --strength stability: address "
+            "or file of a scheduler, or local:N for N processes on this machine.",
+        ),
+    ] = None,
     graph: GraphFile = None,
     plot: PlotFile = None,
     top: Top = 10,
@@ -181,7 +191,7 @@ def learn(
     from crfkit.cli.finishing import exit_without_model
     from crfkit.cli.graph_columns import read_edges
     from crfkit.cli.options import check_distinct
-    from crfkit.cli.progress import strength_callback
+    from crfkit.cli.progress import half_line, strength_callback
     from crfkit.cli.structure_report import check_outputs, report, write_graph
     from crfkit.estimators.structure import StructureLearner
     from crfkit.readers.tables import read_table
@@ -217,7 +227,10 @@ def learn(
         random_state=seed,
         missing=missing,
         bins=bins,
+        cluster=cluster,
     )
+    if cluster is not None and not quiet:
+        learner._on_half = half_line
     begin, interrupted = time.perf_counter(), False
     with warnings.catch_warnings(record=True) as said, strength_callback(quiet) as showing:
         warnings.simplefilter("always")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,15 @@ class Estimator(LazyBaseEstimator):
             raise KeyboardInterrupt(str(Status.INTERRUPTED))
         for concern in concerns:
             warn_convergence(concern)
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an estimator with the same options. It has the same cluster: Dask's clients cannot be copied."""
+        cluster = getattr(self, "cluster", None)
+        if cluster is None:
+            return super().__sklearn_clone__()
+        alone = copy.copy(self)
+        alone.__dict__["cluster"] = None
+        return super(Estimator, alone).__sklearn_clone__().set_params(cluster=cluster)
 
     # --- model and files
 

@@ -60,6 +60,11 @@ class StructureLearner(StructureEstimator):
     bins : cuts columns of numbers with more than this many different values into as many groups of about equal size;
         None refuses numbers with more than 24 values
     standardize : whether edge strengths are in units of the columns' standard deviations, so that rare labels count
+    cluster : where to run the random halves of "stability" and the folds of "cv": None for this process; the address of
+        a Dask scheduler ("tcp://host:8786"), "local:4" for four processes on this machine, a Dask client or cluster
+        object, or a :class:`crfkit.distributed.Cluster`. The edges are the same. It needs
+        ``pip install 'crfkit[distributed]'`` here and on every worker. Other strengths do not use it, with a warning.
+        Callbacks do not see what happens on the cluster.
 
     Attributes
     ----------
@@ -119,6 +124,7 @@ class StructureLearner(StructureEstimator):
         missing: str = "drop",
         bins: int | None = None,
         standardize: bool = True,
+        cluster: Any = None,
     ) -> None:
         self.method = method
         self.loss = loss
@@ -144,6 +150,7 @@ class StructureLearner(StructureEstimator):
         self.missing = missing
         self.bins = bins
         self.standardize = standardize
+        self.cluster = cluster
 
     def fit(self, Y: Any, X: Any = None, *, inputs: Any = None, callbacks: Sequence[Callback] = ()) -> StructureLearner:
         """Learn from a table Y [samples, variables] of labels, and `inputs` if there are any.
@@ -153,8 +160,8 @@ class StructureLearner(StructureEstimator):
         Callbacks see every iteration at every strength, which is a number of the row; StopTraining ends the path. On
         Ctrl-C the best model of the strengths so far is kept and KeyboardInterrupt is raised.
         """
-        training = self._training(callbacks)
-        return self._done(training, *training.fit(Y, given_inputs(inputs, X)))
+        with self._on_cluster(self._training(callbacks)) as training:
+            return self._done(training, *training.fit(Y, given_inputs(inputs, X)))
 
     def path(
         self,
@@ -170,6 +177,7 @@ class StructureLearner(StructureEstimator):
 
         The strengths are those given, or `n` (by default `n_strengths`) in geometric progression from the smallest
         without edges down to `ratio` times that. The weights are not refitted. The estimator itself does not change.
+        `cluster` is not used.
         """
         shown = print_point if callback is None and self.verbose else callback
         options = PathOptions(strengths, self.n_strengths if n is None else n, ratio, shown)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
-from crfkit.training.progress import print_point
+from crfkit.training.progress import print_half, print_point
 from crfkit.training.structure import StructureTraining
 from crfkit.training.structure_data import StructureData, TableOptions
 from crfkit.training.structure_record import StructureFit, StructureRecord
@@ -26,6 +27,7 @@ from crfkit.training.structure_search import Search
 from crfkit.training.structure_warnings import concerns
 from crfkit.warn import warn_caller
 
+PARALLEL = ("cv", "stability")  # rules that solve many parts of the table
 Edge = tuple[Any, Any, float]
 Learner = TypeVar("Learner", bound="StructureEstimator")
 
@@ -55,6 +57,8 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
     missing: str
     bins: int | None
     standardize: bool
+    cluster: Any
+    _on_half: Callable[[int, int], None] | None = None  # how the command line shows the progress of random halves
 
     result_: Result | None  # type: ignore[assignment] # None where nothing was minimised
 
@@ -72,10 +76,31 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
             n_folds=self.n_folds,
             n_subsamples=self.n_subsamples,
             callback=print_point if self.verbose else None,
+            on_half=self._on_half or (print_half if self.verbose and self.cluster is not None else None),
         )
         table = TableOptions(self.form, self.candidates, self.edge_features, self.missing, self.bins)
         rules = self.loss, self.inference, self.edge_strength, self.threshold, self.refit
         return StructureTraining(search, *rules, table)
+
+    @contextmanager
+    def _on_cluster(self, training: StructureTraining) -> Iterator[StructureTraining]:
+        """Yield the training with its parts on the cluster, if there is one and the rule has parts."""
+        if self.cluster is None:
+            yield training
+            return
+        training.check()
+        if training.edge_strength not in PARALLEL:
+            warn_caller(
+                f"the cluster is not used with edge_strength={training.edge_strength!r}: only "
+                f"{' and '.join(map(repr, PARALLEL))} have tasks that run on one; leave out cluster",
+                UserWarning,
+            )
+            yield training
+            return
+        from crfkit.distributed.tasks import cluster_tasks
+
+        with cluster_tasks(self.cluster) as tasks:
+            yield replace(training, search=replace(training.search, tasks=tasks))
 
     def _done(self: Learner, training: StructureTraining, fit: StructureFit, data: StructureData) -> Learner:
         """Keep what was learnt; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""

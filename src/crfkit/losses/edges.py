@@ -7,7 +7,8 @@ order in which they were switched on, so that a larger loss begins with the weig
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -121,7 +122,11 @@ class EdgeLoss(FieldLoss, GrowingLoss):
 
     def on(self: Self, table: Observations) -> Self:
         """The loss of other rows of the same variables, with the same edges."""
-        return type(self)(table, self._allowed, self.active_ids, **self._options())
+        return self.maker()(table)
+
+    def maker(self: Self) -> Callable[[Observations], Self]:
+        """A function from a table of the same variables to its loss with the same edges; it refers to no table."""
+        return partial(type(self), pairs=self._allowed, active=self.active_ids, **self._options())
 
     def keep(self: Self, ids: ArrayLike, w: Floats) -> tuple[Self, Floats]:
         """(the loss with those of its edges that are among `ids`, the weights of them)."""

@@ -8,15 +8,13 @@ record (structure_record) → what the user should know (structure_warnings).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.observations import Observations
 from crfkit.errors import ParameterError
@@ -34,6 +32,7 @@ from crfkit.training.structure_options import REFITTING, StructureOptions
 from crfkit.training.structure_record import Learned, StructureFit, StructureRecord
 from crfkit.training.structure_refit import Solution
 from crfkit.training.structure_search import EdgePoint, least, refitted_point, within_an_error
+from crfkit.training.structure_threads import structure_threads
 from crfkit.training.structure_warnings import concern_of_engine
 from crfkit.warn import warn_caller
 
@@ -85,11 +84,8 @@ class StructureTraining(StructureOptions):
             warn_caller(said, UserWarning)
         return data
 
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        """Use the threads of the options, but one for products of small matrices, in which BLAS would only wait."""
-        with using_threads(count_threads(self.search.options.n_threads)), threadpool_limits(1, "blas"):
-            yield
+    def _threads(self) -> AbstractContextManager[None]:
+        return structure_threads(self.search.options.n_threads)
 
     def make_loss(self, table: Observations, pairs: Ids | None) -> EdgeLoss:
         """Return the loss of a table whose edges are to be chosen among pairs."""
@@ -172,27 +168,40 @@ class StructureTraining(StructureOptions):
             kept = steps[-1].model.penalised
             return Learned(kept, steps[-1].strength, steps, last, {}, critical, entries, interrupted)
         chosen = within_an_error(steps) if rule == "cv" else least(steps)
-        step, shares = steps[chosen], {}
+        step = steps[chosen]
         if rule == "stability" and not interrupted:
-            # below the strength where the last of the best edges comes in: at it, half of the halves select that edge
-            refitted = step.model.refitted
-            best = set() if refitted is None else set(search.refits.completed(refitted).support.tolist())
-            came = [strength for edge, strength in entries if edge in best]
-            step = replace(step, strength=min([step.strength, *(BELOW * strength for strength in came)]))
-            shares = search.stability(loss, table_of, n, step.strength)
-            stable = [edge for edge, share in shares.items() if share >= self.threshold]
-            full = loss.with_active(stable)
-            start = np.zeros(full.size)
-            start[: len(empty.w)] = empty.w
-            kept = search.refit(Solution(full, start + 1e-12 * (full.block_index >= 0)), prune=False)
-            shares = dict(sorted((shares | dict.fromkeys(copies.tolist(), 1.0)).items()))
-        else:
-            kept = step.model.refitted or search.refit(step.model.penalised)
-            if rule == "ebic" and not interrupted:
-                kept = search.refits.completed(kept)
-                steps[chosen] = refitted_point(step, kept, search.ebic(kept))
+            strength = self._strength_of_halves(step, entries)
+            try:
+                shares = search.stability(loss, table_of, n, strength)
+                kept = self._stable(empty, shares)
+            except KeyboardInterrupt:  # the edges are those of the path
+                interrupted = True
+            else:
+                shares = dict(sorted((shares | dict.fromkeys(copies.tolist(), 1.0)).items()))
+                kept = search.refits.joined(kept, whole, copies)
+                return Learned(kept, strength, steps, chosen, shares, critical, entries)
+        kept = step.model.refitted or search.refit(step.model.penalised)
+        if rule == "ebic" and not interrupted:
+            kept = search.refits.completed(kept)
+            steps[chosen] = refitted_point(step, kept, search.ebic(kept))
         kept = search.refits.joined(kept, whole, copies)
-        return Learned(kept, step.strength, steps, chosen, shares, critical, entries, interrupted)
+        return Learned(kept, step.strength, steps, chosen, {}, critical, entries, interrupted)
+
+    def _strength_of_halves(self, step: EdgePoint, entries: list[tuple[int, float]]) -> float:
+        """Return a strength below that where the last of the best edges comes in.
+
+        At that strength itself, half of the halves would select the edge.
+        """
+        refitted = step.model.refitted
+        best = set() if refitted is None else set(self.search.refits.completed(refitted).support.tolist())
+        return min([step.strength, *(BELOW * strength for edge, strength in entries if edge in best)])
+
+    def _stable(self, empty: Solution, shares: dict[int, float]) -> Solution:
+        """Return the edges that enough random halves select, refitted."""
+        full = empty.loss.with_active([edge for edge, share in shares.items() if share >= self.threshold])
+        start = np.zeros(full.size)
+        start[: len(empty.w)] = empty.w
+        return self.search.refit(Solution(full, start + 1e-12 * (full.block_index >= 0)), prune=False)
 
     def model(self, data: StructureData, learned: Learned, record: StructureRecord) -> GraphModel:
         """Return a model of the edges that were chosen, in the order of their ends."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -89,7 +88,7 @@ class StructureData:
         inputs, own = self.dense
         return None if inputs is None else InputScaling.of(inputs, own)
 
-    def tables(self) -> Callable[[Ints | None], Observations]:
+    def tables(self) -> TableRows:
         """Return a function from row numbers (None for all) to the table of these rows."""
         encoder, states, n_states = self.encoder, self.states, np.array(self.encoder.n_states)
         if self.form == "ising" and (n_states != 2).any():
@@ -104,11 +103,25 @@ class StructureData:
             inputs, own = self.scaling.apply(inputs, own)
             assert inputs is not None
             inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
+        return TableRows(states, n_states, inputs, own, ising, encoder.edge_inputs, ordinal)
 
-        def of(rows: Ints | None = None) -> Observations:
-            chosen: Any = slice(None) if rows is None else rows
-            some = None if inputs is None else inputs[chosen]
-            its = None if own is None else own[chosen]
-            return Observations.of(states[chosen], n_states, some, None, ising, encoder.edge_inputs, its, ordinal)
 
-        return of
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """A function from row numbers (None for all) to the table of these rows."""
+
+    states: Ids  # [rows, variables]
+    n_states: Ids  # [variables]
+    inputs: Floats | None  # [rows, features], which begin with ones
+    own: Floats | None  # [rows, variables, features]
+    ising: bool
+    edge_inputs: bool
+    ordinal: bool
+
+    def __call__(self, rows: Ints | None = None) -> Observations:
+        chosen: Any = slice(None) if rows is None else rows
+        inputs = None if self.inputs is None else self.inputs[chosen]
+        own = None if self.own is None else self.own[chosen]
+        return Observations.of(
+            self.states[chosen], self.n_states, inputs, None, self.ising, self.edge_inputs, own, self.ordinal
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,8 +15,10 @@ from crfkit.data.observations import Observations
 from crfkit.errors import ParameterError
 from crfkit.losses.edges import EdgeLoss
 from crfkit.training.path import PathPoint, follow
+from crfkit.training.structure_parts import Parts
 from crfkit.training.structure_refit import MANY, Solution
 from crfkit.training.structure_solve import EdgeSolver
+from crfkit.training.tasks import Tasks
 from crfkit.warn import warn_caller
 
 TWICE = 2.0  # the edges of the best step: a strength that lets in more of them, and MANY, ends a path
@@ -61,6 +65,8 @@ class Search(EdgeSolver):
     n_folds: int = 5
     n_subsamples: int = 50
     callback: Callable[[EdgePoint], None] | None = None
+    on_half: Callable[[int, int], None] | None = None  # called with how many random halves are done, and of how many
+    tasks: Tasks = field(default_factory=Tasks)  # how folds and random halves are run
 
     def strengths(self, empty: Solution) -> Floats:
         """Return strengths in geometric progression, from the critical one down."""
@@ -134,46 +140,40 @@ class Search(EdgeSolver):
     def by_folds(self, loss: EdgeLoss, table_of: Callable[[Ints], Observations], n: int) -> Iterator[EdgePoint]:
         """Yield the path with held-out losses.
 
-        Each fold has a path of its own. Its edges are refitted without the edge penalty before they are scored.
+        Each fold has a path of its own; see :meth:`Parts.held_out`. The folds go down their paths together.
         """
-        folds = self._folds(n)
+        self.check_folds(n)
         grid = self.strengths(self.empty(loss))
-        sides = [(table_of(np.setdiff1d(np.arange(n), fold)), table_of(fold)) for fold in folds]
-        held_out = [loss.on(test) for _, test in sides]
-        quiet = replace(self, callback=None, callbacks=())
-        shares = [train.total / n for train, _ in sides]
-        paths = [
-            quiet.path(loss.on(train), (share * s for s in self.downwards(grid)), rough=True)
-            for (train, _), share in zip(sides, shares, strict=True)
-        ]
+        parts = Parts(self.quiet(), loss.maker(), table_of, n)
         steps: list[EdgePoint] = []
-        before: list[Solution | None] = [None] * len(folds)
-        for step in self.path(loss, self.downwards(grid), rough=True):
-            scores = []
-            for fold, (fold_path, test) in enumerate(zip(paths, held_out, strict=True)):
-                refitted = self.refit(next(fold_path).model.penalised, near=before[fold])
-                before[fold] = refitted
-                scores.append(test.with_active(refitted.loss.active_ids).at(refitted.w).value / test.table.total)
-            error = float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
-            steps.append(replace(step, score=float(np.mean(scores)), error=error))
-            yield steps[-1]
-            since = len(steps) - 1 - least(steps)
-            if len(steps) >= len(grid) and (since > 0 or len(grid) == 1):
-                return
-            if since >= PATIENCE:
-                refitted = self.refit(steps[least(steps)].model.penalised)
-                if not len(self.refits.promising(refitted)):
+        together = self.tasks.together(Parts.held_out, parts, range(self.n_folds), self.downwards(grid))
+        with closing(together):
+            for step in self.path(loss, self.downwards(grid), rough=True):
+                scores = next(together)
+                error = float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
+                steps.append(replace(step, score=float(np.mean(scores)), error=error))
+                yield steps[-1]
+                since = len(steps) - 1 - least(steps)
+                if len(steps) >= len(grid) and (since > 0 or len(grid) == 1):
                     return
+                if since >= PATIENCE:
+                    refitted = self.refit(steps[least(steps)].model.penalised)
+                    if not len(self.refits.promising(refitted)):
+                        return
         if steps:
             _warn_of_the_end(steps)
+
+    def quiet(self) -> Search:
+        """Return the search without callbacks, in this process."""
+        return replace(self, callback=None, callbacks=(), on_half=None, tasks=Tasks())
 
     def check_folds(self, n: int) -> None:
         """Raise ParameterError if n rows are too few for the folds."""
         if n < self.n_folds:
             raise ParameterError(f"{n} rows cannot make {self.n_folds} folds: lower n_folds, or choose by 'ebic'")
 
-    def _folds(self, n: int) -> list[Ints]:
-        self.check_folds(n)
+    def folds(self, n: int) -> list[Ints]:
+        """Return the rows of each fold."""
         order = np.random.default_rng(self.options.seed).permutation(n)
         return [np.sort(part) for part in np.array_split(order, self.n_folds)]
 
@@ -184,13 +184,23 @@ class Search(EdgeSolver):
 
         (Meinshausen & Bühlmann 2010.) Halves are solved at half the strength, as the loss is a sum over rows.
         """
-        rng = np.random.default_rng(self.options.seed)
+        parts = Parts(self if self.tasks.here else self.quiet(), loss.maker(), table_of, n)
         counts: dict[int, int] = {}
-        for _ in range(self.n_subsamples):
-            half = loss.on(table_of(np.sort(rng.permutation(n)[: max(1, n // 2)])))
-            for edge in self.solve(self.empty(half), 0.5 * strength, rough=True).support.tolist():
-                counts[edge] = counts.get(edge, 0) + 1
+        halves = self.tasks.map(Parts.half, parts, ((rng, 0.5 * strength) for rng in self._generators(n)))
+        with closing(halves):
+            for done, support in enumerate(halves, start=1):
+                for edge in support.tolist():
+                    counts[edge] = counts.get(edge, 0) + 1
+                if self.on_half is not None:
+                    self.on_half(done, self.n_subsamples)
         return {edge: count / self.n_subsamples for edge, count in sorted(counts.items())}
+
+    def _generators(self, n: int) -> Iterator[np.random.Generator]:
+        """Yield the generator of each random half, all of one stream, so that any half can be drawn alone."""
+        rng = np.random.default_rng(self.options.seed)
+        for _ in range(self.n_subsamples):
+            yield copy.deepcopy(rng)
+            rng.permutation(n)
 
 
 def least(steps: Sequence[EdgePoint]) -> int:
