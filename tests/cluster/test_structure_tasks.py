@@ -31,7 +31,7 @@ Y, _ = planted(0, p=6, n_edges=5, rows=300)
 def client():
     """Another cluster than the one of the other tests, as its workers are killed."""
     # a worker that is started again while the machine is busy stays part of the cluster
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}), connect("local:2") as client:
+    with connect("local:2") as client:
         yield client
 
 

@@ -95,12 +95,15 @@ def _opened(distributed: Any, address: Any, wait: float) -> tuple[Any, Callable[
     if isinstance(address, distributed.Client):
         return address, lambda: None
     if isinstance(address, str) and (match := LOCAL.fullmatch(address)):
+        # a worker that was killed is replaced, however often; Dask would give it up after 15 seconds
+        patient = load("dask.config", "cluster needs").set({"distributed.deploy.lost-worker-timeout": "1 hour"})
         cluster = _local(distributed, int(match[1]) if match[1] else count_threads(None))
         client = distributed.Client(cluster, direct_to_workers=True, set_as_default=False)
 
         def close() -> None:
             client.close()
             cluster.close()
+            patient.__exit__(None, None, None)
 
         return client, close
     if hasattr(address, "scheduler_address"):  # a cluster object
@@ -136,6 +139,7 @@ def _local(distributed: Any, n: int) -> Any:
             processes=True,
             dashboard_address="127.0.0.1:0",
             env={"DASK_LOGGING__DISTRIBUTED": "critical"},  # workers that are closed complain of lost connections
+            preload=["crfkit.distributed.uninterrupted"],
         )
     except RuntimeError as error:
         raise ClusterError(
