@@ -63,6 +63,7 @@ def test_parameters_come_back():
     assert crf.get_params() == parameters | {"penalty__strength": 0.1}
     assert list(parameters) == sorted(
         [
+            "cluster",
             "template",
             "penalty",
             "solver",

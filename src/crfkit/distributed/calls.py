@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Floats
+from crfkit.extras import load
 
 # What a call raises if the worker has gone: connections, shards that are not where they were, no answer in time.
 LOST = (OSError, KeyError, asyncio.TimeoutError, TimeoutError)
@@ -38,8 +39,7 @@ class Request:
 
 async def ask(rpc: Callable[[str], Any], place: Place, method: str, *args: Any) -> Any:
     """Return what a method of the shard at a place returns; raise one of LOST if the worker has gone."""
-    from distributed.protocol import to_serialize
-
+    to_serialize = load("distributed.protocol", "a cluster needs").to_serialize
     reply = await rpc(place.address).actor_execute(
         function=method, actor=place.key, args=[to_serialize(arg) for arg in args], kwargs={}
     )

@@ -16,6 +16,7 @@ from crfkit._threads import using_threads
 from crfkit._types import Floats, Ints
 from crfkit.distributed.branches import Answer, Part, summed, united
 from crfkit.distributed.calls import Place, Request, ask, narrowed, widened
+from crfkit.extras import load
 from crfkit.protocols import Capability, Evaluation, Loss
 
 # Makes (the loss, the places of its weights in the whole vector or None for all) from arguments and a thread count.
@@ -48,11 +49,9 @@ class Shard:
     """
 
     def __init__(self, number: int, begin: int, end: int, make: Maker, *args: Any) -> None:
-        from distributed import get_worker
-
         self.number = number
         self._begin, self._end = begin, end
-        self._n_threads = int(get_worker().state.nthreads)
+        self._n_threads = int(_worker().state.nthreads)
         self._loss, self._places = make(*args, self._n_threads)
         self._part = Part(None, self._loss.size)
         self._size = self._loss.size  # of the union
@@ -101,10 +100,8 @@ class Shard:
 
     async def compute(self, request: Request, w: Any, v: Any) -> Answer:
         """Return the sum of what this shard and those below it compute; w and v are vectors of the union, or None."""
-        from distributed import get_worker
-
         w, v = widened(w), widened(v)
-        loop, rpc = asyncio.get_running_loop(), get_worker().rpc
+        loop, rpc = asyncio.get_running_loop(), _worker().rpc
         own = loop.run_in_executor(_turns(), self._timed, request, self._part.of(w), self._part.of(v))
         below = [
             asked_below(rpc, place, request, narrowed(part.of(w), request.single), narrowed(part.of(v), request.single))
@@ -197,6 +194,11 @@ async def asked_below(rpc: Any, place: Place, request: Request, w: Any, v: Any) 
     sent = sum(0 if x is None else x.nbytes for x in (w, v))
     back = 0 if answer.vector is None else answer.vector.nbytes
     return replace(answer, vector=vector, sent=answer.sent + sent, received=answer.received + back)
+
+
+def _worker() -> Any:
+    """Return the worker of Dask that this runs on."""
+    return load("distributed", "a cluster needs").get_worker()
 
 
 @cache

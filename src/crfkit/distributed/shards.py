@@ -24,6 +24,7 @@ from crfkit.distributed.calls import LOST, Place, Request, ask, narrowed
 from crfkit.distributed.cluster import Cluster, short
 from crfkit.distributed.shard import About, Maker, Shard, asked_below
 from crfkit.errors import ClusterError, CrfkitError, DataError
+from crfkit.extras import load
 from crfkit.wording import counted
 
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
@@ -136,9 +137,8 @@ class Shards:
     def _rpc(self, address: str) -> Any:
         if self._direct:
             return self._client.rpc(address)
-        from distributed.actor import ProxyRPC  # by way of the scheduler
-
-        return ProxyRPC(self._client.scheduler, address)
+        # by way of the scheduler
+        return load("distributed.actor", "a cluster needs").ProxyRPC(self._client.scheduler, address)
 
     def _sync(self, function: Callable[[], Any]) -> Any:
         """Run a coroutine of the client; raise LostError if a worker does not answer."""
@@ -278,8 +278,7 @@ class Shards:
 
     def _wait(self, made: dict[int, Any]) -> None:
         """Wait for new shards; raise what went wrong in one of them."""
-        from distributed import wait
-
+        wait = load("distributed", "a cluster needs").wait
         try:
             with self._client.as_current():
                 wait(list(made.values()), timeout=self._options.timeout)
@@ -293,8 +292,6 @@ class Shards:
             self._raise(number, future)
 
     def _raise(self, number: int, future: Any) -> None:
-        from distributed import KilledWorker
-
         recipe = self.recipes[number]
         if future.status != "error":
             raise LostError(f"{recipe.name} is {future.status}")
@@ -306,7 +303,8 @@ class Shards:
             raise error
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise DataError(f"a worker cannot read it: {short(error)}; every worker must be able to", recipe.name)
-        if isinstance(error, (KilledWorker, MemoryError, *LOST)):
+        killed = load("distributed", "a cluster needs").KilledWorker
+        if isinstance(error, (killed, MemoryError, *LOST)):
             raise LostError(short(error))
         raise ClusterError(f"{recipe.name}: {type(error).__name__}: {short(error)}") from error
 

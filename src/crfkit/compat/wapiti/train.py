@@ -97,7 +97,9 @@ def train(
     )
     window = 0 if options.algorithm == "sgd-l1" else options.objective_window
     progress = Progress(judged, gold, options.threads, say, options.error_window, window, options.eps)
-    model, result = training.run(corpus, None, [progress], start=before)
+    # with all attributes, as Wapiti has them: its progress and its model files count those without a weight as well
+    problem = training.make_problem(corpus, known_labels=() if before is None else before.class_list)
+    model, result = training.solve(problem, [progress], start=before)
     _warn(result, say)
     return _finished(model, observations, say if options.compact else None)
 
