@@ -37,12 +37,13 @@ class Part:
         """Return this part of a vector of the union."""
         return vector if vector is None or self.places is None else vector[self.places]
 
-    def add_to(self, total: Floats, vector: Floats) -> None:
-        """Add a vector of this part to one of the union."""
-        if self.places is None:
-            total += vector
+    def put_in(self, total: Floats, vector: Floats, add: bool) -> None:
+        """Add a vector of this part to one of the union, or without `add` replace what is there."""
+        where = slice(None) if self.places is None else self.places
+        if add:
+            total[where] += vector  # no place comes twice
         else:
-            total[self.places] += vector  # no place comes twice
+            total[where] = vector
 
 
 def united(places: Sequence[Ints]) -> tuple[Ints, list[Part]]:
@@ -73,12 +74,14 @@ class Answer:
 
 def summed(size: int, parts: Sequence[Part], answers: Sequence[Answer]) -> Answer:
     """Return the sum of the answers of a node's parts, in their order."""
+    if len(answers) == 1 and parts[0].places is None:
+        return answers[0]
     total = None
     if all(answer.vector is not None for answer in answers):
         total = np.zeros(size)
-        for part, answer in zip(parts, answers, strict=True):
+        for k, (part, answer) in enumerate(zip(parts, answers, strict=True)):
             assert answer.vector is not None
-            part.add_to(total, answer.vector)
+            part.put_in(total, answer.vector, add=k > 0)
     last = max(answers, key=lambda answer: answer.seconds)
     return Answer(
         sum(answer.value for answer in answers),

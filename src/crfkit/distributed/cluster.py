@@ -19,6 +19,13 @@ from crfkit.wording import counted
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256
 CONNECT = 15.0  # seconds
+# Workers that are closed complain of lost connections. Dask has them return memory at every chance, so that vectors of
+# weights and gradients would take new pages in every evaluation; ours keep it.
+LOCAL_ENVIRONMENT = {
+    "DASK_LOGGING__DISTRIBUTED": "critical",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 28),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
+}
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,7 @@ def _local(distributed: Any, n: int) -> Any:
             threads_per_worker=threads,
             processes=True,
             dashboard_address="127.0.0.1:0",
-            env={"DASK_LOGGING__DISTRIBUTED": "critical"},  # workers that are closed complain of lost connections
+            env=LOCAL_ENVIRONMENT,
             preload=["crfkit.distributed.uninterrupted"],
         )
     except RuntimeError as error:

@@ -103,10 +103,7 @@ class Shard:
         w, v = widened(w), widened(v)
         loop, rpc = asyncio.get_running_loop(), _worker().rpc
         own = loop.run_in_executor(_turns(), self._timed, request, self._part.of(w), self._part.of(v))
-        below = [
-            asked_below(rpc, place, request, narrowed(part.of(w), request.single), narrowed(part.of(v), request.single))
-            for place, part in self._below
-        ]
+        below = [asked_below(rpc, place, part, request, w, v) for place, part in self._below]
         answers = await asyncio.gather(own, *below)
         total = summed(self._size, [self._part, *(part for _, part in self._below)], answers)
         return replace(total, vector=narrowed(total.vector, request.single))
@@ -187,13 +184,15 @@ class Shard:
         return own, order[own] - self._begin
 
 
-async def asked_below(rpc: Any, place: Place, request: Request, w: Any, v: Any) -> Answer:
-    """Return the answer of a shard and all below it, with the bytes of this call counted."""
-    answer: Answer = await ask(rpc, place, "compute", request, w, v)
-    vector = widened(answer.vector)
-    sent = sum(0 if x is None else x.nbytes for x in (w, v))
+async def asked_below(
+    rpc: Any, place: Place, part: Part, request: Request, w: Floats | None, v: Floats | None
+) -> Answer:
+    """Return the answer of a shard and all below it, whose weights are a part of w; the bytes of this call count."""
+    down = [narrowed(part.of(vector), request.single) for vector in (w, v)]
+    answer: Answer = await ask(rpc, place, "compute", request, *down)
+    sent = sum(0 if vector is None else vector.nbytes for vector in down)
     back = 0 if answer.vector is None else answer.vector.nbytes
-    return replace(answer, vector=vector, sent=answer.sent + sent, received=answer.received + back)
+    return replace(answer, vector=widened(answer.vector), sent=answer.sent + sent, received=answer.received + back)
 
 
 def _worker() -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.distributed.branches import Answer, Part, branches_of, summed
-from crfkit.distributed.calls import LOST, Place, Request, ask, narrowed
+from crfkit.distributed.calls import LOST, Place, Request, ask
 from crfkit.distributed.cluster import Cluster, short
 from crfkit.distributed.shard import About, Maker, Shard, asked_below
 from crfkit.errors import ClusterError, CrfkitError, DataError
@@ -125,12 +125,8 @@ class Shards:
     # --- asking
 
     async def _asked(self, request: Request, w: Floats | None, v: Floats | None) -> Answer:
-        single = request.single
         answers = await asyncio.gather(
-            *(
-                asked_below(self._rpc, place, request, narrowed(part.of(w), single), narrowed(part.of(v), single))
-                for place, part in self._top
-            )
+            *(asked_below(self._rpc, place, part, request, w, v) for place, part in self._top)
         )
         return summed(self.size, [part for _, part in self._top], answers)
 
