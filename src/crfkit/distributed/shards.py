@@ -128,7 +128,9 @@ class Shards:
         answers = await asyncio.gather(
             *(asked_below(self._rpc, place, part, request, w, v) for place, part in self._top)
         )
-        return summed(self.size, [part for _, part in self._top], answers)
+        total = summed(self.size, [part for _, part in self._top], answers)
+        # solvers change gradients in place, but what has arrived from another process is read-only
+        return total if total.vector is None else replace(total, vector=np.require(total.vector, requirements="W"))
 
     def _rpc(self, address: str) -> Any:
         if self._direct:
