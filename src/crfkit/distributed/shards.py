@@ -129,8 +129,8 @@ class Shards:
             *(asked_below(self._rpc, place, part, request, w, v) for place, part in self._top)
         )
         total = summed(self.size, [part for _, part in self._top], answers)
-        # solvers change gradients in place, but what has arrived from another process is read-only
-        return total if total.vector is None else replace(total, vector=np.require(total.vector, requirements="W"))
+        # Solvers change gradients in place; what has arrived from another process may be read-only and unaligned.
+        return total if total.vector is None else replace(total, vector=np.require(total.vector, requirements="CAW"))
 
     def _rpc(self, address: str) -> Any:
         if self._direct:
