@@ -93,8 +93,10 @@ def test_subsets(client, closing):
     training, problem = chain_problem()
     w = np.random.default_rng(1).normal(size=problem.field.size)
     loss = spread(client, closing, training, problem, 3)
+    v = np.random.default_rng(2).normal(size=problem.field.size)
     for ids in (np.arange(7), np.array([100, 3, 50]), np.arange(len(problem.data))):
         one, many = problem.loss.subset(ids).at(w), loss.subset(ids).at(w)
+        assert_allclose(many.hessp(v), one.hessp(v), rtol=1e-9, atol=1e-10)  # the first shard alone has the first ids
         assert_allclose(many.value, one.value, rtol=1e-12)
         assert_allclose(many.grad, one.grad, rtol=1e-10, atol=1e-12)
 

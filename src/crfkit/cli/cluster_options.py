@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crfkit.cli.options import STDIN
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -34,12 +32,8 @@ def placed(training: GraphTraining, cluster: Any) -> AbstractContextManager[Grap
     return graphs_on_cluster(training, cluster)
 
 
-def as_url(path: Path) -> str:
-    """Return a path as it was typed, where it was a URL: Path makes one slash of two.
-
-    >>> as_url(Path("s3://corpus/part-*.txt")), as_url(Path("data/train.txt"))
-    ('s3://corpus/part-*.txt', 'data/train.txt')
-    """
-    if path == STDIN:
+def check_urls(files: Sequence[str]) -> Sequence[str]:
+    """Return the files; raise ParameterError if one of them is standard input."""
+    if "-" in files:
         raise ParameterError("workers cannot read standard input (-); give files")
-    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?=[^/])", r"\1://", path.as_posix())
+    return files

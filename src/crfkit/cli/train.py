@@ -30,12 +30,12 @@ Online solvers that learn from mistakes and take no penalty: {solvers without pe
 
 
 def train(
-    files: Annotated[
-        list[Path],
+    train_files: Annotated[
+        list[str],
         typer.Argument(
             metavar="TRAIN...",
             help="Column files, also .gz, whose last column is the label; or data files of CRFsuite. - is standard "
-            "input.",
+            "input. With --cluster also globs and URLs.",
         ),
     ],
     model: shared.NewModel,
@@ -278,7 +278,7 @@ def train(
 
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint, Checkpoints
-    from crfkit.cli.cluster_options import as_url, make_cluster
+    from crfkit.cli.cluster_options import check_urls, make_cluster
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
     from crfkit.cli.progress import json_log, progress_callback
@@ -311,6 +311,7 @@ def train(
     training.check()
     outputs = {"--model": model, "--log": log, "--checkpoint": checkpoint}
     where = make_cluster(cluster, shards)
+    files = [Path(file) for file in train_files]
     for file in files:
         check_distinct({"TRAIN": file, "--template": template, "--dev": dev, **outputs})
     # --checkpoint may overwrite the file of --resume; --model and --log may not
@@ -357,11 +358,16 @@ def train(
                 from crfkit.distributed.training import fit_urls
 
                 def read_dev(corpus: TaggedCorpus) -> Dev | None:
-                    return None if dev is None else _read_dev(corpus, sources[-1], patience or PATIENCE)
+                    return (
+                        None
+                        if dev is None
+                        else _read_dev(corpus, sources[-1], PATIENCE if patience is None else patience)
+                    )
 
                 how = (encoding, format, label_column)
-                urls = [as_url(file) for file in files]
-                trained, result = fit_urls(training, where, urls, seen, *how, dev=read_dev, resume=start)
+                trained, result = fit_urls(
+                    training, where, check_urls(train_files), seen, *how, dev=read_dev, resume=start
+                )
             elif out_of_core:
                 trained, result = fit_stored(training, sources, seen)
             else:

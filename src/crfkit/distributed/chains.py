@@ -15,7 +15,7 @@ from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
 from crfkit.fields.chain import ChainField
 from crfkit.fields.part import FieldPart
-from crfkit.protocols import Loss
+from crfkit.protocols import Capability, Loss
 from crfkit.training.chain_problem import ChainOptions
 
 
@@ -52,7 +52,7 @@ def sharded_chain(
     client: Any, cluster: Cluster, options: ChainOptions, data: SequenceData, field: ChainField
 ) -> ShardedLoss:
     """Return the loss of encoded sequences, which are sent to the workers."""
-    parts = ChainParts.of(options, field, options.precision_for(data))
+    parts = ChainParts.of(options, field, shard_precision(options, data.n_positions))
     n = shard_count(client, cluster, len(data))
     ends = split_positions(data.starts, n)
     recipes = [
@@ -61,9 +61,16 @@ def sharded_chain(
     return ShardedLoss(Shards(client, recipes, parts, field.size, cluster), field, cluster.transport)
 
 
+def shard_precision(options: ChainOptions, n_positions: int) -> str:
+    """Return the precision of all shards; solvers that select attributes compare gradients, in double precision."""
+    if Capability.CANDIDATES in options.make_solver().needs:
+        return "double"
+    return options.precision_of(n_positions)
+
+
 def shard_count(client: Any, cluster: Cluster, n: int) -> int:
     """Return how many shards n sequences or graphs are split into: as many as were asked for, or one per worker."""
-    wanted = cluster.shards or len(client.scheduler_info()["workers"])
+    wanted = cluster.shards or len(client.nthreads())
     return max(1, min(wanted, n))
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import json
 import math
 import numbers
 import re
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from crfkit import __version__
 from crfkit._threads import count_threads
@@ -16,6 +20,7 @@ from crfkit.errors import ClusterError, ParameterError
 from crfkit.extras import load
 from crfkit.wording import counted
 
+Result = TypeVar("Result")
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256
 CONNECT = 15.0  # seconds
@@ -38,11 +43,10 @@ class Cluster:
         four processes on this machine, or an object: ``dask.distributed.Client`` or a cluster such as
         ``LocalCluster``. An object may carry a ``Security``; for an address, Dask's configuration has it
     shards : number of parts that the training set is split into; None for one per worker
-    transport : "double", or "single" to send weights and gradients as 32-bit numbers: half the bytes, and rounding
-        errors of 6e-8 relative
-    timeout : seconds to wait for the cluster to answer, and for any shard to finish one evaluation, before the worker
-        is taken to be lost
-    retries : how many times in a row the workers may be lost before training gives up
+    transport : "double", or "single" to send weights and gradients as 32-bit numbers while the shards compute in single
+        precision, which chains of 32,768 positions and more do until a solver sees rounding errors: half the bytes
+    timeout : seconds that one evaluation may take; after that, workers that do not answer are taken to be lost
+    retries : how many times in a row workers may be lost, or not answer, before training gives up
 
     >>> Cluster("local:2", shards=4).shards
     4
@@ -89,49 +93,51 @@ def connect(cluster: Any) -> Iterator[Any]:
     options = Cluster.of(cluster)
     distributed = load("distributed", "cluster needs")
     wait = min(options.timeout, CONNECT)
-    client, close = _opened(distributed, options.address, wait)
-    try:
+    with ExitStack() as opened:
+        client = _opened(distributed, options.address, wait, opened)
         _check_workers(client, wait)
         yield client
-    finally:
-        close()
 
 
-def _opened(distributed: Any, address: Any, wait: float) -> tuple[Any, Callable[[], None]]:
-    """Return a client and what closes it."""
+def _opened(distributed: Any, address: Any, wait: float, opened: ExitStack) -> Any:
+    """Return a client; what is opened for it is entered in the stack."""
     if isinstance(address, distributed.Client):
-        return address, lambda: None
+        return address
     if isinstance(address, str) and (match := LOCAL.fullmatch(address)):
         # a worker that was killed is replaced, however often; Dask would give it up after 15 seconds
-        patient = load("dask.config", "cluster needs").set({"distributed.deploy.lost-worker-timeout": "1 hour"})
-        cluster = _local(distributed, int(match[1]) if match[1] else count_threads(None))
-        client = distributed.Client(cluster, direct_to_workers=True, set_as_default=False)
-
-        def close() -> None:
-            client.close()
-            cluster.close()
-            patient.__exit__(None, None, None)
-
-        return client, close
-    if hasattr(address, "scheduler_address"):  # a cluster object
-        client = distributed.Client(address, direct_to_workers=True, set_as_default=False)
-        return client, client.close
-    if not isinstance(address, str):
+        patience = load("dask.config", "cluster needs").set({"distributed.deploy.lost-worker-timeout": "1 hour"})
+        opened.enter_context(patience)
+        address = opened.enter_context(_local(distributed, int(match[1]) if match[1] else count_threads(None)))
+    elif isinstance(address, str):
+        address = _scheduler(address)
+    elif not hasattr(address, "scheduler_address"):  # that of a cluster object
         raise ParameterError(
             f"cluster must be an address such as 'tcp://host:8786', 'local:4', or a Dask client or cluster, not "
             f"{address!r}"
         )
-    if not (address.endswith(".json") or re.match(r"[a-z]+://.", address)):
-        raise ParameterError(f"cluster is {address!r}; expected an address such as 'tcp://host:8786', or 'local:4'")
-    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:
-        client = distributed.Client(**where, timeout=wait, direct_to_workers=True, set_as_default=False)
+        client = distributed.Client(address, timeout=wait, direct_to_workers=True, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise ClusterError(
             f"no scheduler answers at {address}: {short(error)}; start one with `dask scheduler`, or check host, port "
             "and firewall"
         ) from error
-    return client, client.close
+    return opened.enter_context(client)
+
+
+def _scheduler(address: str) -> str:
+    """Return the address of a scheduler, which may be in a file."""
+    if address.endswith(".json"):
+        try:
+            with open(address, encoding="utf-8") as file:
+                return str(json.load(file)["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ClusterError(
+                f"{address} is not a scheduler file: {short(error)}; `dask scheduler --scheduler-file FILE` writes one"
+            ) from error
+    if not re.match(r"[a-z]+://.", address):
+        raise ParameterError(f"cluster is {address!r}; expected an address such as 'tcp://host:8786', or 'local:4'")
+    return address
 
 
 def _local(distributed: Any, n: int) -> Any:
@@ -157,14 +163,18 @@ def _local(distributed: Any, n: int) -> Any:
 
 def _check_workers(client: Any, wait: float) -> None:
     """Raise ClusterError unless there are workers and all of them have this version of crfkit."""
-    import asyncio
-
     try:
         client.wait_for_workers(1, timeout=wait)
-        found = client.run(_version)
     except (TimeoutError, asyncio.TimeoutError):
         raise ClusterError(
             f"the scheduler has no workers after {wait:g} s; start some with `dask worker {client.scheduler.address}`"
+        ) from None
+    try:
+        found = bounded(lambda: client.run(_version), wait)
+    except TimeoutError:
+        raise ClusterError(
+            f"a worker has not answered for {wait:g} s; look at the workers of {client.scheduler.address}, and close "
+            "those that hang"
         ) from None
     except ImportError as error:
         raise ClusterError(
@@ -176,7 +186,8 @@ def _check_workers(client: Any, wait: float) -> None:
     if others:
         wrong = sorted(address for address, version in found.items() if version != __version__)
         raise ClusterError(
-            f"{counted(len(wrong), 'worker')} ({wrong[0]}{', …' if len(wrong) > 1 else ''}) have crfkit {others[0]}, "
+            f"{counted(len(wrong), 'worker')} ({wrong[0]}{', …' if len(wrong) > 1 else ''}) "
+            f"{'have' if len(wrong) > 1 else 'has'} crfkit {others[0]}, "
             f"but this is {__version__}; install the same version everywhere"
         )
 
@@ -190,3 +201,20 @@ def short(error: BaseException) -> str:
     """Return the first line of an error."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:200]
+
+
+def bounded(call: Callable[[], Result], seconds: float) -> Result:
+    """Return call(), or raise TimeoutError if it takes longer; it then goes on in a thread that nobody waits for."""
+    done: concurrent.futures.Future[Result] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="crfkit-cluster").start()
+    try:
+        return done.result(seconds)
+    except concurrent.futures.TimeoutError as error:
+        raise TimeoutError(str(error) or f"no answer in {seconds:g} s") from error

@@ -9,6 +9,7 @@ sequences.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -18,20 +19,23 @@ import numpy as np
 
 from crfkit._types import Ints
 from crfkit.data.sequences import SequenceData
-from crfkit.distributed.chains import ChainParts, chain_part
-from crfkit.distributed.cluster import Cluster, short
+from crfkit.distributed.chains import ChainParts, chain_part, shard_precision
+from crfkit.distributed.cluster import Cluster, bounded, short
 from crfkit.distributed.loss import ShardedLoss
-from crfkit.distributed.shards import Recipe, Shards
+from crfkit.distributed.shards import TIMED_OUT, Recipe, Shards
 from crfkit.encoders.pieces import Numbering, RawPiece, count, joined, numbered
 from crfkit.encoders.sequences import TaggedCorpus
 from crfkit.encoders.vocabulary import Inputs
 from crfkit.errors import ClusterError, CrfkitError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
+from crfkit.fields.constraints import ConstraintError
 from crfkit.fields.united import united
 from crfkit.protocols import Loss
 from crfkit.training.chain import ChainTraining
 from crfkit.training.chain_problem import Problem
 from crfkit.training.position_weights import weighted
+
+WATCH, PAUSE = 5.0, 0.01  # seconds between looks whether there are workers, and whether a task is done
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,7 @@ def encode(client: Any, cluster: Cluster, training: ChainTraining, sources: Sequ
     inputs = training.make_inputs()
     if inputs.template is not None:
         inputs.template.warn_of_clashes()
-    workers = list(client.scheduler_info()["workers"])
+    workers = list(client.nthreads())
 
     def submit(function: Callable[..., Any], *args: Any, near: int | None = None) -> Any:
         where = {} if near is None else {"workers": [workers[near % len(workers)]], "allow_other_workers": True}
@@ -71,21 +75,24 @@ def encode(client: Any, cluster: Cluster, training: ChainTraining, sources: Sequ
         submit(raw_piece, source, inputs, near=k) if own[k] is source else client.compute(own[k])
         for k, source in enumerate(sources)
     ]
-    counts = _result(_tree(submit, joined, [submit(count, raw) for raw in raws]))
+    counts = _result(client, _tree(submit, joined, [submit(count, raw) for raw in raws]), cluster.timeout)
     try:
         numbering = Numbering.of(counts, inputs, training.min_frequency, columns)
     except DataError as error:
         raise error if error.path else DataError(str(error), counts.name or None) from None
     classes = numbering.classes.tolist()
     training.check_label_classes(classes)
-    (everywhere,) = client.scatter([numbering], broadcast=True, hash=False)
+    (everywhere,) = bounded(lambda: client.scatter([numbering], broadcast=True, hash=False), cluster.timeout)
     data = [submit(numbered, raw, everywhere) for raw in raws]
+    del raws  # Dask makes them again if need be
     options = replace(training, penalty=None, solver="auto", template=None, features=None)
+    named = [getattr(source, "name", "") for source in sources]
     some = [k for k, n in enumerate(np.diff([0, *counts.ends])) if n]  # a piece may be empty
-    field: ChainField = _result(_tree(submit, _both, [submit(_field, options, data[k], everywhere) for k in some]))
+    parts = [submit(_field, options, data[k], everywhere, named[k]) for k in some]
+    field: ChainField = _result(client, _tree(submit, _both, parts), cluster.timeout)
     if field.size == 0:
         raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
-    precision = training.precision_of(counts.n_positions)
+    precision = shard_precision(training, counts.n_positions)
     shared = SourceParts(ChainParts.of(training, field, precision), inputs, numbering, training.class_weight)
     ends = (0, *counts.ends)
     recipes = [Recipe(source_part, own[k], ends[k], ends[k + 1], sources[k].name, ready=data[k]) for k in some]
@@ -102,9 +109,12 @@ def raw_piece(source: Any, inputs: Inputs) -> RawPiece:
     return piece
 
 
-def _field(options: ChainTraining, data: SequenceData, numbering: Numbering) -> ChainField:
+def _field(options: ChainTraining, data: SequenceData, numbering: Numbering, name: str) -> ChainField:
     """Return the field of a piece, with the numbers of the whole."""
-    return options.make_field(data, numbering.vocabulary, numbering.classes.tolist())[0]
+    try:
+        return options.make_field(data, numbering.vocabulary, numbering.classes.tolist())[0]
+    except ConstraintError as error:
+        raise DataError(str(error), name) from None
 
 
 def _both(first: ChainField, second: ChainField) -> ChainField:
@@ -121,17 +131,35 @@ def _tree(submit: Callable[..., Any], join: Callable[[Any, Any], Any], futures: 
     return futures[0]
 
 
-def _result(future: Any) -> Any:
-    """Return the result of a task; errors of crfkit as they are, others as a ClusterError."""
+def _result(client: Any, future: Any, timeout: float) -> Any:
+    """Return the result of a task; errors of crfkit as they are, others as a ClusterError.
+
+    A task may take as long as it needs while there are workers.
+    """
+    seen = time.monotonic()
+    while not future.done():
+        time.sleep(PAUSE)
+        if time.monotonic() - seen > WATCH and _has_workers(client):
+            seen = time.monotonic()
+        elif time.monotonic() - seen > timeout:
+            raise ClusterError(f"there have been no workers for {timeout:g} s; start some")
     try:
-        return future.result()
+        return future.result(timeout=timeout)
     except CrfkitError:
         raise
     except Exception as error:
+        memory = isinstance(error, MemoryError) or type(error).__name__ == "KilledWorker"
+        hint = "; the workers may have too little memory" if memory else ""
         raise ClusterError(
-            f"encoding failed on a worker: {type(error).__name__}: {short(error)}; look at the logs of the workers, "
-            "which may have too little memory"
+            f"encoding failed on a worker: {type(error).__name__}: {short(error)}{hint}; its log says more"
         ) from error
+
+
+def _has_workers(client: Any) -> bool:
+    try:
+        return bool(bounded(client.nthreads, WATCH))
+    except (OSError, *TIMED_OUT):
+        return False
 
 
 def _nothing() -> SequenceData:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -42,9 +42,9 @@ def graph_part(data: GraphData, parts: GraphParts, n_threads: int) -> tuple[Loss
     """Return the loss of a shard's graphs."""
     if parts.engine is None:
         return parts.kind(data, parts.field, n_threads), None
-    engine = parts.engine
-    if any(item.name == "n_threads" for item in fields(engine)):
-        engine = replace(engine, n_threads=n_threads)
+    engine: Any = parts.engine
+    if is_dataclass(engine) and any(item.name == "n_threads" for item in fields(engine)):
+        engine = replace(parts.engine, n_threads=n_threads)
     return parts.kind(data, parts.field, engine, start_tolerance=parts.start_tolerance), None
 
 

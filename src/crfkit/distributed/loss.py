@@ -8,6 +8,7 @@ with w_k the weights that shard k has, and the sum in the order of the tree of s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,12 @@ class ShardedLoss(FieldLoss):
             raise self._cannot(Capability.ONLINE)
         return MixedEpochs(self)
 
+    def epochs(self) -> MixedEpochs:
+        """Plain stochastic gradients, in the precision that evaluations have now."""
+        if Capability.ONLINE not in self.capabilities:
+            raise self._cannot(Capability.ONLINE)
+        return MixedEpochs(self, plain=True)
+
     def epoch_cost(self) -> float:
         """The time of an epoch in evaluations. All shards run theirs at the same time."""
         return self._epoch_cost
@@ -178,8 +185,9 @@ class MixedEpochs:
     what the shards made of it, in proportion to their sequences; shards without its attribute do not count.
     """
 
-    def __init__(self, loss: ShardedLoss) -> None:
+    def __init__(self, loss: ShardedLoss, plain: bool = False) -> None:
         self._loss = loss
+        self._plain = plain  # without what averages and L1 need, which takes less time
         self._w = np.zeros(loss.size)
         self._holders: Floats | None = None
         self.n_sequences = len(loss.data)
@@ -217,7 +225,10 @@ class MixedEpochs:
             assert held is not None
             self._holders = np.maximum(held, 1.0)
         sizes = np.ascontiguousarray(steps, dtype=np.float64)
-        request = Request("epoch", ids=np.asarray(order, dtype=np.int64), options=(sizes, l2, l1, self.n_sequences))
+        request = replace(
+            loss.request("epoch", ids=np.asarray(order, dtype=np.int64)),
+            options=(sizes, l2, l1, self.n_sequences, self._plain),
+        )
         answer = loss.shards.ask(request, self._w)
         assert answer.vector is not None
         if np.any(sizes):

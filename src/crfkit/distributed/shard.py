@@ -16,6 +16,7 @@ from crfkit._threads import using_threads
 from crfkit._types import Floats, Ints
 from crfkit.distributed.branches import Answer, Part, summed, united
 from crfkit.distributed.calls import Place, Request, ask, narrowed, widened
+from crfkit.errors import DataError
 from crfkit.extras import load
 from crfkit.protocols import Capability, Evaluation, Loss
 
@@ -53,12 +54,15 @@ class Shard:
         self._begin, self._end = begin, end
         self._n_threads = int(_worker().state.nthreads)
         self._loss, self._places = make(*args, self._n_threads)
+        data = getattr(self._loss, "data", None)
+        if data is not None and len(data) != end - begin:
+            raise DataError(f"{end - begin} sequences became {len(data)} since training began; train again")
         self._part = Part(None, self._loss.size)
         self._size = self._loss.size  # of the union
         self._below: list[tuple[Place, Part]] = []
         self._evaluations: dict[int, Evaluation] = {}  # by version
         self._fallen = False  # single precision could not hold the weights
-        self._online: Any = None
+        self._online: dict[Any, Any] = {}  # by what they are: plain or not, and how precise
 
     # --- the tree
 
@@ -125,11 +129,16 @@ class Shard:
     def _hessp(self, request: Request, w: Floats | None, v: Floats) -> Answer:
         """The Hessian times v, where the weights of this version are."""
         evaluation = self._known(request, w)
-        return Answer(missing=True) if evaluation is None else Answer(vector=evaluation.hessp(v))
+        return self._unknown(request) if evaluation is None else Answer(vector=evaluation.hessp(v))
 
     def _hess_diag(self, request: Request, w: Floats | None, _: None) -> Answer:
         evaluation = self._known(request, w)
-        return Answer(missing=True) if evaluation is None else Answer(vector=evaluation.hess_diag())
+        return self._unknown(request) if evaluation is None else Answer(vector=evaluation.hess_diag())
+
+    def _unknown(self, request: Request) -> Answer:
+        """Return nothing if this shard has none of the sequences, else that the weights must be sent."""
+        none = request.ids is not None and len(self._own_ids(request.ids)[1]) == 0
+        return Answer(vector=np.zeros(self._loss.size)) if none else Answer(missing=True)
 
     def _lipschitz(self, request: Request, *_: Any) -> Answer:
         return Answer(self._loss.lipschitz())
@@ -141,15 +150,19 @@ class Shard:
     def _epoch(self, request: Request, w: Floats, _: None) -> Answer:
         """Run stochastic steps over the sequences of this shard among `ids`; the change of the weights, times their
         number in this shard."""
-        steps, l2, l1, whole = request.options
+        steps, l2, l1, whole, plain = request.options
         own = self._own_ids(request.ids)
         loss: Any = self._loss
-        if self._online is None:
-            self._online = loss.epochs()
-        self._online.start(w)
+        if request.tolerance is not None and not self._fallen:
+            loss.tolerance = request.tolerance
+        kind = (plain, request.tolerance)
+        if kind not in self._online:
+            self._online = {kind: loss.epochs() if plain else loss.online()}
+        online = self._online[kind]
+        online.start(w)
         share = (self._end - self._begin) / whole  # of the penalty: `sgd` divides it by the shard's sequences
-        value = self._online.sgd(own[1], np.asarray(steps)[own[0]], l2 * share, l1 * share, False)
-        return Answer(float(value), (self._online.weights() - w) * float(self._end - self._begin))
+        value = online.sgd(own[1], np.asarray(steps)[own[0]], l2 * share, l1 * share, False)
+        return Answer(float(value), (online.weights() - w) * float(self._end - self._begin))
 
     # --- evaluations
 

@@ -27,6 +27,7 @@ from crfkit.errors import ClusterError, CrfkitError, DataError
 from crfkit.extras import load
 from crfkit.wording import counted
 
+TIMED_OUT = (TimeoutError, asyncio.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 BALANCE = 5.0  # seconds between looks for workers without a shard
 PING = 10.0  # seconds in which a worker that computes must still answer
@@ -93,8 +94,9 @@ class Shards:
         self._top: list[tuple[Place, Part]] = []
         self._failures = 0
         self._looked = time.monotonic()
+        self._avoided: set[str] = set()  # workers that did not answer
         self._direct = _reaches_workers(client)
-        self._retrying(lambda: self._stand(range(len(self.recipes)), ()))
+        self._retrying(self._stand_all)
         self.recipes = tuple(replace(recipe, ready=None) for recipe in self.recipes)  # the workers may forget it
 
     def __len__(self) -> int:
@@ -130,7 +132,11 @@ class Shards:
         )
         total = summed(self.size, [part for _, part in self._top], answers)
         # Solvers change gradients in place; what has arrived from another process may be read-only and unaligned.
-        return total if total.vector is None else replace(total, vector=np.require(total.vector, requirements="CAW"))
+        return (
+            total
+            if total.vector is None
+            else replace(total, vector=np.require(total.vector, requirements=["C", "A", "W"]))
+        )
 
     def _rpc(self, address: str) -> Any:
         if self._direct:
@@ -167,23 +173,33 @@ class Shards:
                     ) from reason
                 time.sleep(min(0.1 * 2.0**self._failures, 5.0))
                 try:
-                    self._repair()
+                    self._repair(isinstance(reason.__cause__, TIMED_OUT))
                     break
                 except LostError as error:
                     reason = error
 
     # --- shards that stand and fall
 
-    def _repair(self) -> None:
-        """Make lost shards again."""
+    def _stand_all(self) -> None:
+        """Make the shards that do not stand, and link the tree."""
+        alive = self._workers()
+        self._stand([i for i in range(len(self)) if not self._stands(i, alive)], self._avoided)
+
+    def _repair(self, timed_out: bool) -> None:
+        """Make lost shards again; raise ClusterError if all workers are there and merely slow."""
         alive = self._workers()
         lost = [i for i in range(len(self)) if not self._stands(i, alive)]
-        silent: set[str] = set()
         if not lost:
             silent = self._silent()
+            self._avoided |= silent
             lost = [i for i, place in self._places.items() if place.address in silent]
+            if timed_out and not lost:
+                raise ClusterError(
+                    f"an evaluation took longer than {self._options.timeout:g} s though all workers answer; allow more "
+                    "with Cluster(timeout=…), or use more workers"
+                )
         self.traffic.lost += len(lost)
-        self._stand(lost, silent)
+        self._stand(lost, self._avoided)
 
     def _stands(self, number: int, alive: Collection[str]) -> bool:
         future, place = self._futures.get(number), self._places.get(number)
@@ -208,6 +224,8 @@ class Shards:
         try:
             # asyncio's own limit, since a scheduler that has gone would be waited for
             found = self._client.sync(lambda: asyncio.wait_for(self._client.scheduler.identity(), PING))
+        except TIMED_OUT as error:
+            raise LostError(f"the scheduler has not answered for {PING:g} s") from error
         except LOST as error:
             raise ClusterError(f"{GONE}: {short(error)}") from error
         return {address: int(about["nthreads"]) for address, about in found["workers"].items()}
@@ -243,36 +261,37 @@ class Shards:
                 workers=[worker],
                 allow_other_workers=True,
             )
-        self._wait(made)
-        where = self._client.who_has(list(made.values()))
-        for number, future in made.items():
-            addresses = where.get(future.key) or ()
-            if not addresses:
-                raise LostError(f"the worker of shard {number} has gone")
-            self._futures[number] = future
-            self._places[number] = Place(next(iter(addresses)), future.key)
+        try:
+            self._wait(made)
+        finally:
+            self._register(made)
+        missing = [number for number in numbers if self._futures.get(number) is not made[number]]
+        if missing:
+            raise LostError(f"the worker of shard {missing[0]} has gone")
+
+    def _register(self, made: dict[int, Any]) -> None:
+        """Remember where shards live that are finished."""
+        keys = {future.key: number for number, future in made.items() if future.status == "finished"}
+        where = self._sync(lambda: self._client.scheduler.who_has(keys=list(keys))) if keys else {}
+        for key, number in keys.items():
+            addresses = where.get(key) or ()
+            if addresses:
+                self._futures[number] = made[number]
+                self._places[number] = Place(next(iter(addresses)), key)
 
     def _sent(self, recipe: Recipe, worker: str) -> Any:
         """Return a shard's own argument in a form that does not travel by way of the scheduler if it is large."""
-        if recipe.ready is not None:
+        if recipe.ready is not None and recipe.ready.status in ("pending", "finished"):
             return recipe.ready
         if hasattr(recipe.own, "__dask_graph__"):
             return self._client.compute(recipe.own)
         return recipe.own if getattr(recipe.own, "small", False) else self._scattered(recipe.own, [worker])
 
     def _scattered(self, value: Any, workers: list[str]) -> Any:
-        try:
-            (future,) = self._client.scatter(
-                [value],
-                workers=workers,
-                broadcast=len(workers) > 1,
-                direct=self._direct,
-                hash=False,
-                timeout=self._options.timeout,
-            )
-            return future
-        except LOST as error:
-            raise LostError(short(error)) from error
+        """Send a value to workers; Dask's own limit does not hold for workers that are stopped."""
+        send = partial(self._client.scatter, [value], workers=workers, broadcast=len(workers) > 1, hash=False)
+        (future,) = self._sync(lambda: send(direct=self._direct, asynchronous=True))
+        return future
 
     def _wait(self, made: dict[int, Any]) -> None:
         """Wait for new shards; raise what went wrong in one of them."""
@@ -297,19 +316,22 @@ class Shards:
             error = future.exception(timeout=PING)
         except (*CANCELLED, *LOST) as gone:
             raise LostError(f"{recipe.name} was lost with a worker") from gone
+        if isinstance(error, DataError) and not error.path:
+            raise DataError(str(error), recipe.name)
         if isinstance(error, CrfkitError):
             raise error
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise DataError(f"a worker cannot read it: {short(error)}; every worker must be able to", recipe.name)
         killed = load("distributed", "a cluster needs").KilledWorker
-        if isinstance(error, (killed, MemoryError, *LOST)):
+        actor_lost = isinstance(error, RuntimeError) and "Actor was lost" in str(error)
+        if actor_lost or isinstance(error, (killed, MemoryError, OSError, *TIMED_OUT)):
             raise LostError(short(error))
         raise ClusterError(f"{recipe.name}: {type(error).__name__}: {short(error)}") from error
 
     def _workers_but(self, avoid: Collection[str]) -> list[str]:
         """Return the workers that can be used; wait for some if there are none."""
         end = time.monotonic() + self._options.timeout
-        while not (workers := [address for address in self._workers() if address not in avoid]):
+        while not (workers := self._preferred(avoid)):
             if time.monotonic() > end:
                 raise ClusterError(
                     f"no worker is left, and none came within {self._options.timeout:g} s; start workers, and continue "
@@ -317,6 +339,12 @@ class Shards:
                 )
             time.sleep(0.2)
         return workers
+
+    def _preferred(self, avoid: Collection[str]) -> list[str]:
+        alive = list(self._workers())
+        return [address for address in alive if address not in avoid] or [
+            address for address in alive if address not in self._avoided
+        ]
 
     def _link(self) -> None:
         """Tell every shard which ones are below it, from the leaves up."""
@@ -341,16 +369,23 @@ class Shards:
         if now - self._looked < BALANCE:
             return
         self._looked = now
-        load: dict[str, list[int]] = {address: [] for address in self._workers()}
+        try:
+            load: dict[str, list[int]] = {address: [] for address in self._workers()}
+        except (LostError, ClusterError):
+            return  # the workers may answer though the scheduler does not
         for number, place in self._places.items():
             if place.address not in load:
                 return  # lost: the next request finds out
             load[place.address].append(number)
-        idle = [address for address, own in load.items() if not own]
+        idle = [address for address, own in load.items() if not own and address not in self._avoided]
         crowded = sorted((own for own in load.values() if len(own) > 1), key=len, reverse=True)
         moved = [own[-1] for own, _ in zip(crowded, idle)]  # noqa: B905 - as many as there are of both
-        if moved:
-            self._retrying(lambda: self._stand(moved, [a for a, own in load.items() if own]))
+        if not moved:
+            return
+        try:
+            self._stand(moved, [address for address in load if address not in idle])
+        except LostError:
+            self._retrying(self._stand_all)
 
     def describe(self) -> str:
         """Return how many shards there are, and on how many workers."""

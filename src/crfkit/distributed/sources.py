@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -78,19 +78,28 @@ class PartitionSource:
 
 def _of_bag(partition: Any, inputs: Inputs, name: str, *_: Any) -> RawPiece:
     pairs = list(partition)
-    for n, pair in enumerate(pairs):
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise DataError(f"element {n} is a {type(pair).__name__}; expected a pair (tokens, labels)", name)
-    return raw_sequences([x for x, _ in pairs], [y for _, y in pairs], inputs, name)
+    return _named(name, lambda: raw_sequences([x for x, _ in pairs], [y for _, y in pairs], inputs, name))
+
+
+def _named(name: str, encode: Callable[[], RawPiece]) -> RawPiece:
+    """Return what a function encodes; its errors name the partition."""
+    try:
+        return encode()
+    except DataError as error:
+        raise error if error.path else DataError(str(error), name) from None
+    except TypeError as error:  # a label that is a set or a list
+        raise DataError(f"a label must be a string or a number ({error}); unknown labels need lists", name) from None
 
 
 def _of_frame(partition: Any, inputs: Inputs, name: str, columns: FrameColumns, attributes: bool) -> RawPiece:
     if len(partition) == 0:
         return raw_sequences([], [], inputs, name)
     found = frame_sequences(partition, columns, attributes)
-    assert found.y is not None
+    y: list[list[Any]] = found.y or []
+    if any(label is None for row in y for label in row):
+        raise DataError("a label is missing; on a cluster all labels must be known", name)
     weights = None if found.weights is None else np.array(found.weights)
-    return raw_sequences(found.X, found.y, inputs, name).with_weights(weights)
+    return _named(name, lambda: raw_sequences(found.X, y, inputs, name)).with_weights(weights)
 
 
 class PieceStream:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import math
-import threading
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from crfkit._threads import limited_threads
-from crfkit.distributed.cluster import Cluster, connect
+from crfkit.distributed.cluster import Cluster, bounded, connect
 from crfkit.errors import ClusterError, CrfkitError
 from crfkit.extras import load
 from crfkit.training.tasks import D, I, R, S, Tasks, V
@@ -170,11 +169,11 @@ class _Run:
     def _scatter(self) -> None:
         """Send the data to all workers that answer."""
         options, client = self._options, self._client
-        self._workers = _bounded(client.nthreads, options.timeout)
+        self._workers = bounded(client.nthreads, options.timeout)
         there = [address for address in self._workers if address not in self._avoided] or list(self._workers)
         if not there:
             raise TimeoutError("there are no workers")
-        self._sent = _bounded(
+        self._sent = bounded(
             lambda: client.scatter(self._data, workers=there, broadcast=True, hash=False), options.timeout
         )
 
@@ -250,7 +249,7 @@ class _Run:
         """Do something that needs workers, as often as it takes and `retries` allows."""
         while True:
             try:
-                _bounded(lambda: self._client.wait_for_workers(1, timeout=self._options.timeout), self._options.timeout)
+                bounded(lambda: self._client.wait_for_workers(1, timeout=self._options.timeout), self._options.timeout)
             except SILENT as error:
                 raise ClusterError(
                     f"the cluster has not answered, or has had no workers, for {self._options.timeout:g} s; start some "
@@ -290,7 +289,7 @@ class _Watch:
         A task may take as long as it needs, on a worker that the scheduler hears from.
         """
         with suppress(*SILENT):
-            heard = _bounded(lambda: self._ask(set(keys)), self._patience)
+            heard = bounded(lambda: self._ask(set(keys)), self._patience)
             if heard.items() - self._heard.items():
                 self._since = time.monotonic()
             self.mute = {address for address, seen in heard.items() if self._heard.get(address) == seen}
@@ -336,20 +335,3 @@ def _places(n: int, threads: dict[str, int]) -> list[str]:
         given[address] += 1
         places.append(address)
     return places
-
-
-def _bounded(call: Callable[[], R], seconds: float) -> R:
-    """Return call(), or raise TimeoutError if it takes longer; it then goes on in a thread that nobody waits for."""
-    done: concurrent.futures.Future[R] = concurrent.futures.Future()
-
-    def run() -> None:
-        try:
-            done.set_result(call())
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=run, daemon=True, name="crfkit-cluster").start()
-    try:
-        return done.result(seconds)
-    except concurrent.futures.TimeoutError as error:
-        raise TimeoutError(str(error) or f"no answer in {seconds:g} s") from error

@@ -22,6 +22,7 @@ from crfkit.encoders.sequences import TaggedCorpus
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.fields.chain import ChainField
+from crfkit.losses.chain import ChainLikelihood
 from crfkit.models.chain import ChainModel
 from crfkit.protocols import Capability, Loss
 from crfkit.result import Result
@@ -55,8 +56,9 @@ def on_cluster(training: ChainTraining, cluster: Any) -> Iterator[ChainTraining]
 
 
 def selecting(loss: ShardedLoss, solver: Any) -> Loss:
-    """Return the loss with candidates if the solver selects attributes, else the loss itself."""
-    return ShardedCandidates(loss) if Capability.CANDIDATES in solver.needs else loss
+    """Return the loss with candidates if the solver selects attributes and the loss is the likelihood, else itself."""
+    selects = Capability.CANDIDATES in solver.needs and Capability.HESSP in loss.capabilities
+    return ShardedCandidates(loss) if selects and loss.name == ChainLikelihood.name else loss
 
 
 def fit_urls(
@@ -99,6 +101,8 @@ def fit_bags(
     resume: Checkpoint | None = None,
 ) -> tuple[ChainModel, Result]:
     """Return a model of two Dask bags, of sequences and of their labels, and how training went."""
+    if not hasattr(X, "foldby"):
+        raise DataError(f"X is a Dask {type(X).__name__}; fit takes two bags, and fit_frame takes a frame")
     if not hasattr(y, "npartitions"):
         raise DataError("X is a Dask bag, but y is not; give two bags with the same partitions")
     if X.npartitions != y.npartitions:

@@ -253,6 +253,8 @@ def numbered(raw: RawPiece, numbering: Numbering) -> SequenceData:
     data, vocabulary = raw.data, numbering.vocabulary
     assert data.labels is not None
     number = {label: k for k, label in enumerate(numbering.classes.tolist())}
+    if unknown := [label for label in raw.labels if label not in number]:
+        raise DataError(f"the label {unknown[0]!r} was not there when training began; train again", raw.name or None)
     label_rank = np.array([number[label] for label in raw.labels], dtype=np.int32)
     rank = common_ids(vocabulary.attributes, raw.attributes.names).astype(np.int32)
     offsets = data.offsets.copy()

@@ -49,7 +49,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
     tolerance : stop when the objective decreases by less than this, relatively, over ten iterations, or when
         ``‖g‖ ≤ tolerance·max(1, ‖w‖)``; or a rule of :mod:`crfkit.solvers.parts.stopping`
     max_iterations : maximum number of iterations, for online solvers of epochs; None for the solver's own limit
-    n_threads : number of threads; None for all cores
+    n_threads : number of threads; None for all cores. Workers of a cluster use the threads that they were started with
     random_state : random seed of solvers that shuffle the sequences; None is 0, so that runs can be repeated
     verbose : 1 prints a line per iteration
     loss : "likelihood", "softmax-margin" or "hinge"; or a function of (data, field) that returns a
@@ -166,7 +166,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         """
         seen, start, dev = self._with_progress(callbacks), self._start(), (X_dev, y_dev, patience)
         if is_collection(X):
-            given = (sample_weight, X_dev, token_weight, training_error or None)
+            given = (sample_weight, X_dev, y_dev, token_weight, training_error or None)
             if any(option is not None for option in given):
                 raise ParameterError("a Dask bag does not go with sample_weight, token_weight, X_dev or training_error")
             return self._done(*self._fit_bags(X, y, seen, start, resume))
@@ -188,6 +188,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         label_separator: str | None = None,
         weight_column: int | None = None,
         out_of_core: bool = False,
+        resume: Checkpoint | None = None,
     ) -> ChainCRF:
         """Learn from one or several column files whose last column is the label, reading them as a stream.
 
@@ -201,6 +202,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
         With `out_of_core`, the sequences need not fit into memory: they are encoded into a temporary folder, and each
         pass reads them again (:func:`crfkit.training.stored.fit_stored`). The solver "auto" is then "sgd".
+
+        `resume` continues from a checkpoint of a run on the same files.
 
         On a `cluster`, the workers read the files, which may be globs or URLs of any file system that fsspec knows.
         """
@@ -218,18 +221,19 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
             paths: Any = path if isinstance(path, (list, tuple)) else [path]
             options = (encoding, format, label_column)
-            return self._done(*fit_urls(self._training(), self.cluster, paths, shown, *options, start=start))
+            made = fit_urls(self._training(), self.cluster, paths, shown, *options, start=start, resume=resume)
+            return self._done(*made)
         files = column_files(path, encoding, format, label_column)
         if out_of_core:
             from crfkit.training.stored import fit_stored
 
-            if labels != LabelColumn() or training_error or start is not None:
+            if labels != LabelColumn() or training_error or start is not None or resume is not None:
                 raise ParameterError(
-                    "out_of_core does not go with unknown_label, label_separator, weight_column, training_error or "
-                    "warm_start"
+                    "out_of_core does not go with unknown_label, label_separator, weight_column, training_error, "
+                    "warm_start or resume"
                 )
             return self._done(*fit_stored(self._training(), files, shown))
-        return self._done(*self._training().fit_file(files, shown, training_error, start, labels))
+        return self._done(*self._training().fit_file(files, shown, training_error, start, labels, resume))
 
     def partial_fit(
         self,

@@ -72,11 +72,12 @@ class ChainTraining(ChainOptions):
         training_error: bool = False,
         start: ChainModel | None = None,
         labels: LabelColumn | None = None,
+        resume: Checkpoint | None = None,
     ) -> tuple[ChainModel, Result]:
         """Return a model of column files, and how training went; see :meth:`ChainCRF.fit_file`."""
         self.check()
         corpus, weights = self.learn_files(files, labels)
-        return self.run(corpus, weights, callbacks, training_error, start=start)
+        return self.run(corpus, weights, callbacks, training_error, start=start, resume=resume)
 
     def learn_files(
         self, files: Sequence[ColumnFile], labels: LabelColumn | None = None, least_labels: int = 2
@@ -108,10 +109,14 @@ class ChainTraining(ChainOptions):
         """Return a point with a model for every strength of the penalty; see :meth:`ChainCRF.path`."""
         corpus, weights, dev = self._learn(X, y, sample_weight, X_dev, y_dev)
         penalty = self.options.make_penalty(self.make_solver())
-        whole: Any = self.make_problem(corpus, weights).loss if options.strengths is None else None
-        grid = options.grid(whole, penalty)
+        whole: Any = self.make_problem(corpus, weights) if options.strengths is None else None
+        loss: Any = None if whole is None else whole.loss
+        grid = options.grid(loss, penalty)
         options = replace(options, strengths=grid)
-        problem = self.make_problem(corpus, weights, screen=penalty.at(grid[-1]))
+        if whole is not None and callable(self.loss):  # nothing is screened
+            problem = whole
+        else:
+            problem = self.make_problem(corpus, weights, screen=penalty.at(grid[-1]))
         judge = None if dev is None else self._development(problem, dev).score
 
         def make(loss: Loss, penalty: Penalty, result: Result) -> ChainModel:

@@ -82,6 +82,8 @@ class GraphTraining(GraphOptions):
                 note = over_smoothed(model, inputs, states if inputs.labels is None else inputs.labels)
                 if note:
                     self.announce(note)
+            if problem.minimised is not problem.loss and hasattr(problem.loss, "tolerance"):
+                problem.loss.tolerance = problem.minimised.tolerance  # as precise as the parts were at the end
             return GraphFit(model, result, last_inference(problem.loss, result.w))
         except KeyboardInterrupt:
             return GraphFit(model, replace(result, status=Status.INTERRUPTED), None)
