@@ -23,8 +23,6 @@ import random
 import resource
 import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -34,9 +32,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import HERE, RESULTS, SHARED, Report, machine, say
+from common import HERE, RESULTS, SHARED, Report, child, machine, say
 
-from crfkit import L1, L2, Template
+from crfkit import L2, ElasticNet, Template
 from crfkit.distributed import Cluster, connect
 from crfkit.distributed.chains import sharded_chain
 from crfkit.distributed.training import fit_urls
@@ -48,7 +46,7 @@ from crfkit.training.chain import ChainTraining
 from crfkit.training.chain_problem import Problem
 
 SHARDS = (1, 2, 4, 7)
-SOLVERS = {"lbfgs": L2(1.0), "tron": L2(1.0), "owlqn": L1(1.0), "ogm": L2(10.0)}
+SOLVERS = {"lbfgs": L2(1.0), "tron": L2(1.0), "owlqn": ElasticNet(0.5, 1.0), "ogm": L2(10.0)}
 
 
 class Corpus:
@@ -133,7 +131,7 @@ def overhead(corpus: Corpus, client: Any, rounds: int) -> Report:
         }
         seconds: dict[str, list[float]] = {"threads": [], **{name: [] for name in there}}
         slowest: dict[str, list[float]] = {name: [] for name in there}
-        for _ in range(rounds if copies == 1 else max(3, rounds // 4)):
+        for _ in range(rounds if copies == 1 else max(3, rounds // 2)):
             for name, loss in {"threads": here, **there}.items():
                 before = loss.shards.traffic.computing if name in there else 0.0
                 begin = time.perf_counter()
@@ -200,13 +198,12 @@ def _kill(pid: int) -> None:
 
 
 def memory(corpus: Corpus) -> Report:
-    """The peak of a client in a process of its own, whose workers are children that do not count."""
+    """The peak of a client in a process of its own, whose workers are processes that do not count."""
     found: Report = {}
+    (corpus.folder / "template").write_text(corpus.template.text, encoding="utf-8")
     for copies in (1, 10):
-        command = [sys.executable, __file__, "--client", str(corpus.file(copies)), str(corpus.folder / "template")]
-        (corpus.folder / "template").write_text(corpus.template.text, encoding="utf-8")
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        found[str(copies)] = json.loads(done.stdout.splitlines()[-1])
+        made = child(__file__, "--client", corpus.file(copies), corpus.folder / "template")
+        found[str(copies)] = {name: made[name] for name in ("peak", "weights", "seconds")}
         say(f"memory, {copies} copies: {found[str(copies)]}")
     found["ratio"] = found["10"]["peak"] / found["1"]["peak"]
     return found
