@@ -37,3 +37,17 @@ def test_seconds_to_each_margin(row: str, solver: str) -> None:
     reached = SMOOTH["solvers"][solver]["to"]
     margins = ("1 %", "0.1 %", "0.01 %", "0.001 %")
     assert cells(row) == [f"{reached[m]['seconds']:.1f}" if reached.get(m) else "–" for m in margins]
+
+
+def test_what_a_cluster_costs() -> None:
+    """`make figures` writes the tables of scale.md from the results."""
+    script = runpy.run_path(str(ROOT / "docs" / "figures" / "page_scale.py"))
+    found = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "explanation" / "scale.md").read_text(encoding="utf-8")
+    assert script["MEASURED"].search(page)[2] == script["measured"](found)
+    assert script["PREDICTED"].search(page)[2] == script["predicted"](found)
+    assert found["kills"]["completed"] == found["kills"]["trainings"]
+    assert found["kills"]["largest difference"] <= 1e-9
+    for shards in ("1", "2", "4", "7"):
+        assert found["equality"][shards]["value"] < 1e-12
+        assert found["equality"][shards]["same attributes"]

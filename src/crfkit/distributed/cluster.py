@@ -24,13 +24,9 @@ Result = TypeVar("Result")
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256
 CONNECT = 15.0  # seconds
-# Workers that are closed complain of lost connections. Dask has them return memory at every chance, so that vectors of
-# weights and gradients would take new pages in every evaluation; ours keep it.
-LOCAL_ENVIRONMENT = {
-    "DASK_LOGGING__DISTRIBUTED": "critical",
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 28),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
-}
+# Dask has workers return memory at every chance, so that vectors of weights and gradients would take new pages in every
+# evaluation; ours keep it.
+LOCAL_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 28)}
 
 
 @dataclass(frozen=True)
@@ -152,7 +148,7 @@ def _local(distributed: Any, n: int) -> Any:
             processes=True,
             dashboard_address="127.0.0.1:0",
             env=LOCAL_ENVIRONMENT,
-            preload=["crfkit.distributed.uninterrupted"],
+            preload=["crfkit.distributed.local_worker"],
         )
     except RuntimeError as error:
         raise ClusterError(
