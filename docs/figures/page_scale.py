@@ -51,18 +51,17 @@ def per_token(found: dict[str, Any]) -> float:
 
 
 def measured(found: dict[str, Any]) -> str:
-    """Return the table of what was measured; the model has this machine's own latency and bandwidth."""
+    """Return the table of what was measured; the bandwidth of the model is what the evaluation of one worker shows."""
     workers = found["workers"]
-    one, cores = workers["1"], found["machine"]["cores"]
-    computing, moved = one["slowest shard"], one["megabytes"] * 1e6
-    speed = moved / max(one["seconds"] - computing - one["latency"], 1e-4)
+    one = workers["1"]
+    speed = one["megabytes"] * 1e6 / max(one["seconds"] - one["slowest shard"] - one["latency"], 1e-4)
     lines = [
         "| workers | an evaluation | of which the slowest shard | megabytes moved | the model says |",
         "|---|---|---|---|---|",
     ]
     for n in ("1", "2", "4"):
         row = workers[n]
-        model = computing / min(int(n), cores) + row["latency"] + row["megabytes"] * 1e6 / speed
+        model = row["slowest shard"] + row["latency"] + row["megabytes"] * 1e6 / speed
         lines.append(
             f"| {n} | {1000 * row['seconds']:.0f} ms | {1000 * row['slowest shard']:.0f} ms | {row['megabytes']:.1f} | "
             f"{1000 * model:.0f} ms |"

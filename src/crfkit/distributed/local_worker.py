@@ -9,7 +9,7 @@ from typing import Any
 
 
 def dask_setup(worker: Any) -> None:
-    """Ignore SIGINT, and do not complain of connections that were closed at the end; Dask calls this in every worker."""
+    """Ignore SIGINT and complaints of connections that were closed at the end; Dask calls this in every worker."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in ("distributed", "distributed.worker", "distributed.core", "distributed.comm"):
