@@ -5,7 +5,7 @@
 All on CoNLL-2000 chunking with the observed weights; workers are processes of this machine.
 
 equality  value and gradient at the same weights, and the attributes, for 1, 2, 4 and 7 shards
-training  lbfgs, tron, owlqn and ogm on the first 1,000 sentences: objectives, weights and predictions
+training  lbfgs, tron, owlqn and ogm on the first 300 sentences: objectives, weights and predictions
 overhead  an evaluation by two workers with a thread each against one process with two threads, alternating
 kills     20 trainings, in each of which a worker is killed at a random moment
 memory    the peak of the client that trains from files, for one and ten copies of the corpus
@@ -96,8 +96,8 @@ def equality(corpus: Corpus, client: Any) -> Report:
 
 
 def training_part(corpus: Corpus, client: Any) -> Report:
-    training, problem = corpus.problem(corpus.file(sentences=1000), precision="double")
-    X = [[row.split(" ")[:2] for row in s.splitlines()] for s in corpus.text.split("\n\n")[:1000] if s]
+    training, problem = corpus.problem(corpus.file(sentences=300), precision="double")
+    X = [[row.split(" ")[:2] for row in s.splitlines()] for s in corpus.text.split("\n\n")[:300] if s]
     found: Report = {"weights": problem.field.size}
     for name, penalty in SOLVERS.items():
         solver = make_solver(name, stopping=GradientNorm(1e-7), max_iterations=20_000)
