@@ -78,7 +78,7 @@ def split_positions(starts: Ints, n: int) -> list[int]:
     """Return the ends of n runs of sequences with about as many positions each, none of them empty.
 
     >>> split_positions(np.array([0, 10, 11, 12, 20]), 2), split_positions(np.array([0, 9, 10]), 2)
-    ([0, 2, 4], [0, 1, 2])
+    ([0, 1, 4], [0, 1, 2])
     """
     length = len(starts) - 1
     wanted = starts[-1] * np.arange(1, n) / n
