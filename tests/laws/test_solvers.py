@@ -49,6 +49,7 @@ from crfkit.solvers import (
     make_solver,
 )
 from crfkit.solvers.parts import loop
+from crfkit.solvers.parts.endings import at_rounding
 
 TIGHT = GradientNorm(1e-9)
 VALLEY = np.array([-1.2, 1.0, -1.2, 1.0])  # the usual start for rosenbrock()
@@ -625,3 +626,19 @@ def test_the_end_at_rounding_is_told_from_a_wrong_gradient():
         assert f"‖gradient‖ = {found.optimality:.2g}" in found.message
         assert f"changed the objective by {found.last_change:.1e}" in found.message
         assert found.message.startswith(str(found.status))
+
+
+def test_values_that_no_longer_fall_are_at_rounding_if_the_gradient_is_short():
+    """The value of a loss is a difference of large sums, whose rounding errors it has."""
+
+    def row(k, value, optimality):
+        return TraceRow(k, value, optimality, k, 0.0, 2)
+
+    def ended(last, optimality):
+        trace = [row(0, 887.0, 600.0), *(row(k + 1, v, optimality) for k, v in enumerate(last))]
+        return at_rounding(trace, SimpleNamespace(w=np.ones(2), value=last[-1], optimality=optimality))
+
+    flat = [37.27530205663701, 37.27530205663323, 37.27530205662926, 37.275302056626984]
+    assert ended(flat, 1.9e-4)
+    assert not ended(flat, 1.0)  # a wrong gradient
+    assert not ended([37.3, 37.29, 37.28, 37.275], 1.9e-4)  # still falling

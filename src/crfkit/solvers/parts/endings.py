@@ -16,7 +16,7 @@ def has_risen(trace: Sequence[TraceRow]) -> bool:
 
 
 ROUNDINGS = 100  # rounding errors of the value: gains that are smaller cannot be seen
-STEPS = 3  # of which the last must not have gained anything
+STEPS, SHORT = 3, 1e-5  # the last steps, which gained nothing; a gradient that is short, relative to the first
 SMALL = 1e-7  # a gradient that is small by any rule, relative to max(1, ‖w‖)
 
 
@@ -34,6 +34,8 @@ def at_rounding(trace: Sequence[TraceRow], point: Iterate, epsilon: float = EPSI
     if gained > 0 and point.optimality**2 * gained <= trace[0].optimality ** 2 * rounding:
         return True
     # A loss is a difference of sums, log Z and scores, which are at least as large as its value at the start. When the
-    # last steps gained no more than the rounding errors of those, values have nothing more to tell.
+    # last steps gained no more than the rounding errors of those, and the gradient is short next to the first one,
+    # values have nothing more to tell. (A wrong gradient gains nothing either, but stays long.)
     summands = ROUNDINGS * epsilon * max(abs(trace[0].value), abs(point.value))
-    return len(trace) > STEPS and 0 <= trace[-1 - STEPS].value - point.value <= summands
+    short = point.optimality <= SHORT * trace[0].optimality
+    return short and len(trace) > STEPS and 0 <= trace[-1 - STEPS].value - point.value <= summands
