@@ -38,7 +38,8 @@ class Cluster:
     address : "tcp://host:port" or "tls://host:port" of a scheduler, the path of a scheduler file (.json), "local:4" for
         four processes on this machine, or an object: ``dask.distributed.Client`` or a cluster such as
         ``LocalCluster``. An object may carry a ``Security``; for an address, Dask's configuration has it
-    shards : number of parts that the training set is split into; None for one per worker
+    shards : number of parts that the training set is split into; None for one per worker. Dask bags and frames have a
+        shard per partition instead
     transport : "double", or "single" to send weights and gradients as 32-bit numbers while the shards compute in single
         precision, which chains of 32,768 positions and more do until a solver sees rounding errors: half the bytes
     timeout : seconds that one evaluation may take; after that, workers that do not answer are taken to be lost
