@@ -18,104 +18,20 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import importlib.util
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from claims import ClaimError, environment, lint
+from loading import load
 
 HERE = Path(__file__).resolve().parent
-
-# What may hold digits in a template: tags, code, links, names of methods, norms, papers' own numbering.
-TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-TARGET = re.compile(r"\]\([^)]*\)")
-NAMES = re.compile(
-    r"\b(?:Tables?|Figures?|figures?|eqs?\.|Section|Theorem|Algorithm) \(?\d+\)?(?:(?: and |, | to )\(?\d+\)?)*"
-    r"|\bL[12]\b|L1-|M-\[\d+\]|\[\d+\]|CoNLL-\d+|\((?:19|20)\d\d\)|\b(?:19|20)\d\d\b|-L1\b|CRF-L1|BB[12]|BS[1-4]|F1|C1\b"
-    r"|λ[₀-₉]|κ[₀-₉]|^\d+\. ",
-    re.MULTILINE,
-)
-ALWAYS = "all every each both none never always no any only same equal level first last fastest fewest least most best worst"
-THAN = (
-    "faster slower fewer more less better worse larger smaller higher lower longer shorter ahead behind twice half "
-    "times holds hold held agree agrees differs differ confirmed lose loses win wins exceed exceeds"
-)
-COMPARES = re.compile(rf"\b(?:{'|'.join((ALWAYS + ' ' + THAN).split())})\b", re.IGNORECASE)
-
-
-class ClaimError(Exception):
-    """A sentence of a page that its results do not support."""
-
-
-def environment(lenient: bool = False) -> jinja2.Environment:
-    """Return the environment of templates; a lenient one marks claims that do not hold instead of raising."""
-    made = jinja2.Environment(
-        undefined=jinja2.ChainableUndefined if lenient else jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-
-    def claim(condition: Any, *, note: str = "") -> str:
-        if isinstance(condition, jinja2.Undefined):
-            return " **(not measured in this run)**"
-        if bool(condition):
-            return ""
-        if lenient:
-            return " **(not so in this run)**"
-        raise ClaimError(f"a claim does not hold{': ' + note if note else ''}")
-
-    made.globals |= {"claim": claim, "given": str}
-    made.filters |= {name: _shown(show) for name, show in FILTERS.items()}
-    return made
-
-
-def _shown(show: Any) -> Any:
-    """Return a filter that shows a missing value of a lenient page as a dash."""
-
-    def of(value: Any, *options: Any) -> str:
-        return "–" if value is None or isinstance(value, jinja2.Undefined) else show(value, *options)
-
-    return of
-
-
-def _fixed(value: float, digits: int) -> str:
-    text = f"{value:,.{digits}f}"
-    return text.replace("-", "−") if float(text.replace(",", "")) != 0 else text.lstrip("-")
-
-
-FILTERS = {
-    "n": lambda value, digits=0: _fixed(value, digits),  # 1,234 or, with digits, 1,234.5
-    "pct": lambda value, digits=1: _fixed(100 * value, digits),  # 0.1234 as 12.3, without the sign
-    "signed": lambda value, digits=2: ("+" if value > 0 else "") + _fixed(value, digits),
-    "g": lambda value, digits=3: f"{value:.{digits}g}".replace("-", "−"),
-    "e": lambda value, digits=1: f"{value:.{digits}e}".replace("-", "−"),
-    "words": lambda items: ", ".join(map(str, items)),
-}
-
-
-def facts_of(folder: Path, results: Path) -> dict[str, Any]:
-    """Return what `facts.py` of an experiment says of the results in a folder."""
-    name = f"facts_of_{folder.name}"
-    spec = importlib.util.spec_from_file_location(name, folder / "facts.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    sys.path.insert(0, str(folder))
-    try:
-        spec.loader.exec_module(module)
-        return dict(module.facts(results))
-    finally:
-        sys.path.remove(str(folder))
 
 
 def render(folder: Path, results: Path | None = None, lenient: bool = False) -> dict[str, str]:
     """Return the pages of an experiment by their file names."""
-    values = facts_of(folder, results or folder)
+    values = dict(load(folder, "facts").facts(results or folder))
     made = environment(lenient)
     pages = {}
     for template in sorted(folder.glob("*.md.j2")):
@@ -140,27 +56,6 @@ def _line(error: BaseException) -> int:
     return lines[-1] if lines else getattr(error, "lineno", 0) or 0
 
 
-def lint(text: str) -> list[str]:
-    """Return complaints about a template: numbers and comparisons that nothing checks."""
-    complaints = []
-    bare = CODE.sub(_blank, text)
-    for k, line in enumerate(NAMES.sub(_blank, TARGET.sub(_blank, TAG.sub(_blank, bare))).splitlines(), 1):
-        if found := re.search(r"\d", line):
-            complaints.append(f"line {k}: a number that is not from the results: {line.strip()[:100]!r} ({found[0]})")
-    place = 1
-    for paragraph in re.split(r"(\n(?=\s*\n|\s*[-*|#] ))", text):
-        plain = TARGET.sub(" ", CODE.sub(" ", TAG.sub(" ", paragraph)))
-        word = COMPARES.search(plain)
-        if word and "{{" not in paragraph and not plain.lstrip().startswith("#"):
-            complaints.append(f"line {place}: {word[0]!r} without a claim: {' '.join(plain.split())[:100]!r}")
-        place += paragraph.count("\n")
-    return complaints
-
-
-def _blank(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0])
-
-
 def experiments() -> list[Path]:
     """Return the folders of experiments that have a template."""
     return sorted({template.parent for template in HERE.glob("*/*.md.j2")})
@@ -179,9 +74,69 @@ def check(folder: Path, results: Path | None = None) -> list[str]:
         page = folder / name
         old = page.read_text(encoding="utf-8") if page.exists() else ""
         if old != text:
-            lines = difflib.unified_diff(old.splitlines(), text.splitlines(), "committed", "from the results", "", "", 0)
+            lines = difflib.unified_diff(
+                old.splitlines(), text.splitlines(), "committed", "from the results", "", "", 0
+            )
             wrong.append(f"{page.name} differs from its results:\n" + "\n".join(list(lines)[:20]))
     return wrong
+
+
+# --- the index of all papers
+
+PAPERS = {  # folder: who, what
+    "chains": "Wang (2017), chains, line searches, quasi-Newton methods, iterative scaling",
+    "tron": "Chen (2009), Newton's method with a trust region",
+    "grafting_light": "Zhu, Lao & Xing (2010), Grafting-Light",
+    "agpm": "Xue & Zhang (2016), structure by adaptive gradient projection",
+    "robust_crf": "Song et al. (2015), robust fields on grids",
+}
+OUTCOMES = ("reproduced", "partly reproduced", "not reproduced", "not possible")
+HEAD = """# Experiments
+
+A page per paper says what the paper proposes, what came out here, and how to run it again; three more pages are about
+choices of crfkit's own. Every number in them is written from the results beside them by `experiments/pages.py`, which
+also checks every comparison; the tests run it.
+
+```sh
+python experiments/run_all.py --quick    # fewer seeds and settings: at most 20 minutes on two cores
+python experiments/run_all.py --full     # everything, for hours; the same command continues after an interruption
+```
+
+## What was reproduced
+
+Every table and figure of the five papers, and of texts without experiments every algorithm:
+
+"""
+
+
+def _facts(name: str, results: Path) -> dict[str, Any]:
+    """Return what is known of a paper; nothing where its experiment has not been run."""
+    if not (HERE / name / "facts.py").exists() or not results.exists():
+        return {}
+    return dict(load(HERE / name, "facts").facts(results))
+
+
+def index(results: Path | None = None) -> str:
+    """Return the page that lists all experiments and what became of each table and figure of the papers."""
+    lines = ["| paper | item | what | outcome | why |", "|---|---|---|---|---|"]
+    for name, title in PAPERS.items():
+        values = _facts(name, (results or HERE) / name)
+        for k, row in enumerate(values.get("coverage", [])):
+            if row["outcome"] not in OUTCOMES:
+                raise ClaimError(f"{name}: {row['item']} is {row['outcome']!r}, not one of {', '.join(OUTCOMES)}")
+            paper = f"[{title}]({name}/README.md)" if k == 0 else ""
+            lines.append(f"| {paper} | {row['item']} | {row['what']} | {row['outcome']} | {row['why']} |")
+    others = [folder.name for folder in experiments() if folder.name not in PAPERS]
+    lines += ["", "## Other experiments", ""]
+    for name in others:
+        title = (HERE / name / "README.md.j2").read_text("utf-8").splitlines()[0].lstrip("# ")
+        lines.append(f"- [{title}]({name}/README.md)")
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def check_index() -> list[str]:
+    """Return what is wrong with the index."""
+    return [] if (HERE / "README.md").read_text("utf-8") == index() else ["README.md differs from the results"]
 
 
 def main() -> None:
@@ -206,6 +161,17 @@ def main() -> None:
                 continue
             for name, text in pages.items():
                 ((options.results or folder) / name).write_text(text, encoding="utf-8")
+    if not options.names:
+        try:
+            text = index()
+        except ClaimError as error:
+            sys.exit(str(error))
+        if options.check:
+            for complaint in check_index():
+                print(complaint)
+                failed = True
+        else:
+            (HERE / "README.md").write_text(text, encoding="utf-8")
     if failed:
         sys.exit(1)
 

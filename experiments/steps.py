@@ -1,7 +1,7 @@
 """A step of an experiment: one command of a few minutes, which `run_all.py` starts, times and remembers.
 
-The plan of an experiment is `plan.py` in its folder, with `steps(quick, data, output)`. A step merges what it finds into
-the results in `output`, so that steps can run in any number of sittings.
+The plan of an experiment is `plan.py` in its folder, with `steps(quick, data, output)`. A step merges what it finds
+into the results in `output`, so that steps can run in any number of sittings.
 """
 
 from __future__ import annotations

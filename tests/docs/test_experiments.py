@@ -1,0 +1,216 @@
+"""The pages of the experiments say what their results say, and the machinery that makes sure of it notices changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXPERIMENTS = ROOT / "experiments"
+sys.path.insert(0, str(EXPERIMENTS))
+
+import pages  # noqa: E402
+from claims import FILTERS, ClaimError, environment, lint  # noqa: E402
+
+FOLDERS = pages.experiments()
+ALTERED = 12  # numbers of each experiment
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_pages_are_what_the_results_say(folder: Path) -> None:
+    assert pages.check(folder) == []
+
+
+def test_every_experiment_has_a_template() -> None:
+    assert {readme.parent for readme in EXPERIMENTS.glob("*/README.md")} == set(FOLDERS)
+
+
+def test_index() -> None:
+    assert pages.check_index() == []
+
+
+# --- an altered number is noticed
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], float]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list):
+        for k, part in enumerate(value):
+            yield from leaves(part, (*path, k))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def spellings(value: float) -> set[str]:
+    """Ways in which a page may show a number, those of at least four digits: fewer are met by chance."""
+    shown = {FILTERS["n"](value, digits) for digits in range(5)} | {FILTERS["pct"](value, digits) for digits in (1, 2)}
+    return {text for text in shown if sum(c.isdigit() for c in text.lstrip("−0.,")) >= 4}
+
+
+def shown_numbers(folder: Path, text: str) -> list[tuple[Path, tuple[Any, ...]]]:
+    words = set(text.replace("|", " ").replace("(", " ").replace(")", " ").replace("%", " ").replace(", ", " ").split())
+    return [
+        (file, path)
+        for file in sorted(folder.glob("*.json"))
+        for path, value in leaves(json.loads(file.read_text("utf-8")))
+        if spellings(value) & words
+    ]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_an_altered_number_is_noticed(folder: Path, tmp_path: Path) -> None:
+    text = "\n".join(page.read_text("utf-8") for page in folder.glob("*.md"))
+    found = shown_numbers(folder, text)
+    assert found, "no number of the results stands in the pages"
+    for file in folder.glob("*.json"):
+        shutil.copyfile(file, tmp_path / file.name)
+    for file, path in random.Random(0).sample(found, min(ALTERED, len(found))):
+        original = file.read_text("utf-8")
+        results = json.loads(original)
+        place = results
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = 1.3 * place[path[-1]] + 1
+        (tmp_path / file.name).write_text(json.dumps(results), "utf-8")
+        try:
+            complaints = pages.check(folder, tmp_path)
+        except Exception as error:  # facts that refuse such a number have noticed it
+            complaints = [repr(error)]
+        assert complaints, f"{file.name}: {path} was altered and {folder.name} did not notice"
+        (tmp_path / file.name).write_text(original, "utf-8")
+
+
+# --- templates
+
+
+def rendered(template: str, lenient: bool = False, **values: Any) -> str:
+    return environment(lenient).from_string(template).render(values)
+
+
+def test_claims() -> None:
+    assert rendered("A is faster{{ claim(a < b) }}.", a=1, b=2) == "A is faster."
+    with pytest.raises(ClaimError, match="does not hold"):
+        rendered("A is faster{{ claim(a < b) }}.", a=2, b=1)
+    assert "not so in this run" in rendered("A is faster{{ claim(a < b) }}.", lenient=True, a=2, b=1)
+    assert "not measured" in rendered("A is faster{{ claim(a.x < b.x / 2) }}.", lenient=True, a={"x": 1}, b={})
+
+
+def test_numbers_of_pages() -> None:
+    assert rendered("{{ a | n }} {{ b | pct }} {{ c | n(2) }} {{ d | n(1) }}", a=1234.4, b=0.1234, c=-1.5, d=-0.04) == (
+        "1,234 12.3 −1.50 0.0"
+    )
+    assert rendered("{{ a.b | n }}", lenient=True, a={}) == "–"
+
+
+@pytest.mark.parametrize(
+    ("text", "complains"),
+    [
+        ("It takes 12 seconds.", True),
+        ("It takes {{ seconds | n }} seconds.", False),
+        ("It is faster.", True),
+        ("It is faster{{ claim(a < b) }}.", False),
+        ("- One is faster{{ claim(a) }}.\n- So is the other, and first.", True),
+        ("Figure 2 and Table 1 of M-[14], L1, `x = 3`, [text](file2.md).", False),
+        ("T = {{ given('400') }}.", False),
+    ],
+)
+def test_lint(text: str, complains: bool) -> None:
+    assert bool(lint(text)) == complains
+
+
+# --- run_all.py on an experiment that takes seconds
+
+
+PLAN = """
+from steps import Step
+
+def steps(quick, data, output):
+    names = ("one", "two") if quick else ("one", "two", "three")
+    made = [Step(name, ("run.py", str(output), name), 0.01) for name in names]
+    return [*made, Step("letters", ("run.py", str(output), "letters"), 0.01, data=("letters",))]
+"""
+RUN = """
+import json, pathlib, sys, time
+output, name = pathlib.Path(sys.argv[1]), sys.argv[2]
+if name == "two" and (output / "slow").exists():
+    (output / "slow").unlink()
+    time.sleep(60)
+file = output / "results.json"
+results = json.loads(file.read_text()) if file.exists() else {}
+results[name] = results.get(name, 0) + 1
+file.write_text(json.dumps(results))
+"""
+FACTS = """
+import json
+
+def facts(folder):
+    return json.loads((folder / "results.json").read_text())
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """Return a copy of the scripts with one small experiment."""
+    for script in EXPERIMENTS.glob("*.py"):
+        shutil.copyfile(script, tmp_path / script.name)
+    (tmp_path / "toy").mkdir()
+    for name, text in (("plan.py", PLAN), ("run.py", RUN), ("facts.py", FACTS)):
+        (tmp_path / "toy" / name).write_text(text)
+    (tmp_path / "toy" / "README.md.j2").write_text("# Toy\n\nAll ran once{{ claim(one == 1 and three == 1) }}.\n")
+    (tmp_path / "output" / "toy").mkdir(parents=True)
+    return tmp_path
+
+
+def arguments(toy: Path, *more: str) -> list[str]:
+    return [sys.executable, str(toy / "run_all.py"), "--data", str(toy), "--output", str(toy / "output"), *more]
+
+
+def test_run_all_writes_pages(toy: Path) -> None:
+    done = subprocess.run(arguments(toy, "--full"), capture_output=True, text=True, check=True)
+    assert (toy / "output" / "toy" / "README.md").read_text() == "# Toy\n\nAll ran once.\n"
+    assert "[Toy](toy/README.md)" in (toy / "output" / "README.md").read_text()
+    assert "letters: left out" in done.stdout
+    assert "left)" in done.stdout
+
+
+def test_quick_pages_say_what_was_not_measured(toy: Path) -> None:
+    subprocess.run(arguments(toy, "--quick"), capture_output=True, check=True)
+    assert "not measured in this run" in (toy / "output" / "toy" / "README.md").read_text()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_run_all_continues_after_an_interruption(toy: Path, sent: signal.Signals) -> None:
+    (toy / "output" / "toy" / "slow").touch()
+    process = subprocess.Popen(arguments(toy, "--full"), stdout=subprocess.PIPE, text=True)
+    journal = toy / "output" / "journal.json"
+    for _ in range(300):
+        if journal.exists() and not (toy / "output" / "toy" / "slow").exists():
+            break
+        time.sleep(0.1)
+    process.send_signal(sent)
+    told, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "the same command continues" in told
+    subprocess.run(arguments(toy, "--full"), capture_output=True, check=True)
+    assert json.loads((toy / "output" / "toy" / "results.json").read_text()) == {"one": 1, "two": 1, "three": 1}
+
+
+def test_a_failed_step_is_told(toy: Path) -> None:
+    (toy / "toy" / "run.py").write_text("raise SystemExit(3)\n")
+    done = subprocess.run(arguments(toy, "--full"), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "toy/one: failed with exit code 3, 2 later steps left out" in done.stdout
