@@ -29,7 +29,7 @@ from rich.console import Console  # noqa: E402
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: E402
 from runner import Journal, Queue, Runner, clock  # noqa: E402
 
-DATA = HERE.parents[1] / "shared" / "data"
+DATA = Path(os.environ.get("CRFKIT_SHARED", HERE.parents[1] / "shared")) / "data"
 
 
 def queues(options: argparse.Namespace, journal: Journal) -> list[Queue]:

@@ -9,12 +9,6 @@ from pathlib import Path
 
 from links import REPOSITORY, experiment_pages, rewrite
 
-HEAD = """# Experiments
-
-Each page says what an experiment asks, how it is run, and what came out. The scripts and their results are in
-[experiments](https://github.com/crfkit/crfkit/tree/main/experiments).
-
-"""
 PICTURE = re.compile(r"(!\[[^\]\n]*\]\()([^)\s/]+\.png\))")
 
 
@@ -25,17 +19,14 @@ def readmes() -> list[Path]:
 
 def pages() -> Iterable[tuple[str, str]]:
     """Yield a page per experiment, their index, and the changelog."""
-    names, lines = [], []
     for readme in readmes():
         name = readme.parent.name
-        text = readme.read_text(encoding="utf-8")
-        title = text.splitlines()[0].lstrip("# ")
-        names.append(name)
-        lines.append(f"- [{title}]({name}.md)")
-        text = rewrite(text, readme.parent, experiment_pages("experiments/x"))
+        text = rewrite(readme.read_text(encoding="utf-8"), readme.parent, experiment_pages("experiments/x"))
         yield f"experiments/{name}.md", PICTURE.sub(rf"\g<1>pictures/{name}/\g<2>", text)
-    toctree = "\n".join(("", "", "```{toctree}", ":hidden:", *names, "```", ""))
-    yield "experiments/index.md", HEAD + "\n".join(lines) + toctree
+    folder = REPOSITORY / "experiments"
+    index = rewrite((folder / "README.md").read_text(encoding="utf-8"), folder, experiment_pages("experiments/x"))
+    names = [readme.parent.name for readme in readmes()]
+    yield "experiments/index.md", index + "\n".join(("", "```{toctree}", ":hidden:", *names, "```", ""))
     changes = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
     yield "changelog.md", rewrite(changes, REPOSITORY, experiment_pages("changelog"))
 

@@ -42,6 +42,7 @@ def experiment_pages(docname: str) -> dict[str, str]:
     for readme in sorted((REPOSITORY / "experiments").glob("*/README.md")):
         name = readme.parent.name
         found[f"experiments/{name}/README.md"] = found[f"experiments/{name}"] = f"{up}experiments/{name}.md"
+    found["experiments/README.md"] = found["experiments"] = f"{up}experiments/index.md"
     found["README.md"] = f"{up}index.md"
     found["benchmarks/README.md"] = f"{up}performance/method.md"
     found["examples"] = f"{up}gallery/index.rst"
