@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ sys.path.insert(0, str(EXPERIMENTS))
 
 import pages  # noqa: E402
 from claims import FILTERS, ClaimError, environment, lint  # noqa: E402
+from loading import load  # noqa: E402
 
 FOLDERS = pages.experiments()
 ALTERED = 12  # numbers of each experiment
@@ -38,6 +40,37 @@ def test_every_experiment_has_a_template() -> None:
 
 def test_index() -> None:
     assert pages.check_index() == []
+
+
+# Tables, figures and algorithms with a number; items of the notes on chains have none.
+PAPERS = {
+    "agpm": ["Algorithm 1", "Table 1", "Figure 1", "Figure 2"],
+    "grafting_light": ["Algorithm 1", *(f"Figure {k}" for k in range(1, 6))],
+    "robust_crf": ["Algorithm 1", "Algorithm 2", "Table I", "Table II", *(f"Figure {k}" for k in range(1, 13))],
+    "tron": ["Table 2.1", *(f"Algorithm {k}" for k in range(1, 8))],
+    "chains": [],
+}
+
+
+def spelled_out(item: str) -> set[str]:
+    """ "Figures 3 to 5" are Figure 3, Figure 4 and Figure 5; "Figures 1, 2" are two."""
+    match = re.match(r"(Table|Figure|Algorithm)s? (.+)", item)
+    if match is None:
+        return {item}
+    kind, numbers = match.groups()
+    between = re.match(r"(\d+)(?: to |–|-)(\d+)", numbers)
+    if between:
+        return {f"{kind} {k}" for k in range(int(between[1]), int(between[2]) + 1)}
+    return {f"{kind} {number}" for number in re.findall(r"\b(?:\d+(?:\.\d+)?|[IVX]+)\b", numbers)}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_nothing_of_a_paper_is_missing(name: str) -> None:
+    rows = load(EXPERIMENTS / name, "facts").facts(EXPERIMENTS / name)["coverage"]
+    assert rows
+    assert set(PAPERS[name]) <= set().union(*(spelled_out(row["item"]) for row in rows))
+    assert all(row["outcome"] in pages.OUTCOMES and row["what"] for row in rows)
+    assert all(row["why"] for row in rows if row["outcome"] != "reproduced")
 
 
 # --- an altered number is noticed
