@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -116,7 +117,8 @@ class Runner:
         step = queue.waiting.pop(0)
         queue.output.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(parents=True, exist_ok=True)
-        log = (self.logs / f"{queue.name}-{step.name}.log").open("w", encoding="utf-8")
+        name = re.sub(r"[^\w.-]+", "_", f"{queue.name}-{step.name}")
+        log = (self.logs / f"{name}.log").open("w", encoding="utf-8")
         process = subprocess.Popen(
             [sys.executable, *step.command],
             cwd=HERE / queue.name,
