@@ -1,4 +1,4 @@
-"""The two tasks of the comparison: CoNLL-2000 chunking and Spanish named entities, with the weights of observed pairs."""
+"""The two tasks of the comparison: chunking and Spanish named entities, with weights for observed pairs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """TRON against L-BFGS: the CPU time that each needs to come within a stated distance of the optimum.
 
-    python experiments/tron/run.py --data DIR [--output DIR] [--tasks chunking] [--strengths 1] [--sequences N] [--again]
+    python experiments/tron/run.py --data DIR [--output DIR] [--tasks chunking] [--strengths 1] [--again]
 
 For each task and each strength s of the penalty s/2·‖w‖² the first run is TRON from a stochastic start. It goes on to a
-gradient of 1e-9 of the first, which gives the value of the optimum: J is s-strongly convex, so that no value is less than
-J − ‖g‖²/(2s). All other runs stop when their gap is 1e-8 of the optimum and their gradient 1e-6 of the first, or at a
+gradient of 1e-9 of the first, which gives the value of the optimum: J is s-strongly convex, so that no value is less
+than J − ‖g‖²/(2s). All other runs stop when their gap is 1e-8 of the optimum and their gradient 1e-6 of the first, or at a
 limit of CPU seconds. One thread; seconds are CPU seconds of the process without callbacks.
 """
 
@@ -126,8 +126,9 @@ def costs(problem: Problem, rounds: int = 9) -> Report:
         works: dict[str, Callable[[], Any]] = {
             "evaluation": lambda: loss.at(w).grad,
             "product": lambda: held.hessp(v),
-            "product by central differences": lambda: (loss.at(w + step * v).grad - loss.at(w - step * v).grad)
-            / (2 * step),
+            "product by central differences": lambda: (
+                (loss.at(w + step * v).grad - loss.at(w - step * v).grad) / (2 * step)
+            ),
         }
         exact = {name: work() for name, work in works.items()}
         times = [{name: clocked(work) for name, work in works.items()} for _ in range(rounds)]

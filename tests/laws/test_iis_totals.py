@@ -87,9 +87,10 @@ def test_a_step_is_near_the_minimum_of_each_term_and_does_not_pass_it(seed, s):
         toward = np.sign(delta[k])
         assert toward * slope(k, delta[k]) <= 1e-8 * max(1.0, source.observed[k])  # the minimum is not passed
         assert toward * slope(k, 1.1 * delta[k]) >= 0  # and is near
-        assert exact_bound(made, k, delta[k]) - delta[k] * source.observed[k] + s * delta[k] * (
-            made.w[k] + delta[k] / 2
-        ) <= 1e-12
+        assert (
+            exact_bound(made, k, delta[k]) - delta[k] * source.observed[k] + s * delta[k] * (made.w[k] + delta[k] / 2)
+            <= 1e-12
+        )
 
 
 @settings(max_examples=8, deadline=None)
@@ -136,5 +137,5 @@ def test_no_more_iterations_than_with_the_largest_total(kind):
 
 
 def test_an_unknown_kind_of_total_is_refused():
-    with pytest.raises(ParameterError, match="totals 'exakt'; did you mean exact|unknown totals"):
+    with pytest.raises(ParameterError, match="totals.*exact"):
         IIS(totals="exakt")

@@ -1,7 +1,7 @@
 """Zoutendijk's theorem: along steps that meet the Wolfe conditions, Σ_k cos²θ_k·‖g_k‖² is finite.
 
-With a gradient that is L-Lipschitz, the curvature condition makes a step long enough, and the decrease condition makes it
-worth that: f_k − f_{k+1} ≥ c1·(1 − c2)/L·cos²θ_k·‖g_k‖². The sum over k is at most (f_0 − f*)·L/(c1·(1 − c2)).
+With a gradient that is L-Lipschitz, the curvature condition makes a step long enough, and the decrease condition makes
+it worth that: f_k − f_{k+1} ≥ c1·(1 − c2)/L·cos²θ_k·‖g_k‖². The sum over k is at most (f_0 − f*)·L/(c1·(1 − c2)).
 """
 
 from itertools import pairwise
@@ -32,10 +32,12 @@ SEARCHES = (StrongWolfe(C1, C2), MoreThuente(C1, C2))
 def lipschitz(made, strength):
     """A bound of the largest eigenvalue of the Hessian at every w.
 
-    It is s + Σ_n weight_n·λ_max(Cov F), and a random vector within a set of diameter d has no variance above d²/4 in any
-    direction. Counts are not negative, so that ‖a − b‖² ≤ ‖a‖² + ‖b‖².
+    It is s + Σ_n weight_n·λ_max(Cov F), and a random vector within a set of diameter d has no variance above d²/4 in
+    any direction. Counts are not negative, so that ‖a − b‖² ≤ ‖a‖² + ‖b‖².
     """
-    of = [made.weight(n) * (enumerate_labellings(made, n).features ** 2).sum(axis=1).max() for n in range(len(made.data))]
+    of = [
+        made.weight(n) * (enumerate_labellings(made, n).features ** 2).sum(axis=1).max() for n in range(len(made.data))
+    ]
     return strength + 0.5 * sum(of)
 
 

@@ -8,8 +8,8 @@ Adding δ to every weight multiplies the probability of a labelling by exp(δ·F
 
     G_k(δ) = Σ_n weight_n · Z_n(w + δ)/Z_n(w) · E_{w+δ}[f_k | x_n]
 
-which are the expected counts at w + δ of sequences with other weights. log G_k is convex in δ, and its slope is a mean of
-totals.
+which are the expected counts at w + δ of sequences with other weights. log G_k is convex in δ, and its slope is a
+mean of totals.
 """
 
 from __future__ import annotations

@@ -69,7 +69,9 @@ class TiltedStep:
         self.places += 1
         return self.log_counts(place)
 
-    def _residual(self, log_count: Floats, delta: Floats | float, ids: NDArray[np.intp] | slice = slice(None)) -> Floats:
+    def _residual(
+        self, log_count: Floats, delta: Floats | float, ids: NDArray[np.intp] | slice = slice(None)
+    ) -> Floats:
         """Return G + s·(w + δ) − observed: the slope of the bound at δ."""
         with np.errstate(over="ignore"):
             found: Floats = np.exp(log_count) + self.s * (self.w[ids] + delta) - self.observed[ids]
