@@ -137,5 +137,5 @@ def test_no_more_iterations_than_with_the_largest_total(kind):
 
 
 def test_an_unknown_kind_of_total_is_refused():
-    with pytest.raises(ParameterError, match="totals.*exact"):
+    with pytest.raises(ParameterError, match=r"totals.*exact"):
         IIS(totals="exakt")
