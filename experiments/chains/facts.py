@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def methods(part: Values) -> Values:
             "to": {f"{gap:g}": row_at(run["trace"], best * (1 + gap)) for gap in GAPS},
             "last_gap": run["trace"]["value"][-1] / best - 1,
             "least_cosine": run["least cosine"],
-            "monotone": all(b <= a * (1 + 1e-14) for a, b in pairs(run["trace"]["value"])),
+            "monotone": all(b <= a * (1 + 1e-14) for a, b in itertools.pairwise(run["trace"]["value"])),
             "zoutendijk": run["zoutendijk"],
         }
         row["reached"] = row["to"]["1e-08"] is not None
@@ -60,12 +61,11 @@ def methods(part: Values) -> Values:
         "zoutendijk_holds": all(row["zoutendijk"] <= row["bound"] for row in rows if "bound" in row),
         "zoutendijk_share": max((row["zoutendijk"] / row["bound"] for row in rows if "bound" in row), default=None),
     }
+    newton = [row["iterations"] for row in rows if row["method"] == "Newton"]
+    others = [row["iterations"] for row in rows if row["method"] != "Newton" and row["reached"]]
+    found["newton_fewest"] = bool(newton and others) and min(newton) < min(others)
     found |= comparisons(by_name)
     return found
-
-
-def pairs(values: list[float]) -> list[tuple[float, float]]:
-    return list(zip(values, values[1:], strict=False))
 
 
 def row_at(trace: Values, value: float) -> Values | None:
@@ -123,7 +123,7 @@ def iis_iterations(exact: Values | None, largest: Values | None) -> Values | Non
 
 def theory(part: Values) -> Values:
     rows = part["chains"]["rows"]
-    growth = [b["brute force"] / a["brute force"] for a, b in zip(rows[1:], rows[2:], strict=False)]
+    growth = [b["brute force"] / a["brute force"] for a, b in itertools.pairwise(rows[1:])]
     quadratic = part["quadratic"]
     return {
         "labels": part["chains"]["labels"],

@@ -10,6 +10,7 @@ from typing import Any
 
 GAPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 SHOWN = (1e-2, 1e-4, 1e-6, 1e-8)
+EXPONENTS = {1e-2: "⁻²", 1e-4: "⁻⁴", 1e-6: "⁻⁶", 1e-8: "⁻⁸"}
 GRADIENT = 1e-6
 MAIN = "2000"
 SOLVERS = ("tron", "tron, preconditioned", "tron, warm start", "newton", "lbfgs", "auto")
@@ -30,7 +31,8 @@ def facts(folder: Path) -> Values:
         "epochs": part["protocol"]["epochs"],
         "cpu_minutes": sum(one["cpu seconds"] for one in results.values()) / 60,
         "tasks": [{"task": task, **{key: entry[key] for key in SIZES}} for task, entry in part["tasks"].items()],
-        "gaps": SHOWN,
+        "columns": [{"key": f"{gap:g}", "label": f"10{EXPONENTS[gap]}"} for gap in SHOWN],
+        "strengths": sorted({cell["strength"] for cell in cells}),
         "cells": cells,
         "costs": costs_of(part),
         "cold": duel(cells, *COLD),
@@ -42,6 +44,10 @@ def facts(folder: Path) -> Values:
         "cg": cg_of(runs),
         "jax": jax_of(),
     }
+    steps = found["cg"]
+    found["late_by_early"] = statistics.mean(row["late"] for row in steps) / statistics.mean(
+        row["early"] for row in steps
+    )
     found["certificate"] = max(at["certificate"] / at["best"] for at in all_strengths(part))
     found["reached"] = reached_of(cells)
     found["coverage"] = coverage(found)
@@ -97,7 +103,7 @@ def row_at(trace: Values, holds: Any, product: float) -> Values | None:
 
 def duel(cells: list[Values], one: str, other: str) -> Values:
     """Return the ratios of CPU seconds of two solvers in each cell and at each accuracy, and where one is ahead."""
-    rows, ratios = [], {}
+    rows, ratios, works = [], {}, []
     for cell in cells:
         runs = {run["solver"]: run["to"] for run in cell["runs"]}
         if one not in runs or other not in runs:
@@ -106,6 +112,8 @@ def duel(cells: list[Values], one: str, other: str) -> Values:
         rows.append({"task": cell["task"], "strength": cell["strength"], "ratios": row})
         for key, value in row.items():
             ratios[cell["task"], cell["strength"], key] = value
+            if runs[one][key] and runs[other][key]:
+                works.append(runs[one][key]["work"] / runs[other][key]["work"])
     known = {key: value for key, value in ratios.items() if value is not None}
     ahead = [key for key, value in known.items() if value < 1]
     return {
@@ -117,9 +125,20 @@ def duel(cells: list[Values], one: str, other: str) -> Values:
         "median": statistics.median(known.values()) if known else None,
         "count": len(known),
         "ahead": len(ahead),
+        "work": statistics.median(works) if works else None,
+        "work_ahead": sum(work < 1 for work in works),
         "ahead_at": [{"task": task, "strength": s, "at": at} for task, s, at in ahead],
         "tasks_ahead": sorted({task for task, _, _ in ahead}),
         "strengths_ahead": sorted({s for _, s, _ in ahead}),
+        "by_task": [
+            {
+                "task": task,
+                "count": sum(of == task for of, _, _ in known),
+                "ahead": sum(of == task for of, _, _ in ahead),
+                "median": statistics.median(value for (of, _, _), value in known.items() if of == task),
+            }
+            for task in dict.fromkeys(of for of, _, _ in known)
+        ],
         "by_gap": {
             at: statistics.median(value for (_, _, key), value in known.items() if key == at)
             for at in dict.fromkeys(key for _, _, key in known)

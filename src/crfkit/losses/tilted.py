@@ -84,7 +84,7 @@ class TiltedCounts:
         """Return log G_k(δ) of every weight; −∞ for features that no labelling has."""
         if delta == 0.0:
             with np.errstate(divide="ignore"):
-                return np.log(counts(self.grad, self.source.observed))  # type: ignore[no-any-return]
+                return np.log(counts(self.grad, self.source.observed))
         there = self.w + delta
         return self.source.log_counts(there, self.source.log_partition(there) - self._log_partition)
 
