@@ -21,7 +21,7 @@ TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]\nU03:%x[1,1]\nB"
 def small_chains(data: Path, sentences: int = SENTENCES) -> ChainLikelihood:
     """Return the likelihood of the first sentences of CoNLL-2000 with weights for observed pairs."""
     rows, labels = (part[:sentences] for part in read_columns(data / "conll2000" / "train.txt"))
-    corpus = learn(rows, labels, Template.parse(TEMPLATE), MIN_FREQUENCY)
+    corpus = learn(rows, labels, Template(TEMPLATE), MIN_FREQUENCY)
     n_labels, n_attributes = len(corpus.classes), len(corpus.vocabulary.attributes)
     field = ChainField.from_data(corpus.data, n_labels, n_attributes, all_states=False, all_transitions=False)
     return ChainLikelihood(corpus.data, field, 1)

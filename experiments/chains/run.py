@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), metavar="NAME")
     parser.add_argument("--sentences", type=int, default=SENTENCES, help="of the problem for all methods")
-    parser.add_argument("--limit", type=float, default=20.0, help="CPU seconds of a method")
+    parser.add_argument("--limit", type=float, default=45.0, help="CPU seconds of a method")
     parser.add_argument("--longest", type=int, default=9, help="chain that is enumerated")
     parser.add_argument("--again", action="store_true", help="compute again what the results have")
     options = parser.parse_args()

@@ -33,6 +33,9 @@ def facts(folder: Path) -> Values:
         "tasks": [{"task": task, **{key: entry[key] for key in SIZES}} for task, entry in part["tasks"].items()],
         "columns": [{"key": f"{gap:g}", "label": f"10{EXPONENTS[gap]}"} for gap in SHOWN],
         "strengths": sorted({cell["strength"] for cell in cells}),
+        "repeats": {
+            name: min((run["repeats"] for (_, _, of), run in runs.items() if of == name), default=0) for name in SOLVERS
+        },
         "cells": cells,
         "costs": costs_of(part),
         "cold": duel(cells, *COLD),
@@ -50,6 +53,12 @@ def facts(folder: Path) -> Values:
     )
     found["certificate"] = max(at["certificate"] / at["best"] for at in all_strengths(part))
     found["reached"] = reached_of(cells)
+    found["whole"] = [
+        {**cell, **{key: part["tasks"][cell["task"]][key] for key in SIZES}}
+        for size, part in results.items()
+        if size == "all" and main != "all"
+        for cell in cells_of(part)
+    ]
     found["coverage"] = coverage(found)
     return found
 
@@ -84,7 +93,15 @@ def run_of(name: str, run: Values, best: float, first: float, product: float) ->
     for gap in GAPS:
         to[f"{gap:g}"] = row_at(trace, lambda k, gap=gap: trace["value"][k] <= best * (1 + gap), product)
     to["gradient"] = row_at(trace, lambda k: trace["gradient"][k] <= GRADIENT * first, product)
-    return {"solver": name, "to": to, "seconds": trace["seconds"][-1], "start": run["start seconds"], "trace": trace}
+    repeats = run.get("repeats", 1)
+    return {
+        "solver": name,
+        "repeats": repeats,
+        "to": to,
+        "seconds": trace["seconds"][-1],
+        "start": run["start seconds"],
+        "trace": trace,
+    }
 
 
 def row_at(trace: Values, holds: Any, product: float) -> Values | None:

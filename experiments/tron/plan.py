@@ -13,12 +13,12 @@ STRENGTHS = ("0.1", "1", "10")
 def steps(quick: bool, data: Path, output: Path) -> list[Step]:
     """Return the steps: a task and a strength each, then, in the full plan, the whole corpora, and the figure."""
     places = ("--data", str(data), "--output", str(output))
-    less = ("--sequences", "300", "--limit", "4") if quick else ()
+    less = ("--sequences", "300", "--limit", "4") if quick else ("--repeats", "3")
     found = [
         Step(
             f"{task}, L2({s})",
             ("run.py", *places, "--tasks", task, "--strengths", s, *less),
-            0.2 if quick else 1.5,
+            0.2 if quick else 4.0,
             read,
         )
         for task, read in TASKS.items()

@@ -1,11 +1,12 @@
 """TRON against L-BFGS: the CPU time that each needs to come within a stated distance of the optimum.
 
-    python experiments/tron/run.py --data DIR [--output DIR] [--tasks chunking] [--strengths 1] [--again]
+    python experiments/tron/run.py --data DIR [--output DIR] [--tasks chunking] [--strengths 1] [--repeats 3]
 
 For each task and each strength s of the penalty s/2·‖w‖² the first run is TRON from a stochastic start. It goes on to a
 gradient of 1e-9 of the first, which gives the value of the optimum: J is s-strongly convex, so that no value is less
 than J − ‖g‖²/(2s). All other runs stop when their gap is 1e-8 of the optimum and their gradient 1e-6 of the first, or
-at a limit of CPU seconds. One thread; seconds are CPU seconds of the process without callbacks.
+at a limit of CPU seconds. One thread; seconds are CPU seconds of the process without callbacks, the
+least of the repeats.
 """
 
 from __future__ import annotations
@@ -149,8 +150,8 @@ def clocked(work: Callable[[], Any]) -> float:
 class Results:
     """The JSON file, written after every unit; a part of it for each number of sequences."""
 
-    def __init__(self, folder: Path, size: str, again: bool) -> None:
-        self.path, self.again = folder / "results.json", again
+    def __init__(self, folder: Path, size: str) -> None:
+        self.path = folder / "results.json"
         self.found: Report = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.part: Report = self.found.setdefault(size, {"tasks": {}, "cpu seconds": 0.0})
 
@@ -185,7 +186,7 @@ def first_gradient(problem: Problem) -> float:
 
 def run_task(results: Results, task: str, options: argparse.Namespace) -> None:
     strengths = {
-        s: [name for name in SOLVERS if results.again or name not in solvers_of(results.part, task, s)]
+        s: [name for name in options.solvers if repeats_of(results.part, task, s, name) < options.repeats]
         for s in options.strengths
     }
     if not any(strengths.values()) and "costs" in results.part["tasks"][task]:
@@ -193,19 +194,20 @@ def run_task(results: Results, task: str, options: argparse.Namespace) -> None:
         return
     problem = Problem.read(task, options.data, options.sequences or None)
     entry = results.part["tasks"].setdefault(task, {"strengths": {}})
-    if "costs" not in entry or results.again:
+    if "costs" not in entry:
         entry |= problem.sizes() | {"first gradient": first_gradient(problem), "costs": costs(problem)}
         results.write()
     first = entry["first gradient"]
     for s, names in strengths.items():
         at = entry["strengths"].setdefault(f"{s:g}", {"solvers": {}})
         for name in names:
-            report = one_run(problem, s, name, None if name == WARM else at["best"], first, options.limit)
+            best = None if name == WARM else at["best"]
+            report = one_run(problem, s, name, best, first, options.limit)
             trace = report["trace"]
-            if name == WARM:
+            if name == WARM and "best" not in at:
                 at["best"] = trace["value"][-1]
                 at["certificate"] = trace["gradient"][-1] ** 2 / (2 * s)  # how much lower the optimum may be
-            at["solvers"][name] = report
+            at["solvers"][name] = merged(at["solvers"].get(name), report)
             results.write()
             print(
                 f"{task}, L2({s:g}), {name}: {trace['seconds'][-1]:.1f} s, {trace['evaluations'][-1]} evaluations, "
@@ -215,8 +217,28 @@ def run_task(results: Results, task: str, options: argparse.Namespace) -> None:
             )
 
 
-def solvers_of(part: Report, task: str, s: float) -> Report:
-    return part["tasks"].get(task, {}).get("strengths", {}).get(f"{s:g}", {}).get("solvers", {})
+def repeats_of(part: Report, task: str, s: float, name: str) -> int:
+    """Return how often a solver was run."""
+    solvers = part["tasks"].get(task, {}).get("strengths", {}).get(f"{s:g}", {}).get("solvers", {})
+    return solvers[name].get("repeats", 1) if name in solvers else 0
+
+
+def merged(old: Report | None, new: Report) -> Report:
+    """Return a run with the least seconds of its repeats at each iteration; all else is the same in every repeat."""
+    if old is None:
+        return new | {"repeats": 1}
+    a, b = old["trace"], new["trace"]
+    common = min(len(a["value"]), len(b["value"]))
+    if not np.allclose(a["value"][:common], b["value"][:common], rtol=1e-9):
+        raise SystemExit("two repeats of a run went different ways: their seconds cannot be compared")
+    longer = a if len(a["value"]) >= len(b["value"]) else b
+    least = [min(x, y) for x, y in zip(a["seconds"], b["seconds"], strict=False)]
+    trace = longer | {"seconds": least + longer["seconds"][common:]}
+    return {
+        "start seconds": min(old["start seconds"], new["start seconds"]),
+        "trace": trace,
+        "repeats": old.get("repeats", 1) + 1,
+    }
 
 
 def main() -> None:
@@ -227,15 +249,17 @@ def main() -> None:
     parser.add_argument("--strengths", nargs="+", type=float, default=list(STRENGTHS), help="of the L2 penalty")
     parser.add_argument("--sequences", type=int, default=SEQUENCES, help="the first so many of each file; 0: all")
     parser.add_argument("--limit", type=float, default=25.0, help="CPU seconds of a run; the first may take four times")
-    parser.add_argument("--again", action="store_true", help="compute again what the results have")
+    parser.add_argument("--solvers", nargs="+", choices=list(SOLVERS), default=list(SOLVERS), metavar="NAME")
+    parser.add_argument("--repeats", type=int, default=1, help="of each run, with those that the results have")
     options = parser.parse_args()
-    results = Results(options.output, str(options.sequences or "all"), options.again)
+    results = Results(options.output, str(options.sequences or "all"))
     results.part["protocol"] = {"limit": options.limit, "sequences": options.sequences, "epochs": EPOCHS}
     for task in options.tasks:
-        begin = time.process_time()
-        run_task(results, task, options)
-        results.part["cpu seconds"] += time.process_time() - begin
-        results.write()
+        for _ in range(options.repeats):  # one after the other: a busy minute does not meet all repeats of a run
+            begin = time.process_time()
+            run_task(results, task, options)
+            results.part["cpu seconds"] += time.process_time() - begin
+            results.write()
 
 
 if __name__ == "__main__":
