@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def methods(part: Values) -> Values:
             "least_cosine": run["least cosine"],
             "monotone": all(b <= a * (1 + 1e-14) for a, b in itertools.pairwise(run["trace"]["value"])),
             "zoutendijk": run["zoutendijk"],
+            "at_gap": lambda gap, trace=run["trace"]: row_at(trace, best * (1 + gap)),
         }
         row["reached"] = row["to"]["1e-08"] is not None
         if search in ("strong Wolfe", "Moré–Thuente"):
@@ -64,15 +66,26 @@ def methods(part: Values) -> Values:
     newton = [row["iterations"] for row in rows if row["method"] == "Newton"]
     others = [row["iterations"] for row in rows if row["method"] != "Newton" and row["reached"]]
     found["newton_fewest"] = bool(newton and others) and min(newton) < min(others)
+    found["newton_order"] = order_of(part["runs"].get("Newton, strong Wolfe"))
     found |= comparisons(by_name)
+    for row in rows:
+        del row["at_gap"]
     return found
+
+
+def order_of(run: Values | None) -> float | None:
+    """Return the order of convergence of the last steps: log(g₂/g₁)/log(g₁/g₀); 2 is quadratic."""
+    if run is None or len(run["trace"]["gradient"]) < 3:
+        return None
+    a, b, c = run["trace"]["gradient"][-3:]
+    return math.log(c / b) / math.log(b / a)
 
 
 def row_at(trace: Values, value: float) -> Values | None:
     """Return the first row at or below a value; None if there is none."""
     for k, found in enumerate(trace["value"]):
         if found <= value:
-            return {key: trace[key][k] for key in ("seconds", "evaluations", "products")}
+            return {key: trace[key][k] for key in ("seconds", "evaluations", "products", "iteration") if key in trace}
     return None
 
 
@@ -97,27 +110,29 @@ def comparisons(by_name: dict[str, Values]) -> Values:
         "lbfgs_by_bfgs": times(f"L-BFGS, {wolfe}", f"BFGS, {wolfe}"),
         "lbfgs_seconds_by_bfgs": times(f"L-BFGS, {wolfe}", f"BFGS, {wolfe}", "seconds"),
         "newton_seconds_by_lbfgs": times(f"Newton, {wolfe}", f"L-BFGS, {wolfe}", "seconds"),
-        "iis_by_lbfgs": times("IIS, largest totals", f"L-BFGS, {wolfe}"),
-        "iis_evaluations": times(*iis),
-        "iis_seconds": times(*iis, "seconds"),
         "searches": {
             method: times(f"{method}, Moré–Thuente", f"{method}, {wolfe}")
             for method in ("steepest descent", "DFP", "BFGS", "L-BFGS")
         },
-        "iis_iterations": iis_iterations(*(by_name.get(name) for name in iis)),
+        "iis": scaling(*(by_name.get(name) for name in (*iis, f"L-BFGS, {wolfe}"))),
     }
 
 
-def iis_iterations(exact: Values | None, largest: Values | None) -> Values | None:
-    """Return the iterations of both versions of IIS; each iteration with largest totals is one evaluation."""
-    if exact is None or largest is None:
+def scaling(exact: Values | None, largest: Values | None, lbfgs: Values | None) -> Values | None:
+    """Return both versions of IIS, and L-BFGS, at the least gap that both versions reached."""
+    if exact is None or largest is None or lbfgs is None:
         return None
+    gap = max(exact["last_gap"], largest["last_gap"])
+    rows = {name: run["at_gap"](gap) for name, run in (("exact", exact), ("largest", largest), ("lbfgs", lbfgs))}
     return {
-        "exact": exact["iterations"],
-        "largest": largest["iterations"],
-        "share": exact["iterations"] / largest["iterations"] if exact["reached"] and largest["reached"] else None,
+        "gap": gap,
+        **rows,
         "exact_gap": exact["last_gap"],
         "largest_gap": largest["last_gap"],
+        "iterations": rows["exact"]["iteration"] / rows["largest"]["iteration"],
+        "per_iteration": rows["exact"]["evaluations"] / rows["exact"]["iteration"],
+        "seconds": rows["exact"]["seconds"] / rows["largest"]["seconds"],
+        "by_lbfgs": rows["largest"]["evaluations"] / rows["lbfgs"]["evaluations"],
     }
 
 
@@ -164,7 +179,7 @@ def coverage(found: Values) -> list[Values]:
     quadratic = of.get("quadratic", {})
     run = found.get("run", {})
     crfpp = found.get("crfpp")
-    iis = found.get("iis_iterations")
+    iis = found.get("iis")
     return [
         item("eqs. (1) to (4)", "model, likelihood, gradient", True, "`tests/laws/test_chain_likelihood.py`"),
         item("eqs. (5) to (8)", "forward–backward instead of enumeration", of.get("difference", 1) < 1e-12, "measured"),
@@ -178,7 +193,12 @@ def coverage(found: Values) -> list[Values]:
         item("eqs. (9) to (11)", "DFP finds the inverse in N steps", inverse_holds(quadratic, "dfp"), "measured"),
         item("BFGS", "more robust than DFP", bool(more(found.get("dfp_by_bfgs"))), "measured on chains"),
         item("eq. (12), Algorithm 7.4", "two loops of L-BFGS", of.get("two_loops", 1) < 1e-10, "measured"),
-        item("eqs. (13) to (15)", "iterative scaling", iis is not None, "both totals; signs corrected, see errata"),
+        item(
+            "eqs. (13) to (15)",
+            "iterative scaling",
+            iis is not None and iis["iterations"] <= 1,
+            "both totals; signs corrected, see errata",
+        ),
         item("CRF++'s loop", "training and stopping rule", crfpp and same_trace(crfpp), "logs of CRF++ 0.58"),
         item("CRF++'s L-BFGS", "five pairs, Moré–Thuente", crfpp and same_trace(crfpp), "logs of CRF++ 0.58"),
     ]

@@ -25,13 +25,13 @@ from crfkit.solvers import (
     MoreThuente,
     Newton,
     StrongWolfe,
-    UnitStep,
 )
 
 STRENGTH = 1.0
 C1, C2 = 1e-4, 0.9  # the text's constants of the Wolfe conditions
 GAP = 1e-8
 MANY = 1_000_000
+NAMES = ("seconds", "value", "gradient", "evaluations", "products", "iteration")  # columns of a trace
 Report = dict[str, Any]
 
 
@@ -49,7 +49,6 @@ METHODS: dict[str, Callable[[], Any]] = {
     "steepest descent, Moré–Thuente": lambda: GradientDescent(line_search=THUENTE, **REST),
     "steepest descent, exact": lambda: GradientDescent(line_search=ExactLineSearch(1e-6), **REST),
     "Newton, strong Wolfe": lambda: Newton(direction="dense", line_search=WOLFE, **REST),
-    "Newton, unit steps": lambda: Newton(direction="dense", line_search=UnitStep(), **REST),
     "DFP, strong Wolfe": lambda: DFP(line_search=WOLFE, **REST),
     "DFP, Moré–Thuente": lambda: DFP(line_search=THUENTE, **REST),
     "DFP, strong Wolfe, c2 = 0.1": lambda: DFP(line_search=StrongWolfe(C1, 0.1), **REST),
@@ -66,7 +65,7 @@ class Watch:
     """Callback: records each iteration with CPU seconds, sums Zoutendijk's terms, and ends the run."""
 
     def __init__(self, loss: Any, target: float, limit: float) -> None:
-        self.rows: list[list[float]] = []  # seconds, value, gradient, evaluations, products
+        self.rows: list[list[float]] = []  # see NAMES
         self.zoutendijk = 0.0  # Σ cos²θ_k·‖g_k‖²
         self.least_cosine = math.inf
         self._loss, self._penalty = loss, L2(STRENGTH)
@@ -77,7 +76,7 @@ class Watch:
     def __call__(self, iteration: Iteration) -> None:
         now = time.process_time()
         row, w = iteration.row, iteration.w.copy()
-        self.rows.append([now - self._begin, row.value, row.optimality, row.evaluations, row.products])
+        self.rows.append([now - self._begin, row.value, row.optimality, row.evaluations, row.products, row.iteration])
         if self._last is not None:
             old, g = self._last
             step = w - old
@@ -105,8 +104,7 @@ def one_method(loss: Any, name: str, best: float, limit: float) -> Report:
     watch = Watch(loss, best * (1 + GAP), limit)
     with using_threads(1):
         result = METHODS[name]().minimize(loss, L2(STRENGTH), np.zeros(loss.size), [watch])
-    names = ("seconds", "value", "gradient", "evaluations", "products")
-    trace = {key: list(column) for key, column in zip(names, zip(*watch.rows, strict=True), strict=True)}
+    trace = {key: list(column) for key, column in zip(NAMES, zip(*watch.rows, strict=True), strict=True)}
     return {
         "status": result.status.name,
         "iterations": result.iterations,

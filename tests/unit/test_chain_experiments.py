@@ -63,7 +63,7 @@ def test_facts_without_the_logs_of_crfpp(tmp_path):
     found["methods"]["runs"] = {"BFGS, strong Wolfe": found["methods"]["runs"]["BFGS, strong Wolfe"]}
     (tmp_path / "results.json").write_text(json.dumps(found), encoding="utf-8")
     facts = module("chains", "facts").facts(tmp_path)
-    assert facts["iis_iterations"] is None
+    assert facts["iis"] is None
     outcomes = {row["item"]: row["outcome"] for row in facts["coverage"]}
     assert outcomes["CRF++'s loop"] == "not possible"
 
