@@ -66,18 +66,20 @@ def methods(part: Values) -> Values:
     newton = [row["iterations"] for row in rows if row["method"] == "Newton"]
     others = [row["iterations"] for row in rows if row["method"] != "Newton" and row["reached"]]
     found["newton_fewest"] = bool(newton and others) and min(newton) < min(others)
-    found["newton_order"] = order_of(part["runs"].get("Newton, strong Wolfe"))
+    gradients = part["runs"].get("Newton, strong Wolfe", {"trace": {"gradient": []}})["trace"]["gradient"]
+    found["newton_order"], before = order_of(gradients[-3:]), order_of(gradients[-4:-1])
+    found["newton_rising"] = None not in (before, found["newton_order"]) and found["newton_order"] > before
     found |= comparisons(by_name)
     for row in rows:
         del row["at_gap"]
     return found
 
 
-def order_of(run: Values | None) -> float | None:
-    """Return the order of convergence of the last steps: log(g₂/g₁)/log(g₁/g₀); 2 is quadratic."""
-    if run is None or len(run["trace"]["gradient"]) < 3:
+def order_of(gradients: list[float]) -> float | None:
+    """Return the order of convergence of two steps: log(g₂/g₁)/log(g₁/g₀); 2 is quadratic."""
+    if len(gradients) < 3:
         return None
-    a, b, c = run["trace"]["gradient"][-3:]
+    a, b, c = gradients
     return math.log(c / b) / math.log(b / a)
 
 
