@@ -105,20 +105,20 @@ class IIS(IterativeSolver):
 
     Parameters
     ----------
-    totals : "largest" scales by the largest total feature count that a labelling of the sequence can have. "exact"
-        scales by the total of each labelling itself: fewer iterations where totals differ between labellings, as they
-        do with weights for observed pairs only, and several evaluations in each.
     buckets : with totals="largest", the number of groups that sequences are sorted into by their total; more groups
         need fewer iterations and more memory (a vector each).
     max_step : maximum change of a weight in one iteration. Without it and without a penalty, features that are never
         observed would go to −∞ at once.
+    totals : "largest" scales by the largest total feature count that a labelling of the sequence can have. "exact"
+        scales by the total of each labelling itself: fewer iterations where totals differ between labellings, as they
+        do with weights for observed pairs only, but many evaluations in each.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 1000
-    totals: str = "largest"
     buckets: int = 16
     max_step: float = 10.0
+    totals: str = "largest"
 
     name: ClassVar[str] = "iis"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.EXPECTATIONS})

@@ -116,4 +116,5 @@ class TiltedStep:
             middle = 0.5 * (below + above)
             falls = self._residual(at_low + slope * (middle - low), middle, ids) < 0
             below, above = np.where(falls, middle, below), np.where(falls, above, middle)
-        return 0.5 * (below + above)
+        root: Floats = 0.5 * (below + above)
+        return root
