@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from crfkit import ChainCRF, Template
 from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ModelFileError
 from crfkit.readers import read_columns
-from crfkit.solvers import SOLVERS
+from crfkit.solvers import SOLVERS, SuccessiveChanges
 from crfkit.synthetic import entity_corpus
 
 TINY = "U0:%x[0,0]\nU1:%x[0,1]\nB\n"
@@ -434,3 +435,25 @@ def test_a_checkpoint_that_cannot_be_written_does_not_cost_the_model(call, monke
 def test_a_dry_run_refuses_what_training_refuses(call, fails):
     assert "not smooth" in fails(*TRAIN, "m.crf", "--dry-run", "--l1", "1", "--solver", "tron")
     assert "take 3 to 3 passes" in call(*TRAIN, "m.crf", "--dry-run", "-i", "3").out
+
+
+@pytest.mark.parametrize("solver", ["auto", "lbfgs"])
+def test_eta_is_the_stopping_rule_of_crfpp(call, solver):
+    """Three successive changes below eta, and none of the triples before: the run ends at the first."""
+    eta = 1e-3
+    options = ("--solver", solver, "--eta", eta, "--log", "eta.jsonl")
+    assert call(*TRAIN, "eta.crf", *options).code == 0
+    values = [json.loads(line)["value"] for line in Path("eta.jsonl").read_text().splitlines() if '"value"' in line]
+    small = [abs(old - new) < eta * old for old, new in itertools.pairwise(values)]
+    assert small[-3:] == [True] * 3
+    assert not any(all(small[k : k + 3]) for k in range(len(small) - 3))
+    crf = ChainCRF("tiny.t", solver=solver, tolerance=SuccessiveChanges(eta), n_threads=1).fit_file("tiny.txt")
+    np.testing.assert_array_equal(weights("eta.crf"), crf.coef_)
+
+
+def test_a_smaller_eta_goes_further(call):
+    found = []
+    for eta in ("1e-2", "1e-6"):
+        assert call(*TRAIN, "eta.crf", "--solver", "lbfgs", "--eta", eta, "--log", "eta.jsonl").code == 0
+        found.append([json.loads(line) for line in Path("eta.jsonl").read_text().splitlines()])
+    assert len(found[0]) < len(found[1])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.penalties import L2
     from crfkit.protocols import Penalty
     from crfkit.readers.columns import ColumnFile
+    from crfkit.solvers import StoppingRule
 
 STDIN = Path("-")
 
@@ -30,6 +31,21 @@ def make_penalty(l1: float | None, l2: float | L2 | None) -> Penalty | None:
     if l2 is None:
         return sparse
     return penalties.ElasticNet(l1, l2.strength) if sparse.strength else l2
+
+
+def successive_changes(eta: float, with_tolerance: bool = False) -> StoppingRule:
+    """Return CRF++'s stopping rule.
+
+    >>> successive_changes(1e-4)
+    SuccessiveChanges(eta=0.0001, times=3)
+    """
+    from crfkit.solvers import SuccessiveChanges
+
+    if with_tolerance:
+        raise ParameterError("--eta and --tolerance are two rules for when to stop; give one of them")
+    if not eta > 0:
+        raise ParameterError(f"--eta must be > 0, not {eta:g}")
+    return SuccessiveChanges(eta, 3)
 
 
 def scaled_penalty(

@@ -30,6 +30,7 @@ Online solvers that learn from mistakes and take no penalty: {solvers without pe
 
 
 def train(
+    context: typer.Context,
     train_files: Annotated[
         list[str],
         typer.Argument(
@@ -191,6 +192,16 @@ def train(
         ),
     ] = "auto",
     tolerance: shared.Tolerance = 1e-5,
+    eta: Annotated[
+        float | None,
+        option(
+            OPTIMISATION,
+            "--eta",
+            metavar="E",
+            help="Stop as CRF++ does, instead of --tolerance: when three successive iterations each change the "
+            "objective by less than this fraction of it. CRF++'s default is 0.0001.",
+        ),
+    ] = None,
     max_iterations: shared.MaxIterations = None,
     patience: Annotated[
         int | None,
@@ -280,7 +291,7 @@ def train(
     from crfkit.checkpoint import Checkpoint, Checkpoints
     from crfkit.cli.cluster_options import check_urls, make_cluster
     from crfkit.cli.finishing import exit_without_model, outcome, say_written
-    from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty
+    from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty, successive_changes
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.cli.signals import result_is_kept
     from crfkit.cli.text_options import text_features
@@ -296,7 +307,7 @@ def train(
         min_frequency,
         all_states,
         all_states,
-        tolerance,
+        tolerance if eta is None else successive_changes(eta, _was_given(context, "tolerance")),
         max_iterations,
         n_threads=threads,
         seed=seed,
@@ -389,6 +400,12 @@ def train(
     typer.echo(outcome(result))
     typer.echo(result.outcome)
     say_written(model, interrupted)
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    """Return whether an option is on the command line, with its default or another value."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _refuse(option: str, given: Mapping[str, object]) -> None:

@@ -23,8 +23,9 @@ from crfkit.inference.chain import ChainInference
 
 if TYPE_CHECKING:
     from crfkit.losses.chain import ChainLoss
+    from crfkit.losses.tilted import TiltedExpectations
 
-_ROUNDING = 4 * 2.0**-52
+ROUNDING = 4 * 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class ChainExpectations:
         weights = loss.data.weights
         ids = np.arange(len(loss.data)) if weights is None else np.flatnonzero(weights)
         data = loss.data.take(ids)
-        _check_values(data, ids)
+        check_values(data, ids)
         ones = np.ones(loss.size)
         bounds = ChainInference(loss.field, ones, loss.n_threads, loss.kernels).decode(data)[1]
         bucket = _buckets(bounds, np.ones(len(ids)) if data.weights is None else data.weights, buckets)
@@ -56,6 +57,12 @@ class ChainExpectations:
     def grouped(self, buckets: int) -> ChainExpectations:
         """The same in so many buckets at most."""
         return ChainExpectations(self._loss, buckets)
+
+    def tilted(self) -> TiltedExpectations:
+        """Expectations by the total of each labelling instead."""
+        from crfkit.losses.tilted import TiltedExpectations
+
+        return TiltedExpectations(self._loss)
 
     @cached_property
     def observed(self) -> Floats:
@@ -78,11 +85,12 @@ class ChainExpectations:
             grad += part.grad
             # Where almost nothing is expected, the sum is lost in rounding; it is not negative, and not zero for what
             # has been observed.
-            np.maximum(part.grad + observed, _ROUNDING * observed, out=row)
+            np.maximum(part.grad + observed, ROUNDING * observed, out=row)
         return ExpectedCounts(value, grad, expected)
 
 
-def _check_values(data: SequenceData, ids: Ints) -> None:
+def check_values(data: SequenceData, ids: Ints) -> None:
+    """Raise if a feature has a negative value; `ids` are the numbers of the sequences, for the message."""
     if data.values is None or not (data.values < 0).any():
         return
     entry = int(np.argmax(data.values < 0))

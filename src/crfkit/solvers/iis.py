@@ -8,6 +8,10 @@ by a sum of functions of one δ_k each:
 
 where E_kb is the expected count of feature k in the sequences whose bound is T_b. A step minimises the right side, so
 that J never rises:  Σ_b E_kb·exp(δ_k·T_b) + s·(w_k + δ_k) = observed_k.  No line search; steps are short (about 1/T).
+
+The total F#(x, y) = Σ_k f_k(x, y) of a labelling may be much less than the largest one of its sequence. With the total
+of each labelling in place of the bound, E[f_k·exp(δ_k·F#)] + s·(w_k + δ_k) = observed_k, steps are longer; each of them
+needs expectations at a few places δ (crfkit.losses.tilted) instead of one.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 
 from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
+from crfkit.names import check_name
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
@@ -28,31 +33,64 @@ from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import SHORT_STEPS, Progress
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.tilted_scaling import TiltedStep
 
 Floats = NDArray[np.float64]
 
 BLOCK = 1 << 14  # weights whose equations are solved together: their expectations stay in the cache
 MAX_ROUNDS = 200  # of Newton's method; a handful are needed
+TOTALS = ("largest", "exact")
+FIRST_PLACE = 0.01  # where tilted expectations are computed first, divided by the largest total
 
 
-class Expectations(Protocol):
-    """`loss.expectations()`; crfkit.losses.expectations.ChainExpectations is one."""
+class Scaling(Protocol):
+    """Where the expectations at a point come from, and the step that follows from them."""
 
-    @property
-    def observed(self) -> Floats: ...
-    @property
-    def totals(self) -> Floats: ...
-    def grouped(self, buckets: int) -> Expectations: ...
     def at(self, w: Vector) -> Any:
-        """Return `value`, `grad` and `expected` [buckets, n] at w."""
+        """Return `value` and `grad` of the loss at w, and what `step` needs."""
         ...
+
+    def step(self, objective: Objective, point: Point, limit: float) -> Floats:
+        """Return the change of every weight, at most `limit` in size."""
+        ...
+
+
+@dataclass(frozen=True)
+class LargestTotals:
+    """Scaling by the largest total of a sequence; `source` is a crfkit.losses.expectations.ChainExpectations."""
+
+    source: Any
+
+    def at(self, w: Vector) -> Any:
+        return self.source.at(w)
+
+    def step(self, objective: Objective, point: Point, limit: float) -> Floats:
+        found: Any = point.evaluation
+        return scaling_step(found.expected, self.source.totals, self.source.observed, objective.l2, point.w, limit)
+
+
+@dataclass(frozen=True)
+class ExactTotals:
+    """Scaling by the total of each labelling; `source` is a crfkit.losses.tilted.TiltedExpectations."""
+
+    source: Any
+
+    def at(self, w: Vector) -> Any:
+        return self.source.at(w)
+
+    def step(self, objective: Objective, point: Point, limit: float) -> Floats:
+        found: Any = point.evaluation
+        unit = FIRST_PLACE / max(self.source.largest, FIRST_PLACE)
+        step = TiltedStep(found.log_counts, self.source.observed, point.w, objective.l2, unit, limit)
+        delta = step.solve()
+        objective.evaluations += step.places
+        return delta
 
 
 @dataclass(frozen=True)
 class State:
     point: Point
-    expectations: Expectations
-    expected: Floats  # [buckets, n], at the point
+    scaling: Scaling
     progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
@@ -67,16 +105,20 @@ class IIS(IterativeSolver):
 
     Parameters
     ----------
-    buckets : number of groups that sequences are sorted into by their total feature count; more groups need fewer
-        iterations and more memory (a vector each).
+    buckets : with totals="largest", the number of groups that sequences are sorted into by their total; more groups
+        need fewer iterations and more memory (a vector each).
     max_step : maximum change of a weight in one iteration. Without it and without a penalty, features that are never
         observed would go to −∞ at once.
+    totals : "largest" scales by the largest total feature count that a labelling of the sequence can have. "exact"
+        scales by the total of each labelling itself: fewer iterations where totals differ between labellings, as they
+        do with weights for observed pairs only, but many evaluations in each.
     """
 
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 1000
     buckets: int = 16
     max_step: float = 10.0
+    totals: str = "largest"
 
     name: ClassVar[str] = "iis"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.EXPECTATIONS})
@@ -86,34 +128,38 @@ class IIS(IterativeSolver):
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
         check_positive(max_step=self.max_step)
+        check_name("totals", self.totals, TOTALS)
         if self.buckets < 1:
             raise ParameterError(f"buckets must be >= 1, not {self.buckets!r}")
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> State:
-        expectations = objective.loss.expectations().grouped(self.buckets)
-        point, expected = _at(objective, expectations, w0)
-        return State(point, expectations, expected, Progress.at(point, saved))
+        expectations = objective.loss.expectations()
+        scaling: Scaling = (
+            ExactTotals(expectations.tilted())
+            if self.totals == "exact"
+            else LargestTotals(expectations.grouped(self.buckets))
+        )
+        point = _at(objective, scaling, w0)
+        return State(point, scaling, Progress.at(point, saved))
 
     def step(self, objective: Objective, state: State) -> State | Status:
         if state.point.grad_norm == 0:
             return Status.CONVERGED
-        sources = state.expectations
-        w = state.point.w
-        delta = scaling_step(state.expected, sources.totals, sources.observed, objective.l2, w, self.max_step)
-        point, expected = _at(objective, sources, w + delta)
+        scaling, w = state.scaling, state.point.w
+        point = _at(objective, scaling, w + scaling.step(objective, state.point, self.max_step))
         progress = state.progress.after(point, SHORT_STEPS)
-        return progress if isinstance(progress, Status) else State(point, sources, expected, progress)
+        return progress if isinstance(progress, Status) else State(point, scaling, progress)
 
 
-def _at(objective: Objective, expectations: Expectations, w: Vector) -> tuple[Point, Floats]:
+def _at(objective: Objective, scaling: Scaling, w: Vector) -> Point:
     """Return the objective at w, from one evaluation of the expectations."""
-    found = expectations.at(w)
+    found = scaling.at(w)
     objective.evaluations += 1
-    value, grad = found.value, found.grad
+    value, grad = found.value, found.grad.copy()
     if objective.smooth is not None:
         value += objective.smooth.value(w)
         objective.smooth.add_gradient(w, grad)
-    return Point(w, value, grad, found), found.expected
+    return Point(w, value, grad, found)
 
 
 def scaling_step(expected: Floats, totals: Floats, observed: Floats, s: float, w: Floats, limit: float) -> Floats:
