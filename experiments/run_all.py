@@ -123,7 +123,8 @@ def main() -> None:
         for queue in made:
             for state, those in (("done", queue.done), ("", queue.waiting), ("no data", queue.missing)):
                 for step in those:
-                    console.print(f"{queue.name}/{step.name:40} {step.minutes:6.1f} min  {state}", highlight=False)
+                    name = f"{queue.name}/{step.name}"
+                    console.print(f"{name:48} {step.minutes:6.1f} min  {state}", highlight=False)
         return
     total = sum(queue.minutes for queue in made)
     steps, done = sum(len(queue.waiting) for queue in made), sum(len(queue.done) for queue in made)
