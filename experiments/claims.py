@@ -59,8 +59,10 @@ def environment(lenient: bool = False) -> jinja2.Environment:
     )
 
     def claim(condition: Any, *, note: str = "") -> str:
-        if isinstance(condition, jinja2.Undefined):
+        if isinstance(condition, jinja2.Undefined) and lenient:
             return NOT_MEASURED
+        if isinstance(condition, jinja2.Undefined):
+            raise ClaimError(f"the results have no {condition._undefined_name}")
         if bool(condition):
             return ""
         if lenient:

@@ -137,6 +137,8 @@ def test_claims() -> None:
     assert rendered("A is faster{{ claim(a < b) }}.", a=1, b=2) == "A is faster."
     with pytest.raises(ClaimError, match="does not hold"):
         rendered("A is faster{{ claim(a < b) }}.", a=2, b=1)
+    with pytest.raises(ClaimError, match="no b"):
+        rendered("A is first{{ claim(a.b) }}.", a={})
     assert "not so in this run" in rendered("A is faster{{ claim(a < b) }}.", lenient=True, a=2, b=1)
     assert "not measured" in rendered("A is faster{{ claim(a.x < b.x / 2) }}.", lenient=True, a={"x": 1}, b={})
 
