@@ -12,7 +12,7 @@ from crfkit.fields.potentials import Potentials
 from crfkit.inference.junction import Junction
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments" / "agpm"))
-from halves import Halves  # noqa: E402
+from halves import Halves
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 5, 10])
