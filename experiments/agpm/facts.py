@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import agpm_paper as paper
+from agpm_claims import claims
 from agpm_coverage import coverage
 from agpm_statistics import geometric, mean, ratio
 
@@ -39,6 +40,7 @@ def facts(folder: Path) -> dict[str, Any]:
     found["engines"] = results.get("engines", {})
     found["minutes"] = {part: seconds / 60 for part, seconds in results.get("cpu", {}).items()}
     found["total_minutes"] = sum(found["minutes"].values())
+    found["claims"] = claims(found)
     found["coverage"] = coverage(found)
     return found
 
@@ -223,6 +225,7 @@ def variants(units: dict[str, Any]) -> dict[str, Any]:
         }
     return {
         "rows": rows,
+        "listed": [{"name": name, **row} for name, row in rows.items()],
         "settings": list(units),
         "n_settings": len(units),
         "draws": min(len(draws) for draws in units.values()),

@@ -31,8 +31,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from agpm_store import Store
 from problem import METHODS, SETTINGS, Problem, paper_rule
-from store import Store
 from studies import engines, rules, traces, variants
 
 HERE = Path(__file__).resolve().parent

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 import numpy as np
+from agpm_store import Store
 from halves import Halves
 from problem import METHODS, Problem, paper_rule
-from store import Store
 
 from crfkit.inference.junction import Junction
 from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, GradientNorm, Zhou
