@@ -4,7 +4,7 @@ armijo        C_k = f(x_k): every step falls
 gll           C_k = the largest of the last M values (Grippo, Lampariello & Lucidi 1986)
 zhang-hager   C_k = a mean of all values, the newer the heavier (Zhang & Hager 2004):
               Q_{k+1} = η·Q_k + 1,  C_{k+1} = (η·Q_k·C_k + f(x_{k+1}))/Q_{k+1},  Q_0 = 1
-dai-fletcher  C_k = ∞ while the best value improves within L steps (Dai & Fletcher 2005), see dai_fletcher.py
+dai-fletcher  C_k stays while the best value improves within L steps (Dai & Fletcher 2005), see dai_fletcher.py
 huang         as zhang-hager, but C_{k+1} ≤ C_k + ν·t·∇f(x)·d is asked for (Huang, Wan & Chen 2015), see huang.py
 """
 
