@@ -29,6 +29,11 @@ def facts(folder: Path) -> dict[str, Any]:
         )
         if results.get(key, {}).get(kind)
     }
+    repeated = {
+        name: draws for name, draws in results.get("Table 1", {}).get("likelihood", {}).items() if len(draws) > 1
+    }
+    if repeated:
+        found["likelihood_repeated"] = comparison(repeated)
     found["paper"] = of_paper()
     if "table" in found:
         found["objective"] = objective(found, results.get("engines", {}))
@@ -223,9 +228,13 @@ def variants(units: dict[str, Any]) -> dict[str, Any]:
             "settings": per,
             "ratio": ratio([[draw[name] / draw["AGPM"] for draw in draws.values()] for draws in units.values()]),
         }
+    level = ("AGPM, gll", "AGPM, η = .95", "AGPM, dai-fletcher", "AGPM, huang")
+    every = [draw for draws in units.values() for draw in draws.values()]
     return {
+        "search_share": max(abs(rows[name]["ratio"]["ratio"] - 1) for name in level),
+        "huang_same": all(draw["AGPM"] == draw["AGPM, huang"] for draw in every),
         "rows": rows,
-        "listed": [{"name": name, **row} for name, row in rows.items()],
+        "listed": sorted(({"name": name, **row} for name, row in rows.items()), key=lambda row: row["evaluations"]),
         "settings": list(units),
         "n_settings": len(units),
         "draws": min(len(draws) for draws in units.values()),
