@@ -38,6 +38,13 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
             < found["likelihood"]["mean"]["M-[14]"]["evaluations"]
             < found["likelihood"]["mean"]["M-[23]"]["evaluations"]
         ),
+        "none_ended": lambda: found["none_ended"],
+        "lowest_at_the_cap": lambda: (
+            found["gaps"]["1000"]["AGPM"] < min(found["gaps"]["1000"][rival] for rival in RIVALS)
+        ),
+        "ended_ahead": lambda: all(
+            found[name]["ended"][rival]["ratio"] < 1 for name in ("figure1", "figure2") for rival in RIVALS
+        ),
         "likelihood_below_one": lambda: all(
             below_one(found["likelihood_repeated"], "evaluations", rival) for rival in RIVALS
         ),

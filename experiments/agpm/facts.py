@@ -43,6 +43,13 @@ def facts(folder: Path) -> dict[str, Any]:
     if "variants" in results:
         found["variants"] = variants(results["variants"])
     found["engines"] = results.get("engines", {})
+    first = results.get("Figure 2", {}).get("pl", {}).get("10/10", {}).get("0")
+    if first:
+        found["none_ended"] = all(row["status"] != "CONVERGED" for row in first.values())
+    found["gaps"] = {
+        samples: {method: row["gap"][-1] for method, row in rows.items()}
+        for samples, rows in results.get("traces", {}).items()
+    }
     found["minutes"] = {part: seconds / 60 for part, seconds in results.get("cpu", {}).items()}
     found["total_minutes"] = sum(found["minutes"].values())
     found["claims"] = claims(found)
@@ -94,6 +101,7 @@ def comparison(units: dict[str, Any]) -> dict[str, Any]:
         "gap": max(max(r["error"] for r in draw.values()) - min(r["error"] for r in draw.values()) for draw in every),
         "capped": {method: sum(draw[method]["status"] != "CONVERGED" for draw in every) for method in METHODS},
         "uncapped": sum(all(row["status"] == "CONVERGED" for row in draw.values()) for draw in every),
+        "capped_settings": [row["setting"] for row in settings if any(m["capped"] for m in row["methods"].values())],
         "least_kept": min(row["edges"] / row["candidates"] for row in rows),
     }
     found["ended"] = ended_ratios(units)

@@ -47,7 +47,7 @@ def bars(results: dict[str, Any], output: Path) -> None:
             axis.set_ylabel(what)
             axis.set_xlabel("nodes/features")
             draws = "–".join(map(str, sorted({part["draws"][0], part["draws"][-1]})))
-            axis.set_title(f"{key}: {samples:,} samples, {draws} draws", fontsize=9)
+            axis.set_title(f"{key}: {samples:,} samples, draws of a setting: {draws}", fontsize=9)
         left.legend(fontsize=8)
     save(figure, output / "times.png")
 
