@@ -22,7 +22,6 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
         "three_repeats": lambda: found["table"]["repeats"] >= 3,
         "all_ended": lambda: not any(found["table"]["capped"].values()),
         "errors_agree": lambda: found["table"]["gap"] < 0.005 and found["likelihood"]["gap"] < 0.005,
-        "errors_agree_figures": lambda: max(found["figure1"]["gap"], found["figure2"]["gap"]) < 0.03,
         "not_everywhere": lambda: bool(found["table"]["not_first_evaluations"]),
         "slow_at_15_5": lambda: found["table"]["by_name"]["15/5"]["spg_first_always"],
         "only_few_features": lambda: all(name.endswith("/5") for name in found["table"]["not_first_evaluations"]),
