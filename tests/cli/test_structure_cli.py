@@ -171,6 +171,19 @@ def test_options_of_rules(call, table, tmp_path):
     assert "unknown group_norm" in call(*learn, "--group-norm", "3").err
 
 
+def test_tables_without_the_last_pair_of_labels(call, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 3, size=(300, 3))
+    rows[:, 1] = np.where(rng.random(300) < 0.6, rows[:, 0], rows[:, 1])
+    path, model = tmp_path / "table.csv", tmp_path / "m.crf"
+    path.write_text("\n".join(["a,b,c", *(",".join(map(str, row)) for row in rows.tolist())]) + "\n")
+    learnt = call("structure", "learn", path, "-m", model, "--form", "reference")
+    assert learnt.code == 0, learnt.err
+    assert "3 variables, 1 edges" in learnt.out
+    assert "14 weights: 6 node (reference), 8 edge (reference)" in call("inspect", model).out
+    assert call("graph", "predict", model, path).code == 0
+
+
 def test_ratings(call, tmp_path):
     rng = np.random.default_rng(0)
     mood = rng.normal(size=400)

@@ -35,6 +35,7 @@ from crfkit.solvers import (
 )
 from crfkit.solvers.parts.epigraph import EpigraphForm
 from crfkit.solvers.parts.line_searches.nonmonotone import SEARCHES, Reference
+from crfkit.solvers.parts.line_searches.trial import Trial
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.secant_pairs import SecantPairs
 from crfkit.solvers.parts.step_rules import STEP_RULES, Secant
@@ -189,19 +190,95 @@ def test_an_impossible_curvature_falls_back():
 # --- line searches
 
 
+def references(kind, values, memory=2, eta=0.5):
+    """What a search keeps after each of the values."""
+    rule = Reference(kind, memory=memory, eta=eta)
+    kept = [rule.start(values[0], {})]
+    for value in values[1:]:
+        kept.append(rule.after(kept[-1], value))
+    return kept
+
+
 def test_references_by_hand():
     values = [5.0, 3.0, 4.0, 1.0]
-    kept = {kind: Reference(kind, memory=2, eta=0.5).start(values[0], {}) for kind in SEARCHES}
+    kept = {kind: references(kind, values) for kind in SEARCHES}
     C, Q = values[0], 1.0
     for k, value in enumerate(values[1:], 1):
-        kept = {kind: Reference(kind, memory=2, eta=0.5).after(kept[kind], value) for kind in SEARCHES}
         Q, C = 0.5 * Q + 1, (0.5 * Q * C + value) / (0.5 * Q + 1)
-        assert list(kept["armijo"]) == [value]
-        assert list(kept["gll"]) == values[k - 1 : k + 1]
-        assert_allclose(kept["zhang-hager"], [C, Q])
+        assert list(kept["armijo"][k]) == [value]
+        assert list(kept["gll"][k]) == values[k - 1 : k + 1]
+        assert_allclose(kept["zhang-hager"][k], [C, Q])
+        assert_allclose(kept["huang"][k], [C, Q])
 
 
-@pytest.mark.parametrize("options", [{"search": "gll", "memory": 1}, {"search": "zhang-hager", "eta": 0.0}])
+def test_the_reference_of_dai_and_fletcher_by_hand():
+    """C is the first value until two steps in a row are no better than the best; then it is the largest since."""
+    values = [9.0, 3.0, 4.0, 2.0, 6.0, 2.5, 2.4, 2.2, 1.0, 1.5]
+    levels = [kept[0] for kept in references("dai-fletcher", values)]
+    assert levels == [9.0, 9.0, 9.0, 9.0, 9.0, 6.0, 6.0, 2.5, 2.5, 2.5]
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=40), st.integers(1, 5))
+def test_the_level_of_dai_and_fletcher_is_a_value_that_was_seen(values, memory):
+    for k, (level, best, candidate, waited) in enumerate(references("dai-fletcher", values, memory)):
+        assert best == min(values[: k + 1])
+        assert best <= candidate <= max(values)
+        assert waited < memory
+        assert level in values[: k + 1]
+
+
+def test_dai_and_fletcher_do_not_lose_their_way():
+    """With C = ∞ at first, this run went to 10⁴ where nothing curves, and did not come back."""
+    data = random_pairwise(10, 10, 200, seed=10010)[:100].data()
+    loss = PseudoLikelihood(data, untied_field(data, 2), 1)
+    penalty = Blockwise({"node": L2(1.0), "edge": GroupLinf(0.5, np.repeat(np.arange(45), 63))})
+    found = SPG(step_rule="bs1", search="dai-fletcher", stopping=NEVER, max_iterations=60).minimize(
+        loss, penalty, np.zeros(loss.size)
+    )
+    assert max(row.value for row in found.trace) <= found.trace[0].value
+    assert found.value < 100
+
+
+@given(st.floats(0, 0.99), st.lists(st.floats(0.01, 100), min_size=1, max_size=30))
+def test_the_condition_of_huang_is_a_decrease_of_the_mean(eta, values):
+    """f ≤ C + ν_k·t·slope at its bound is C_{k+1} = C_k + ν·t·slope."""
+    rule = Reference("huang", eta=eta)
+    kept = references("huang", values, eta=eta)[-1]
+    for t, slope in ((1.0, -3.0), (0.25, -0.1)):
+        bound = kept[0] + rule.rule.decrease(kept, rule) * t * slope
+        assert_allclose(rule.after(kept, bound)[0], kept[0] + rule.nu * t * slope, rtol=1e-9)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_step_that_is_taken_keeps_its_condition(search, seed):
+    """And a search ends: of a function that is finite, smooth and falls at first, some trial is low enough."""
+    rng = np.random.default_rng(seed)
+    rule = Reference(search, memory=3, nu=0.3)
+    kept = rule.start(1.0, {})
+    value = 1.0
+    for _ in range(30):
+        a, b = rng.exponential(1.0), rng.exponential(20.0)  # value − a·t + b·t²
+        tried = []
+
+        def phi(t, value=value, a=a, b=b, tried=tried):
+            tried.append(t)
+            return Trial(t, value - a * t + b * t * t, -a + 2 * b * t, None)
+
+        found = rule.search(kept, phi(0.0), phi)
+        assert found is not None
+        level, nu = max(rule.rule.level(kept), value), rule.rule.decrease(kept, rule)
+        assert found.value <= level - nu * found.step * a + 1e-12 * abs(value)
+        assert tried[1] == 1.0
+        assert all(later <= 0.5 * earlier for earlier, later in pairwise(tried[1:]))
+        value = found.value
+        kept = rule.after(kept, value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"search": "gll", "memory": 1}, {"search": "zhang-hager", "eta": 0.0}, {"search": "huang", "eta": 0.0}],
+)
 def test_without_memory_they_are_armijo(options):
     loss = loss_of("pl")
     runs = [

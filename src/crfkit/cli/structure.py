@@ -133,7 +133,7 @@ def learn(
             "--form",
             metavar="NAME",
             help="Form of edges: {structure forms}. ising is for columns with two labels, full has a table of weights "
-            "per edge, ordinal has one weight per edge (for ratings).",
+            "per edge, reference the same without the last pair of labels, ordinal one weight per edge (for ratings).",
         ),
     ] = "auto",
     threshold: Annotated[

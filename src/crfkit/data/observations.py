@@ -20,8 +20,9 @@ class Observations:
 
     Make it with :meth:`of`, which keeps equal rows once where there are no features. Binary variables may be coded as
     ±1 (`ising`: one column of ``indicators`` each), others have a column for each of their states. States that are
-    steps of a scale (`ordinal`) have one column of scores, equally spaced from −1 to 1. With features of variables,
-    `own`, a node i has the features [x, f_i], an edge [x, f_i, f_j].
+    steps of a scale (`ordinal`) have one column of scores, equally spaced from −1 to 1. In the form `reference` the
+    last state of a variable and the last pair of states of an edge have no weights. With features of variables, `own`,
+    a node i has the features [x, f_i], an edge [x, f_i, f_j].
 
     >>> table = Observations.of([[0, 1], [0, 1], [1, 2]], [2, 3])
     >>> table.weights.tolist(), table.indicators.tolist()
@@ -36,6 +37,7 @@ class Observations:
     edge_inputs: bool = True  # whether edges see the features; else they have the first, the intercept
     own: Floats | None = None  # [m, p, d]
     ordinal: bool = False
+    reference: bool = False
 
     @classmethod
     def of(
@@ -48,6 +50,7 @@ class Observations:
         edge_inputs: bool = True,
         own: Any = None,
         ordinal: bool = False,
+        reference: bool = False,
     ) -> Observations:
         """Return observations from states [rows, p], features [rows, F] that begin with ones, and own [rows, p, d]."""
         y = whole_numbers(states, "states")
@@ -74,7 +77,7 @@ class Observations:
                     f"features of variables of shape {own.shape} for states of shape {y.shape}; expected [rows, "
                     "variables, features], besides features of rows (at least a column of ones)"
                 )
-        return cls(y, K, features, w, ising, edge_inputs, own, ordinal)
+        return cls(y, K, features, w, ising, edge_inputs, own, ordinal, reference)
 
     def take(self, rows: ArrayLike) -> Observations:
         """Return some of the rows (those of `states`)."""
@@ -92,6 +95,19 @@ class Observations:
     def single(self) -> bool:
         """Return whether an edge has one weight per feature, not a table of them."""
         return self.ising or self.ordinal
+
+    @cached_property
+    def full(self) -> Observations:
+        """Return the same table with a weight for every state and every pair of states."""
+        return replace(self, reference=False)
+
+    @cached_property
+    def weighted_pairs(self) -> Floats:
+        """Return [ΣK, ΣK]: 0 for pairs of last states, which have no weight in the reference form, else 1."""
+        mask = np.ones((int(self.n_states.sum()),) * 2)
+        last = self.state_starts + self.n_states - 1
+        mask[np.ix_(last, last)] = 0.0
+        return mask
 
     @property
     def n_variables(self) -> int:

@@ -153,7 +153,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
                 loss=full_name(record.loss),
                 inference=model.inference,
                 edge_strength=record.rule or record.strength,
-                form="ordinal" if model.field.edge_form == "ordinal" else "auto",
+                form=model.field.edge_form if model.field.edge_form in ("ordinal", "reference") else "auto",
                 edge_features=model.encoder.edge_inputs,
                 n_threads=n_threads,
             )

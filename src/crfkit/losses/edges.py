@@ -57,9 +57,8 @@ class EdgeLoss(FieldLoss, GrowingLoss):
             raise ParameterError("an edge is switched on twice")
         self._inactive = self._allowed & ~on
         self.edges: Ids = np.stack([i, j], axis=1).astype(np.int32)  # [E, 2] of variables
-        node_form, edge_form = ("ising", "ising") if table.ising else ("full", "ordinal" if table.ordinal else "full")
         width, edge_width = table.widths
-        self.field = GraphField(table.n_states, width, edge_width, len(i), node_form, edge_form, self.edges)
+        self.field = GraphField(table.n_states, width, edge_width, len(i), *_forms(table), self.edges)
 
     # --- the capability "candidates"
 
@@ -166,6 +165,15 @@ class EdgeLoss(FieldLoss, GrowingLoss):
     def graph(self) -> Graph:
         """The active edges."""
         return Graph(self.table.n_variables, self.edges)
+
+
+def _forms(table: Observations) -> tuple[str, str]:
+    """Return the form of nodes and that of edges."""
+    if table.ising:
+        return "ising", "ising"
+    if table.reference:
+        return "reference", "reference"
+    return "full", "ordinal" if table.ordinal else "full"
 
 
 def _mask(pairs: ArrayLike, p: int) -> NDArray[np.bool_]:

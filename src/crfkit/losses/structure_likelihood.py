@@ -111,7 +111,8 @@ class StructureLikelihood(EdgeLoss):
             return means - table.spin_products
         if not table.ising:
             expected = self._exact_pairs(evaluation.w) if exact else self._products(self._beliefs(evaluation))
-            return expected - table.pair_counts
+            difference: Floats = expected - table.pair_counts
+            return difference * table.weighted_pairs if table.reference else difference
         if not exact:
             Q = self._beliefs(evaluation)
             return self._products(Q[:, 1::2] - Q[:, ::2]) - table.spin_products

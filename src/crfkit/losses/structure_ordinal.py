@@ -20,6 +20,7 @@ from crfkit.data.observations import Observations
 from crfkit.losses.pseudo import largest_eigenvalue
 from crfkit.losses.structure_evaluation import StructureEvaluation
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.losses.structure_reference import ReferencePseudoLikelihood
 from crfkit.protocols import Evaluation
 
 
@@ -27,6 +28,8 @@ def pseudo_likelihood(
     table: Observations, pairs: ArrayLike | None = None, active: ArrayLike = ()
 ) -> StructurePseudoLikelihood:
     """Return the pseudo-likelihood of a table, in the form that its edges have."""
+    if table.reference:
+        return ReferencePseudoLikelihood(table, pairs, active)
     return (OrdinalPseudoLikelihood if table.ordinal else StructurePseudoLikelihood)(table, pairs, active)
 
 

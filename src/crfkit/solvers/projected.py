@@ -3,8 +3,7 @@
     d = P(x − β·∇f(x)) − x,    x⁺ = x + t·d,    x = (w, α)
 
 SPG = Barzilai–Borwein step + GLL line search (Schmidt et al. 2008); AGPM = adaptive conic step + Zhang–Hager line
-search (Xue & Zhang 2016). The step lengths β are in parts/step_rules.py,
-t in parts/line_searches/nonmonotone.py.
+search (Xue & Zhang 2016). The step lengths β are in parts/step_rules.py, t in parts/line_searches/nonmonotone.py.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
-from crfkit.solvers.parts.line_searches.nonmonotone import Reference, saved_reference
+from crfkit.solvers.parts.line_searches.nonmonotone import Reference
 from crfkit.solvers.parts.line_searches.trial import Trial
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
@@ -43,13 +42,14 @@ class ProjectedState:
     k: int  # number of the next step
     kept: Sequence[float]  # of the line search
     progress: Progress
+    reference: Reference
 
     @property
     def point(self) -> Point:
         return self.at.point
 
     def saved(self) -> Mapping[str, Any]:
-        numbers = {"beta": self.beta, "k": self.k, "reference": saved_reference(self.kept)}
+        numbers = {"beta": self.beta, "k": self.k, "reference": self.reference.saved(self.kept)}
         return {**numbers, **self.form.saved(self.at), **self.progress.saved()}
 
 
@@ -60,11 +60,12 @@ class SPG(IterativeSolver):
     Parameters
     ----------
     step_rule : how β is chosen: bb1, bb2, bs1, bs2, bs3, bs4, zhou, yu, agpm or agpm-printed.
-    search : line search: armijo, gll or zhang-hager.
+    search : line search: armijo, gll, zhang-hager, dai-fletcher or huang.
     eps : stop also where ‖P(x − ∇f(x)) − x‖ < eps. 0: only `stopping` ends the run.
     kappa : threshold at which adaptive rules switch. None: their authors' 0.5 (zhou, agpm) or 0.9 (yu).
-    memory : M, the number of values that gll keeps.
-    eta : weight of old values in zhang-hager; 0 is armijo.
+    memory : M, the number of values that gll keeps; L, the number of steps without a new best value after which
+        dai-fletcher sets a limit.
+    eta : weight of old values in zhang-hager and huang; 0 is armijo.
     nu : constant of the decrease condition.
     first_step : β of the first step.
 
@@ -120,7 +121,7 @@ class SPG(IterativeSolver):
         at = form.start(w0, saved)
         beta, k = saved_number(saved, "beta", self.first_step, low=POSITIVE), saved_count(saved, "k", 0)
         kept = self._reference.start(at.value, saved)
-        return ProjectedState(form, at, beta, k, kept, Progress.at(at.point, saved))
+        return ProjectedState(form, at, beta, k, kept, Progress.at(at.point, saved), self._reference)
 
     def step(self, objective: Objective, state: ProjectedState) -> ProjectedState | Status:
         form, old = state.form, state.at
@@ -135,7 +136,10 @@ class SPG(IterativeSolver):
             if isinstance(new, Status):
                 if old is state.at:
                     return new
-                return ProjectedState(form, old, min(beta, BETA_MAX), state.k + 1, kept, progress)  # as far as it led
+                beta = min(beta, BETA_MAX)
+                return replace(
+                    state, at=old, beta=beta, k=state.k + 1, kept=kept, progress=progress
+                )  # as far as it led
             kept = self._reference.after(kept, new.value)
             moved = progress.after(new.point, PATIENCE)
             if isinstance(moved, Status):
@@ -145,7 +149,7 @@ class SPG(IterativeSolver):
                 break
             old, progress, beta = new, moved, GROWTH * beta  # a straight slope: on, with longer steps
         k = state.k + 1
-        return ProjectedState(form, new, self._next(secant, beta, k), k, kept, moved)
+        return replace(state, at=new, beta=self._next(secant, beta, k), k=k, kept=kept, progress=moved)
 
     def _stationary(self, form: EpigraphForm, at: Lifted, target: Vector, beta: float) -> bool:
         """Return whether the rule of `eps` holds.

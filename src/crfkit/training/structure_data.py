@@ -17,7 +17,7 @@ from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import ParameterError
 from crfkit.training.structure_inputs import InputScaling
 
-FORMS = ("auto", "ising", "full", "ordinal")
+FORMS = ("auto", "ising", "full", "reference", "ordinal")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class StructureData:
             inputs, own = self.scaling.apply(inputs, own)
             assert inputs is not None
             inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
-        return TableRows(states, n_states, inputs, own, ising, encoder.edge_inputs, ordinal)
+        reference = self.form == "reference"
+        return TableRows(states, n_states, inputs, own, ising, encoder.edge_inputs, ordinal, reference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +118,13 @@ class TableRows:
     ising: bool
     edge_inputs: bool
     ordinal: bool
+    reference: bool = False
 
     def __call__(self, rows: Ints | None = None) -> Observations:
         chosen: Any = slice(None) if rows is None else rows
         inputs = None if self.inputs is None else self.inputs[chosen]
         own = None if self.own is None else self.own[chosen]
+        forms = self.ordinal, self.reference
         return Observations.of(
-            self.states[chosen], self.n_states, inputs, None, self.ising, self.edge_inputs, own, self.ordinal
+            self.states[chosen], self.n_states, inputs, None, self.ising, self.edge_inputs, own, *forms
         )
