@@ -11,9 +11,18 @@ import math
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import t as student
+
 FAMILIES = ("random", "hubs", "grid", "scale-free", "duplicate", "rare")
 NODEWISE = ("refitted and", "refitted or", "penalised and", "penalised or")
+LABELS = {
+    "refitted and": "refits, AND",
+    "refitted or": "refits, OR",
+    "penalised and": "penalised fits, AND",
+    "penalised or": "penalised fits, OR",
+}
 SCORES = ("f1", "f1_equal", "ap")
+FALSE = 0.1  # edges per table of independent columns that a γ may let in
 CONDITIONAL = {  # method → label, in the order of the table
     "default": "StructureLearner, extended BIC",
     "± edges same and": "regressions ±, price of edges, AND",
@@ -64,14 +73,21 @@ def planted(cells: dict[str, Any]) -> dict[str, Any]:
     return {
         "cells": rows,
         "seeds": sorted({int(seed) for cell in cells.values() for seed in cell}),
+        "rows": sorted({row["rows"] for row in rows}),
         "gamma": next((t["gamma"] for cell in cells.values() for t in cell.values()), None),
         "means": {m: {s: _mean([row["methods"][m][s] for row in rows]) for s in SCORES} for m in methods},
         "losses": {s: {m: _places(rows, m, s, "lost") for m in methods if m != "default"} for s in SCORES},
         "wins": {s: {m: _places(rows, m, s, "won") for m in methods if m != "default"} for s in SCORES},
-        "lost_to_same": _union(rows, [f"same {m}" for m in NODEWISE]),
-        "lost_to_refits": _union(rows, ["same refitted and", "same refitted or"]),
-        "lost_to_usual": _union(rows, [f"usual {m}" for m in NODEWISE]),
-        "worst": min((row["methods"][m]["f1_gain"] for row in rows for m in methods if m != "default"), default=None),
+        "same": _against(rows, "same"),
+        "usual": _against(rows, "usual"),
+        "lowest": min(
+            [m for m in methods if m.startswith("same")],
+            key=lambda m: _mean([r["methods"][m]["f1"] for r in rows]),
+            default=None,
+        ),
+        "largest": {
+            s: max(methods, key=lambda m: _mean([r["methods"][m][s] for r in rows]), default=None) for s in SCORES
+        },
         "seconds": {
             who: _mean([t["seconds"][who] for cell in cells.values() for t in cell.values()])
             for who in ("default", "nodewise")
@@ -109,10 +125,22 @@ def _places(rows: list[dict[str, Any]], method: str, score: str, what: str) -> l
     return [f"{r['family']}/{r['rows']}" for r in rows if r["methods"][method][f"{score}_{what}"]]
 
 
-def _union(rows: list[dict[str, Any]], methods: list[str]) -> list[str]:
-    """Return the cells where F1 is lost to any of the methods."""
-    lost = {place for method in methods for place in _places(rows, method, "f1", "lost")}
-    return [place for place in (f"{r['family']}/{r['rows']}" for r in rows) if place in lost]
+def _against(rows: list[dict[str, Any]], gamma: str) -> dict[str, Any]:
+    """Return in how many comparisons with nodewise regressions of one γ the default loses and wins, and what it loses.
+
+    `by_chance` is how many it would lose if there were no difference at all, by Student's t.
+    """
+    lost, won, by_chance = [], 0, 0.0
+    for row in rows:
+        for rival in NODEWISE:
+            found = row["methods"][f"{gamma} {rival}"]
+            won += found["f1_won"]
+            by_chance += float(student.cdf(-1.0, row["seeds"] - 1)) if row["seeds"] > 1 else 0.0
+            if found["f1_lost"]:
+                place = {"family": row["family"], "rows": row["rows"], "rival": LABELS[rival]}
+                lost.append(place | {"gain": found["f1_gain"], "error": found["f1_error"]})
+    best = max((_mean([r["methods"][f"{gamma} {m}"]["f1"] for r in rows]) for m in NODEWISE if rows), default=None)
+    return {"best": best, "comparisons": len(rows) * len(NODEWISE), "lost": lost, "won": won, "by_chance": by_chance}
 
 
 def tuned(cells: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
@@ -135,8 +163,10 @@ def tuned(cells: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
             "false": _mean([t[g] for t in tables if g in t]),
             "false_most": max((_mean([t[g] for t in of.values()]) for of in empty.values()), default=None),
         }
+    allowed = [g for g in gammas if (rows[g]["false_most"] or 0.0) <= FALSE]
     return {
         "gammas": rows,
+        "best": max(allowed, key=lambda g: rows[g]["f1"], default=None),
         "cells": len(cells),
         "seeds": sorted({int(seed) for cell in cells.values() for seed in cell}),
         "rows": sorted({int(name.split()[1]) for name in cells}),
@@ -160,7 +190,7 @@ def _lost(gains: list[float]) -> bool:
 def conditional(fields: dict[str, Any]) -> dict[str, Any]:
     """Return every method's values over the fields, in the order of the seeds, and their means."""
     seeds = sorted(fields, key=int)
-    flat = [{_plain(m, row): row for unit in fields[s].values() for m, row in unit.items()} for s in seeds]
+    flat = [{m.replace(",", ""): row for unit in fields[s].values() for m, row in unit.items()} for s in seeds]
     gammas = [t["default"].get("gamma") for t in flat if "default" in t]
     named = [{_same(m, gammas[0] if gammas else 0.0): row for m, row in t.items()} for t in flat]
     methods = [m for m in CONDITIONAL if any(m in t for t in named)]
@@ -183,10 +213,6 @@ def conditional(fields: dict[str, Any]) -> dict[str, Any]:
         "lost": {s: [m for m in rivals if _lost(gains[m][s])] for s in ("f1", "f1_equal", "ap")},
         "by_ap": sorted((m for m in methods if "ap" in values[m]), key=lambda m: -_mean(values[m]["ap"])),
     }
-
-
-def _plain(method: str, row: dict[str, Any]) -> str:
-    return method.replace(",", "")
 
 
 def _same(method: str, gamma: float) -> str:

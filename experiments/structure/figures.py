@@ -35,14 +35,23 @@ def draw_planted(cells: list[dict[str, Any]], path: Path) -> None:
             mine = [cell for cell in cells if cell["family"] == family]
             for method, (label, colour, style) in LINES.items():
                 values = [cell["methods"][method][key] for cell in mine]
-                ax.plot([cell["rows"] for cell in mine], values, style, color=colour, marker=".", label=label)
+                ax.plot(
+                    [cell["rows"] for cell in mine],
+                    values,
+                    style,
+                    color=colour,
+                    marker=".",
+                    label=label,
+                    zorder=3 if method == "default" else 2,
+                )
             ax.set_xscale("log")
             ax.set_xticks([150, 300, 1000, 3000], ["150", "300", "1,000", "3,000"])
             ax.minorticks_off()
-            ax.set_ylim(0.5, 1.01)
+            ax.set_ylim(0.6, 1.01)
             ax.set_title(family if key == "f1" else "", fontsize=10)
         row[0].set_ylabel(title)
-    figure.supxlabel("rows", fontsize=10)
+    for ax in axes[1]:
+        ax.set_xlabel("rows")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     _save(figure, path)
 
