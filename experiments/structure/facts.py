@@ -78,6 +78,8 @@ def planted(cells: dict[str, Any]) -> dict[str, Any]:
         "means": {m: {s: _mean([row["methods"][m][s] for row in rows]) for s in SCORES} for m in methods},
         "losses": {s: {m: _places(rows, m, s, "lost") for m in methods if m != "default"} for s in SCORES},
         "wins": {s: {m: _places(rows, m, s, "won") for m in methods if m != "default"} for s in SCORES},
+        "counts": {str(n): _counts(cells, n) for n in sorted({row["rows"] for row in rows})},
+        "missed_at_copies": _share_of_copies(cells, "same refitted and", 1000),
         "same": _against(rows, "same"),
         "usual": _against(rows, "usual"),
         "lowest": min(
@@ -125,6 +127,29 @@ def _places(rows: list[dict[str, Any]], method: str, score: str, what: str) -> l
     return [f"{r['family']}/{r['rows']}" for r in rows if r["methods"][method][f"{score}_{what}"]]
 
 
+def _counts(cells: dict[str, Any], rows: int) -> dict[str, dict[str, float]]:
+    """Return method → edges missed and false edges per table, over all families with a number of rows."""
+    trials = [_flat(t) for name, cell in cells.items() if name.endswith(f" {rows}") for t in cell.values()]
+    return {
+        m: {
+            "missed": _mean([t[m]["true"] - t[m]["hits"] for t in trials]),
+            "false": _mean([t[m]["edges"] - t[m]["hits"] for t in trials]),
+        }
+        for m in trials[0]
+    }
+
+
+def _share_of_copies(cells: dict[str, Any], method: str, rows: int) -> float | None:
+    """Return which share of the edges that a method misses is in fields with a copied column."""
+    missed = {
+        name: sum(_flat(t)[method]["true"] - _flat(t)[method]["hits"] for t in cell.values())
+        for name, cell in cells.items()
+        if name.endswith(f" {rows}")
+    }
+    total = sum(missed.values())
+    return missed.get(f"duplicate {rows}", 0) / total if total else None
+
+
 def _against(rows: list[dict[str, Any]], gamma: str) -> dict[str, Any]:
     """Return in how many comparisons with nodewise regressions of one γ the default loses and wins, and what it loses.
 
@@ -138,7 +163,12 @@ def _against(rows: list[dict[str, Any]], gamma: str) -> dict[str, Any]:
             by_chance += float(student.cdf(-1.0, row["seeds"] - 1)) if row["seeds"] > 1 else 0.0
             if found["f1_lost"]:
                 place = {"family": row["family"], "rows": row["rows"], "rival": LABELS[rival]}
-                lost.append(place | {"gain": found["f1_gain"], "error": found["f1_error"]})
+                share = (
+                    float(student.cdf(found["f1_gain"] / found["f1_error"], row["seeds"] - 1))
+                    if found["f1_error"]
+                    else 0.0
+                )
+                lost.append(place | {"gain": found["f1_gain"], "error": found["f1_error"], "p": share})
     best = max((_mean([r["methods"][f"{gamma} {m}"]["f1"] for r in rows]) for m in NODEWISE if rows), default=None)
     return {"best": best, "comparisons": len(rows) * len(NODEWISE), "lost": lost, "won": won, "by_chance": by_chance}
 
@@ -171,6 +201,15 @@ def tuned(cells: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
         "seeds": sorted({int(seed) for cell in cells.values() for seed in cell}),
         "rows": sorted({int(name.split()[1]) for name in cells}),
         "tables": max((len(of) for of in empty.values()), default=0),
+        "by_rows": {
+            str(n): {
+                g: _mean(
+                    [t[g]["default"] for c, of in cells.items() if c.endswith(f" {n}") for t in of.values() if g in t]
+                )
+                for g in gammas
+            }
+            for n in sorted({int(name.split()[1]) for name in cells})
+        },
         "twice": _mean([t["twice"]["default"] for t in trials]),
         "twice_by_cell": {
             name: (
