@@ -7,10 +7,11 @@ standard error. This was settled before the reported seeds were run.
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
+from conditional_facts import conditional
+from means import SCORES, error, lost, mean
 from scipy.stats import t as student
 
 FAMILIES = ("random", "hubs", "grid", "scale-free", "duplicate", "rare")
@@ -21,38 +22,19 @@ LABELS = {
     "penalised and": "penalised fits, AND",
     "penalised or": "penalised fits, OR",
 }
-SCORES = ("f1", "f1_equal", "ap")
 FALSE = 0.1  # edges per table of independent columns that a γ may let in
-CONDITIONAL = {  # method → label, in the order of the table
-    "default": "StructureLearner, extended BIC",
-    "± edges same and": "regressions ±, price of edges, AND",
-    "± edges same or": "regressions ±, price of edges, OR",
-    "± coefficients same and": "regressions ±, price of coefficients, AND",
-    "± coefficients same or": "regressions ±, price of coefficients, OR",
-    "± coefficients usual and": "regressions ±, price of coefficients, usual γ, AND",
-    "± coefficients usual or": "regressions ±, price of coefficients, usual γ, OR",
-    "indicators edges same and": "regressions on indicators, price of edges, AND",
-    "indicators edges same or": "regressions on indicators, price of edges, OR",
-    "indicators coefficients same and": "regressions on indicators, price of coefficients, AND",
-    "indicators coefficients same or": "regressions on indicators, price of coefficients, OR",
-    "± cross-validation and": "regressions ±, cross-validation, AND",
-    "indicators cross-validation and": "regressions on indicators, cross-validation, AND",
-    "mutual information": "mutual information",
-    "Linf ising": "ranking: Ising couplings, L∞",
-    "L2 ising": "ranking: Ising couplings, L2",
-    "Linf full": "ranking: tables, L∞",
-    "L2 full": "ranking: tables, L2",
-}
 
 
 def facts(folder: Path) -> dict[str, Any]:
     """Return what the page needs from results.json of a folder."""
     file = folder / "results.json"
     results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {
+    empty = {rows: mean(list(r.values())) for rows, r in _by_number(results.get("independent", {}))}
+    found = {"independent_most": max(empty.values()), "independent_few": max(empty.values()) <= FALSE} if empty else {}
+    return found | {
         "planted": planted(results.get("planted", {})),
         "tuned": tuned(results.get("tuned", {}), results.get("tuned_independent", {})),
-        "independent": {rows: _mean(list(r.values())) for rows, r in _by_number(results.get("independent", {}))},
+        "independent": empty,
         "independent_tables": max((len(r) for r in results.get("independent", {}).values()), default=0),
         "conditional": conditional(results.get("conditional", {})),
         "rules": rules(results.get("rules", {})),
@@ -75,23 +57,24 @@ def planted(cells: dict[str, Any]) -> dict[str, Any]:
         "seeds": sorted({int(seed) for cell in cells.values() for seed in cell}),
         "rows": sorted({row["rows"] for row in rows}),
         "gamma": next((t["gamma"] for cell in cells.values() for t in cell.values()), None),
-        "means": {m: {s: _mean([row["methods"][m][s] for row in rows]) for s in SCORES} for m in methods},
+        "means": {m: {s: mean([row["methods"][m][s] for row in rows]) for s in SCORES} for m in methods},
         "losses": {s: {m: _places(rows, m, s, "lost") for m in methods if m != "default"} for s in SCORES},
         "wins": {s: {m: _places(rows, m, s, "won") for m in methods if m != "default"} for s in SCORES},
         "counts": {str(n): _counts(cells, n) for n in sorted({row["rows"] for row in rows})},
+        "pooled": {str(n): _pooled(cells, n) for n in sorted({row["rows"] for row in rows})},
         "missed_at_copies": _share_of_copies(cells, "same refitted and", 1000),
         "same": _against(rows, "same"),
         "usual": _against(rows, "usual"),
         "lowest": min(
             [m for m in methods if m.startswith("same")],
-            key=lambda m: _mean([r["methods"][m]["f1"] for r in rows]),
+            key=lambda m: mean([r["methods"][m]["f1"] for r in rows]),
             default=None,
         ),
         "largest": {
-            s: max(methods, key=lambda m: _mean([r["methods"][m][s] for r in rows]), default=None) for s in SCORES
+            s: max(methods, key=lambda m: mean([r["methods"][m][s] for r in rows]), default=None) for s in SCORES
         },
         "seconds": {
-            who: _mean([t["seconds"][who] for cell in cells.values() for t in cell.values()])
+            who: mean([t["seconds"][who] for cell in cells.values() for t in cell.values()])
             for who in ("default", "nodewise")
         },
     }
@@ -112,13 +95,13 @@ def _compared(trials: list[dict[str, dict[str, float]]]) -> dict[str, Any]:
         found[method] = {}
         for score in SCORES:
             gains = [t["default"][score] - t[method][score] for t in trials]
-            gain, error = _mean(gains), _error(gains)
+            gain, spread = mean(gains), error(gains)
             found[method] |= {
-                score: _mean([t[method][score] for t in trials]),
+                score: mean([t[method][score] for t in trials]),
                 f"{score}_gain": gain,
-                f"{score}_error": error,
-                f"{score}_lost": gain < -error - 1e-12,
-                f"{score}_won": gain > error + 1e-12,
+                f"{score}_error": spread,
+                f"{score}_lost": gain < -spread - 1e-12,
+                f"{score}_won": gain > spread + 1e-12,
             }
     return {"methods": found}
 
@@ -132,11 +115,31 @@ def _counts(cells: dict[str, Any], rows: int) -> dict[str, dict[str, float]]:
     trials = [_flat(t) for name, cell in cells.items() if name.endswith(f" {rows}") for t in cell.values()]
     return {
         m: {
-            "missed": _mean([t[m]["true"] - t[m]["hits"] for t in trials]),
-            "false": _mean([t[m]["edges"] - t[m]["hits"] for t in trials]),
+            "missed": mean([t[m]["true"] - t[m]["hits"] for t in trials]),
+            "false": mean([t[m]["edges"] - t[m]["hits"] for t in trials]),
         }
         for m in trials[0]
     }
+
+
+def _pooled(cells: dict[str, Any], rows: int) -> dict[str, Any]:
+    """Return rival → the gain in F1 over all tables with a number of rows, and over those without a copied column."""
+    found = {}
+    for rival in NODEWISE:
+        gains = {
+            name: [_flat(t)["default"]["f1"] - _flat(t)[f"same {rival}"]["f1"] for t in cell.values()]
+            for name, cell in cells.items()
+            if name.endswith(f" {rows}")
+        }
+        some = [gain for of in gains.values() for gain in of]
+        plain = [gain for name, of in gains.items() if not name.startswith("duplicate") for gain in of]
+        found[rival] = {
+            "gain": mean(some),
+            "error": error(some),
+            "plain": mean(plain),
+            "plain_error": error(plain),
+        }
+    return found
 
 
 def _share_of_copies(cells: dict[str, Any], method: str, rows: int) -> float | None:
@@ -155,7 +158,7 @@ def _against(rows: list[dict[str, Any]], gamma: str) -> dict[str, Any]:
 
     `by_chance` is how many it would lose if there were no difference at all, by Student's t.
     """
-    lost, won, by_chance = [], 0, 0.0
+    losses, won, by_chance = [], 0, 0.0
     for row in rows:
         for rival in NODEWISE:
             found = row["methods"][f"{gamma} {rival}"]
@@ -168,53 +171,60 @@ def _against(rows: list[dict[str, Any]], gamma: str) -> dict[str, Any]:
                     if found["f1_error"]
                     else 0.0
                 )
-                lost.append(place | {"gain": found["f1_gain"], "error": found["f1_error"], "p": share})
-    best = max((_mean([r["methods"][f"{gamma} {m}"]["f1"] for r in rows]) for m in NODEWISE if rows), default=None)
-    return {"best": best, "comparisons": len(rows) * len(NODEWISE), "lost": lost, "won": won, "by_chance": by_chance}
+                losses.append(place | {"gain": found["f1_gain"], "error": found["f1_error"], "p": share})
+    best = max((mean([r["methods"][f"{gamma} {m}"]["f1"] for r in rows]) for m in NODEWISE if rows), default=None)
+    plentiful = sum(place["rows"] >= 1000 and place["rival"].endswith("AND") for place in losses)
+    significant = sum(place["p"] < 0.05 for place in losses)
+    return {
+        "significant": significant,
+        "plentiful": plentiful,
+        "best": best,
+        "comparisons": len(rows) * len(NODEWISE),
+        "lost": losses,
+        "won": won,
+        "by_chance": by_chance,
+    }
 
 
 def tuned(cells: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
     """Return the sums of F1 by γ on the fields for choosing, gains over rivals with the same γ, and false edges."""
     trials = [t for cell in cells.values() for t in cell.values()]
     gammas = sorted({g for t in trials for g in t if g != "twice"}, key=float)
-    tables = [t for of_rows in empty.values() for t in of_rows.values()]
     rows = {}
     for g in gammas:
         mine = [t[g] for t in trials if g in t]
-        lost = [
+        losses = [
             name
             for name, cell in cells.items()
-            if any(_lost([t[g]["default"] - t[g][rival] for t in cell.values() if g in t]) for rival in NODEWISE)
+            if any(lost([t[g]["default"] - t[g][rival] for t in cell.values() if g in t]) for rival in NODEWISE)
         ]
         rows[g] = {
-            "f1": _mean([t["default"] for t in mine]),
-            "rivals": {name: _mean([t[name] for t in mine]) for name in NODEWISE},
-            "lost": len(lost),
-            "false": _mean([t[g] for t in tables if g in t]),
-            "false_most": max((_mean([t[g] for t in of.values()]) for of in empty.values()), default=None),
+            "f1": mean([t["default"] for t in mine]),
+            "rivals": {name: mean([t[name] for t in mine]) for name in NODEWISE},
+            "lost": len(losses),
+            "false_most": max((mean([t[g] for t in of.values() if g in t]) for of in empty.values()), default=None),
         }
-    allowed = [g for g in gammas if (rows[g]["false_most"] or 0.0) <= FALSE]
-    return {
+        rows[g]["allowed"] = rows[g]["false_most"] is not None and rows[g]["false_most"] <= FALSE
+    by_rows = {
+        str(n): {
+            g: mean([t[g]["default"] for c, of in cells.items() if c.endswith(f" {n}") for t in of.values() if g in t])
+            for g in gammas
+        }
+        for n in sorted({int(name.split()[1]) for name in cells})
+    }
+    found = _choices(rows, by_rows, mean([t["twice"]["default"] for t in trials]))
+    return found | {
         "gammas": rows,
-        "best": max(allowed, key=lambda g: rows[g]["f1"], default=None),
         "cells": len(cells),
         "seeds": sorted({int(seed) for cell in cells.values() for seed in cell}),
         "rows": sorted({int(name.split()[1]) for name in cells}),
         "tables": max((len(of) for of in empty.values()), default=0),
-        "by_rows": {
-            str(n): {
-                g: _mean(
-                    [t[g]["default"] for c, of in cells.items() if c.endswith(f" {n}") for t in of.values() if g in t]
-                )
-                for g in gammas
-            }
-            for n in sorted({int(name.split()[1]) for name in cells})
-        },
-        "twice": _mean([t["twice"]["default"] for t in trials]),
+        "by_rows": by_rows,
+        "twice": mean([t["twice"]["default"] for t in trials]),
         "twice_by_cell": {
             name: (
-                _mean([t["0.35"]["default"] for t in cell.values()]),
-                _mean([t["twice"]["default"] for t in cell.values()]),
+                mean([t["0.35"]["default"] for t in cell.values()]),
+                mean([t["twice"]["default"] for t in cell.values()]),
             )
             for name, cell in cells.items()
             if all("0.35" in t for t in cell.values())
@@ -222,42 +232,16 @@ def tuned(cells: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _lost(gains: list[float]) -> bool:
-    return bool(gains) and _mean(gains) < -_error(gains) - 1e-12
-
-
-def conditional(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return every method's values over the fields, in the order of the seeds, and their means."""
-    seeds = sorted(fields, key=int)
-    flat = [{m.replace(",", ""): row for unit in fields[s].values() for m, row in unit.items()} for s in seeds]
-    gammas = [t["default"].get("gamma") for t in flat if "default" in t]
-    named = [{_same(m, gammas[0] if gammas else 0.0): row for m, row in t.items()} for t in flat]
-    methods = [m for m in CONDITIONAL if any(m in t for t in named)]
-    keys = (*SCORES, "edges", "hits", "true", "seconds")
-    values = {m: {k: [t[m][k] for t in named if k in t.get(m, {})] for k in keys} for m in methods}
-    values = {m: {k: v for k, v in of.items() if v} for m, of in values.items()}
-    rivals = [m for m in methods if m.startswith(("±", "indicators"))]
-    gains = {
-        m: {
-            s: [t["default"][s] - t[m][s] for t in named if m in t and "default" in t and s in t[m]]
-            for s in ("f1", "f1_equal", "ap")
-        }
-        for m in rivals
-    }
-    return {
-        "seeds": [int(s) for s in seeds],
-        "labels": CONDITIONAL,
-        "values": values,
-        "methods": {m: {k: _mean(v) for k, v in of.items()} for m, of in values.items()},
-        "lost": {s: [m for m in rivals if _lost(gains[m][s])] for s in ("f1", "f1_equal", "ap")},
-        "by_ap": sorted((m for m in methods if "ap" in values[m]), key=lambda m: -_mean(values[m]["ap"])),
-    }
-
-
-def _same(method: str, gamma: float) -> str:
-    """Return the name with "same" or "usual" instead of γ."""
-    words = method.split()
-    return " ".join("same" if w == f"{gamma:g}" else "usual" if w == "0.25" else w for w in words)
+def _choices(rows: dict[str, Any], by_rows: dict[str, Any], twice: float | None) -> dict[str, Any]:
+    """Return the γ that is chosen, and what the page says about it where that was measured."""
+    allowed = [g for g in rows if rows[g]["allowed"]]
+    found: dict[str, Any] = {"best": max(allowed, key=lambda g: rows[g]["f1"], default=None)}
+    if twice is not None and "0.35" in rows:
+        found["better_than_twice"] = rows["0.35"]["f1"] > twice
+    few, many = by_rows.get("150", {}), by_rows.get("1000", {})
+    if {"0.35", "0.5"} <= few.keys() & many.keys():
+        found["trade"] = many["0.5"] >= many["0.35"] - 5e-4 and few["0.5"] < few["0.35"]
+    return found
 
 
 def rules(trials: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +250,7 @@ def rules(trials: dict[str, Any]) -> dict[str, Any]:
     for rule in ("ebic", "cv", "stability"):
         rows = [t[rule] for t in trials.values()]
         if rows:
-            found[rule] = {key: _mean([r[key] for r in rows]) for key in ("f1", "edges", "seconds")}
+            found[rule] = {key: mean([r[key] for r in rows]) for key in ("f1", "edges", "seconds")}
             found[rule]["least"] = min(r["f1"] for r in rows)
     return {"seeds": sorted(map(int, trials)), "of": found}
 
@@ -278,18 +262,6 @@ def _minutes(seconds: dict[str, float]) -> dict[str, float]:
         part = key.split()[0]
         found[part] = found.get(part, 0.0) + value / 60
     return found | {"total": sum(found.values())}
-
-
-def _mean(values: list[float]) -> Any:
-    return sum(values) / len(values) if values else None
-
-
-def _error(values: list[float]) -> float:
-    """Return the standard error of a mean; 0 of a single value."""
-    if len(values) < 2:
-        return 0.0
-    mean = _mean(values)
-    return math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
 
 
 def _by_number(cells: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -13,7 +13,8 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from facts import CONDITIONAL, FAMILIES, facts
+from conditional_facts import CONDITIONAL
+from facts import FAMILIES, facts
 
 HERE = Path(__file__).resolve().parent
 LINES = {  # of a method: label, colour, style

@@ -82,7 +82,8 @@ class Run:
     def conditional(self) -> None:
         for seed in numbers(self._options.seeds):
             for name, make in conditional.units(seed, self._options.light).items():
-                self._unit(make, "conditional", seed, name)
+                if self._options.only in name:
+                    self._unit(make, "conditional", seed, name)
 
     def ordinal(self) -> None:
         for levels, coupling, form in ordinal.KINDS:
@@ -125,6 +126,7 @@ def main() -> None:
     parser.add_argument("--gammas", default=",".join(map(str, GAMMAS)), help="of tuned")
     parser.add_argument("--tables", type=int, default=100, help="tables of independent columns")
     parser.add_argument("--light", action="store_true", help="of conditional: without what takes long")
+    parser.add_argument("--only", default="", help="of conditional: units whose name has this in it")
     parser.add_argument("--chains", type=int, default=20, help="of ordinal, of each kind")
     parser.add_argument("--tables-of", default="nltcs,plants", help="of density")
     parser.add_argument("--data", type=Path, help="the folder of nltcs and plants")
