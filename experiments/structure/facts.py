@@ -261,7 +261,8 @@ def _minutes(seconds: dict[str, float]) -> dict[str, float]:
     for key, value in seconds.items():
         part = key.split()[0]
         found[part] = found.get(part, 0.0) + value / 60
-    return found | {"total": sum(found.values())}
+    choice = sum(value for part, value in found.items() if part.startswith("tuned"))
+    return found | {"total": sum(found.values()), "choice": choice}
 
 
 def _by_number(cells: dict[str, Any]) -> list[tuple[str, Any]]:

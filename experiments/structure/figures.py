@@ -59,12 +59,14 @@ def draw_planted(cells: list[dict[str, Any]], path: Path) -> None:
 
 def draw_conditional(methods: dict[str, Any], path: Path) -> None:
     """A bar for the mean of each method, a dot for each field."""
-    figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=True, layout="constrained")
     titles = TITLES | {"ap": "average precision"}
     for ax, (key, title) in zip(axes, titles.items(), strict=True):
-        names = [name for name in reversed(CONDITIONAL) if key in methods.get(name, {})]
+        names = [name for name in reversed(CONDITIONAL) if name in methods]
         for k, name in enumerate(names):
-            values = methods[name][key]
+            values = methods[name].get(key, [])
+            if not values:  # a ranking without a rule
+                continue
             ours = name == "default" or name.startswith("L")
             ax.barh(k, sum(values) / len(values), color="C0" if ours else "0.7", alpha=0.6)
             ax.plot(values, [k] * len(values), "o", color="black", markersize=3)
