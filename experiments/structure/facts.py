@@ -187,7 +187,12 @@ def _against(rows: list[dict[str, Any]], gamma: str) -> dict[str, Any]:
 
 
 def tuned(cells: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
-    """Return the sums of F1 by γ on the fields for choosing, gains over rivals with the same γ, and false edges."""
+    """Return mean F1 by γ on the fields for choosing, of the learner and of rivals with the same γ, and false edges.
+
+    Only seeds that all cells have count, so that an unfinished run compares the same fields.
+    """
+    whole = set.intersection(*(set(cell) for cell in cells.values())) if cells else set()
+    cells = {name: {seed: cell[seed] for seed in sorted(whole, key=int)} for name, cell in cells.items()}
     trials = [t for cell in cells.values() for t in cell.values()]
     gammas = sorted({g for t in trials for g in t if g != "twice"}, key=float)
     rows = {}

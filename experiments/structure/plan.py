@@ -29,7 +29,11 @@ def steps(quick: bool, data: Path, output: Path) -> list[Step]:
     found = [Step(f"planted {seed}", ("run.py", "planted", "--seeds", str(seed), *to), 1.0) for seed in SEEDS]
     found += [Step("independent", ("run.py", "independent", "--tables", "100", *to), 1.5)]
     found += [
-        Step(f"tuned {seed}", ("run.py", "tuned", "--seeds", str(seed), "--tables", "20", *to), 2.0)
+        Step(
+            f"tuned {seed}",
+            ("run.py", "tuned", "--seeds", str(seed), "--rows", "150,300,1000", "--tables", "20", *to),
+            1.0,
+        )
         for seed in range(10)
     ]
     found += [Step(f"conditional {seed}", ("run.py", "conditional", "--seeds", str(seed), *to), 3.0) for seed in SEEDS]

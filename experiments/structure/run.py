@@ -38,7 +38,7 @@ from store import Store
 
 HERE = Path(__file__).resolve().parent
 ROWS = (150, 300, 1000, 3000)
-GAMMAS = (0.15, 0.25, 0.35, 0.5)
+GAMMAS = (0.25, 0.35, 0.5)
 TABLE = 200  # of independent columns: the first hundred were seen while the price of the first edges was settled
 
 
