@@ -238,11 +238,12 @@ def tuned(cells: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choices(rows: dict[str, Any], by_rows: dict[str, Any], twice: float | None) -> dict[str, Any]:
-    """Return the γ that is chosen, and what the page says about it where that was measured."""
-    allowed = [g for g in rows if rows[g]["allowed"]]
-    found: dict[str, Any] = {"best": max(allowed, key=lambda g: rows[g]["f1"], default=None)}
+    """Return what the page says about γ and the price of edges, where that was measured."""
+    found: dict[str, Any] = {}
     if twice is not None and "0.35" in rows:
         found["better_than_twice"] = rows["0.35"]["f1"] > twice
+    if {"0.25", "0.35", "0.5"} <= rows.keys():
+        found["kept"] = abs(rows["0.25"]["f1"] - rows["0.35"]["f1"]) < 0.005 and rows["0.5"]["f1"] < rows["0.35"]["f1"]
     few, many = by_rows.get("150", {}), by_rows.get("1000", {})
     if {"0.35", "0.5"} <= few.keys() & many.keys():
         found["trade"] = many["0.5"] >= many["0.35"] - 5e-4 and few["0.5"] < few["0.35"]
