@@ -49,6 +49,7 @@ def conditional(fields: dict[str, Any]) -> dict[str, Any]:
     return {
         "seeds": [int(s) for s in seeds],
         "labels": CONDITIONAL,
+        "missing": [label for m, label in CONDITIONAL.items() if m not in methods],
         "values": values,
         "methods": {m: {k: mean(v) for k, v in of.items()} for m, of in values.items()},
         "lost": {s: [m for m in rivals if lost(gains[m][s])] for s in ("f1", "f1_equal", "ap")},
