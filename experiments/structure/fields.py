@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scores import Pairs, Scores, judged
 
-Pairs = set[tuple[int, int]]
 FAMILIES = ("random", "hubs", "grid", "scale-free", "duplicate", "rare")
 SWEEPS = 150
 
@@ -20,11 +21,14 @@ class Planted:
     edges: Pairs
     copy: tuple[int, int] | None = None
 
-    def f1(self, found: Pairs) -> float:
-        """F1; an edge to a copied column may as well be to its copy."""
-        merged = {self._first(pair) for pair in found}
+    def judged(self, found: Pairs, scores: Scores) -> dict[str, Any]:
+        """F1 and the rest of `scores.judged`; an edge to a copied column may as well be to its copy."""
+        merged: Scores = {}
+        for pair, score in scores.items():
+            pair = self._first(pair)
+            merged[pair] = max(score, merged.get(pair, 0.0))
         true = {self._first(pair) for pair in self.edges}
-        return 2 * len(merged & true) / max(1, len(merged) + len(true))
+        return judged({self._first(pair) for pair in found}, merged, true, range(self.Y.shape[1]))
 
     def _first(self, pair: tuple[int, int]) -> tuple[int, int]:
         if self.copy is None or set(pair) == set(self.copy):

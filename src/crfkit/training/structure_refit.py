@@ -19,6 +19,7 @@ from crfkit.penalties import L2, Blockwise
 from crfkit.result import Result, Status
 from crfkit.solvers import AnyOf, GradientNorm, SuccessiveChanges
 from crfkit.training.options import SolverOptions
+from crfkit.training.structure_counts import edges_counted
 from crfkit.training.structure_worth import eliminated, gains, upper_costs
 
 REFIT = 1e-2  # strength of L2 on edges that are refitted: finite weights where variables determine each other
@@ -141,7 +142,10 @@ class Refits:
         prices = self.prices(loss, 0.0), self._marginals(n_pairs(loss), len(loss.edges))
         if loss.table.widths[1] > 1:
             prices = self.prices(loss, self.marginal(loss, len(loss.edges))), 0.0 * prices[1]
-        places, w = eliminated(pseudo(loss), refitted.w, ridge, 2.0 * prices[0], 2.0 * prices[1], CERTAIN)
+        conditionals = pseudo(loss)
+        counts = edges_counted(conditionals, conditionals.at(refitted.w))
+        priors = float(counts.mean()) * prices[1]
+        places, w = eliminated(conditionals, refitted.w, ridge, counts * prices[0], priors, CERTAIN)
         return loss.active_ids[places], w
 
     def completed(self, refitted: Solution) -> Solution:
@@ -181,12 +185,12 @@ class Refits:
         `nearly` is the share of its price that an edge has to gain.
         """
         loss = refitted.loss
-        ids, found = gains(pseudo(loss), refitted.w)
+        ids, found, counts = gains(pseudo(loss), refitted.w)
         if not len(ids):
             return ids
         p = loss.table.n_variables
         marginal = self.marginal(loss, len(loss.edges) + 1)
-        worth = found - 2.0 * nearly * self._priced(loss, np.stack([ids // p, ids % p], axis=1), marginal)
+        worth = found - nearly * counts * self._priced(loss, np.stack([ids // p, ids % p], axis=1), marginal)
         kept = np.flatnonzero(worth > 0)
         return ids[kept[np.argsort(-worth[kept], kind="stable")]]
 
@@ -232,17 +236,18 @@ class Refits:
         The first two edges pay as with γ = 1: among independent columns a small γ finds edges by chance too often.
         In graphs that have many edges this surcharge is small beside what the edges gain.
 
-        A pseudo-likelihood counts what an edge explains twice, at either end: twice its increase for an edge that is
-        not there is 2χ², so that the price is doubled too.
+        A pseudo-likelihood counts what an edge explains at either end, up to twice, so that the edge has to pay its
+        price as often (:mod:`structure_counts`).
         """
         loss = refitted.loss
-        twice = 2.0 if isinstance(loss, StructurePseudoLikelihood) else 1.0
         k = len(loss.edges)
         prior = 2.0 * self.gamma * _log_graphs(n_pairs(loss), k)
         prior += 2.0 * max(0.0, 1.0 - self.gamma) * _log_graphs(n_pairs(loss), min(k, IN_FULL))
-        if loss.table.widths[1] == 1:
-            return 2.0 * loss.at(refitted.w).value + twice * (float(self.prices(loss, 0.0).sum()) + prior)
-        return 2.0 * loss.at(refitted.w).value + twice * float(self.prices(loss, prior / max(k, 1)).sum())
+        evaluation = loss.at(refitted.w)
+        prices, counts = self.prices(loss, prior / max(k, 1)), np.ones(k)
+        if isinstance(loss, StructurePseudoLikelihood):
+            counts = edges_counted(loss, evaluation)
+        return 2.0 * evaluation.value + float(counts @ prices)
 
     def marginal(self, loss: EdgeLoss, k: int) -> float:
         """Return what the k-th edge adds to 2γ·log(number of graphs with k edges)."""

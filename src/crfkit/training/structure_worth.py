@@ -16,6 +16,7 @@ from crfkit._types import Floats, Ints
 from crfkit.losses.ising_table import products
 from crfkit.losses.structure_evaluation import SparseEvaluation
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.training.structure_counts import TWICE, has_one_weight, times_counted
 
 DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
 SCREENED = 200  # weights from which on edges that cannot be dropped are told apart before the inverse
@@ -260,8 +261,8 @@ def _safe(block: Floats) -> Floats:
     return block + max(1e-13 * float(np.trace(block)), 1e-300) * np.eye(len(block))
 
 
-def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
-    """(ids of the edges that are off, by how much twice the loss would fall with each, about).
+def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats, Floats]:
+    """(ids of the edges that are off, by how much twice the loss would fall with each, about, how often each counts).
 
     The score statistic G²/h of each coupling, where h is the curvature that the bias of the same variable (or its
     weight of the same feature) leaves; in tables the cells are summed as in Pearson's χ².
@@ -271,7 +272,7 @@ def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
     G = evaluation.pairs
     K, D = evaluation.curvature, table.indicator_rows
     shared, _ = table.edge_parts
-    total = np.zeros(G.shape[1:])
+    total, counts = np.zeros(G.shape[1:]), np.full((table.n_variables,) * 2, TWICE)
     for f in range(shared):
         x = np.square(table.features[:, f]) if table.has_inputs else None
         k = K if x is None else K * x
@@ -285,9 +286,12 @@ def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats]:
             h = np.maximum(h, 0.0)
             found = np.square(G[f]) / (h + h.T)
         total += np.where(np.isfinite(found), found, 0.0)
+        if has_one_weight(loss):
+            h = np.where(np.isfinite(h), h, 0.0)
+            counts = times_counted(h, h.T)
     if not table.single:
         shares = (table.weights @ table.one_hot) / table.total
         total *= np.outer(1.0 - shares, 1.0 - shares)
         total = np.add.reduceat(np.add.reduceat(total, table.starts, axis=0), table.starts, axis=1)
     ids = loss.candidate_ids
-    return ids, total.ravel()[ids]
+    return ids, total.ravel()[ids], counts.ravel()[ids]
