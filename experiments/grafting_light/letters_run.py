@@ -43,7 +43,7 @@ class Store:
         """Measure a method, and keep the average images of what it has learned."""
         unit_key = 0 if method == "full-opt-l1" else unit
         key = (study, letter.name, kind, method, unit_key, share)
-        if not self.again and store.found(self.path, "runs", KEYS, key):
+        if not self.again and store.settled(store.found(self.path, "runs", KEYS, key), self.seconds):
             return
         record, loss, w = of.measured(method, kind, letter, strength, unit, self.seconds)
         record |= {"study": study, "share": share}

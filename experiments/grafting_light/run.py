@@ -113,7 +113,8 @@ def sweep(given: argparse.Namespace) -> None:
             (method, unit)
             for method in given.methods.split(",")
             for unit in ([0] if method in BATCH else given.units)
-            if given.again or not store.found(path, given.part, KEYS, (method, unit, seed, strength))
+            if given.again
+            or not store.settled(store.found(path, given.part, KEYS, (method, unit, seed, strength)), given.seconds)
         ]
         if not wanted:
             continue

@@ -34,6 +34,14 @@ def found(path: Path, part: str, keys: Sequence[str], wanted: Sequence[Any]) -> 
     return next(rows, None)
 
 
+def settled(record: Record | None, seconds: float | None) -> bool:
+    """Return whether a run is there and a larger limit of CPU time would not change it."""
+    if record is None:
+        return False
+    limit = record.get("limit")
+    return record["status"] != "STOPPED_BY_CALLBACK" or (seconds is not None and limit is not None and seconds <= limit)
+
+
 def merge(path: Path, part: str, keys: Sequence[str], record: Record) -> None:
     """Add a record to a part; it replaces the one with the same keys."""
     everything = read(path)
