@@ -34,6 +34,7 @@ def with_gaps(records: Sequence[Record], group: str = "seed") -> list[Record]:
     ]
 
 
+KEPT = ("relevant_kept", "irrelevant_kept")
 CRITERIA = (
     "cpu_seconds",
     "objective",
@@ -84,7 +85,8 @@ def synthetic(records: Sequence[Record]) -> dict[str, Any]:
         "same_error": all(len({r["error"] for r in here}) == 1 for here in by_seed.values()),
         "same_inputs": all(len({r["nonzero_inputs"] for r in here}) == 1 for here in by_seed.values()),
         "optimum": [
-            {"seed": seed} | {key: here[0][key] for key in ("error", "nonzero_inputs", "relevant_kept", "irrelevant_kept")}
+            {"seed": seed}
+            | {key: here[0][key] for key in ("error", "nonzero_inputs", "relevant_kept", "irrelevant_kept")}
             for seed, here in by_seed.items()
         ],
         "fewer_gradients": [unit for unit in both if light[unit]["evaluations"] < greedy[unit]["evaluations"]],
@@ -144,6 +146,7 @@ def noun_phrases(records: Sequence[Record]) -> dict[str, Any]:
     light = [row for row in rows if row["method"] == "grafting-light"]
     rivals = [row for row in rows if row["method"] in ("grafting", "gauss-seidel")]
     best = min(light, key=lambda row: row["cpu_seconds"], default={})
+    unfinished = [row for row in rivals if row["stopped"]]
     peaks = {r["method"]: r["peak_mb"] for r in records if r["M"] in (0, 500)}
     full, everything = at.get(("full-opt-l1", 0), {}), at.get(("all-features", 0), {})
     return {
@@ -158,11 +161,16 @@ def noun_phrases(records: Sequence[Record]) -> dict[str, Any]:
         "light": light,
         "light_converged": [row for row in light if not row["stopped"]],
         "rivals": rivals,
-        "rivals_stopped": [row for row in rivals if row["stopped"]],
+        "rivals_stopped": unfinished,
         "rivals_at_optimum": [row for row in rivals if not row["stopped"]],
         "best_light": best,
         "peaks": peaks,
         "discarded": 1.0 - best["nonzero_weights"] / records[0]["weights"] if best else None,
+        "light_gap": max((row["gap"] for row in light if not row["stopped"]), default=None),
+        "rival_gap": [min(row["gap"] for row in unfinished), max(row["gap"] for row in unfinished)]
+        if unfinished
+        else None,
+        "rival_loss": full["f1"] - min(row["f1"] for row in unfinished) if unfinished and full else None,
         "lost": everything["f1"] - full["f1"] if everything and full else None,
         "f1_spread": max(row["f1"] for row in light) - min(row["f1"] for row in light) if light else None,
         "earlier": [f"{r['method']} {r['M']}" for r in records if r.get("earlier")],
@@ -178,7 +186,8 @@ def strengths(found: dict[str, Any]) -> dict[str, Any]:
     if best and best["error"]["se"] is not None:
         limit = best["error"]["mean"] + best["error"]["se"]
         close = [row["strength"] for row in rows if row["error"]["mean"] <= limit]
-    return {key: value for key, value in found.items() if key != "folds"} | {"rows": rows, "within_one_se": close}
+    shown = {key: value for key, value in found.items() if key != "folds"}
+    return shown | {"rows": rows, "within_one_se": close, "per_position": bool(found.get("folds"))}
 
 
 def owlqn(records: Sequence[Record]) -> dict[str, Any]:
@@ -190,6 +199,11 @@ def owlqn(records: Sequence[Record]) -> dict[str, Any]:
     def of(variant: str) -> list[Record]:
         return [row for row in rows if row["variant"] == variant]
 
+    def ratio(problem: str) -> float | None:
+        """Return evaluations of the original until 1e-4, in those of the default."""
+        both = [at.get(f"{problem} {variant}", {}).get("reached", {}).get("0.0001") for variant in ("original", "free")]
+        return both[0] / both[1] if both[0] and both[1] else None
+
     return {
         "rows": rows,
         "at": at,
@@ -197,5 +211,7 @@ def owlqn(records: Sequence[Record]) -> dict[str, Any]:
         "printed_gap": [row["gap"] for row in of("printed")],
         "original_gap": [row["gap"] for row in of("original")],
         "free_gap": [row["gap"] for row in of("free")],
+        "ratio": ratio("noun phrases"),
+        "synthetic_ratio": ratio("synthetic"),
         "gaps": sorted({gap for row in rows for gap in row["reached"]}, key=float, reverse=True),
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import chain_facts
+import claims
 import letter_facts
 
 NAMES = {
@@ -18,12 +19,15 @@ NAMES = {
     "grafting-origin": "Grafting from the origin",
     "gauss-seidel": "Gauss-Seidel",
 }
+FILES = ("results", "np_strength", "results_letters")
 PAPER_UNITS = [1, *range(10, 111, 10)]
 
 
 def facts(folder: Path) -> dict[str, Any]:
     """Return the values for the templates."""
-    results, strengths, letters = (_read(folder / f"{name}.json") for name in ("results", "np_strength", "results_letters"))
+    results, strengths, letters = (
+        _read(folder / f"{name}.json") for name in ("results", "np_strength", "results_letters")
+    )
     found: dict[str, Any] = {"names": NAMES, "minutes": _minutes(results, strengths, letters)}
     found["synthetic"] = chain_facts.synthetic(results.get("synthetic", []))
     found["sgd"] = chain_facts.sgd(results.get("synthetic", []), results.get("sgd", []))
@@ -31,7 +35,14 @@ def facts(folder: Path) -> dict[str, Any]:
     found["strength"] = chain_facts.strengths(strengths)
     found["owlqn"] = chain_facts.owlqn(results.get("owlqn", []))
     found |= {"figure_4": {}, "figure_5": {}, "pl": {}, "beyond": {}, "paths": {}} | letter_facts.letters(letters)
-    return found | {"coverage": coverage(found)}
+    targets = _read(folder / "letters_images.json").get("training images", {})
+    found["training_blur"] = {letter: _blur(image) for letter, image in targets.items()}
+    return found | {"coverage": coverage(found), "claims": claims.claims(found)}
+
+
+def _blur(image: str) -> float:
+    """Return the mean of 4·p·(1 − p) over the pixels of an image in hexadecimal digits."""
+    return sum(4 * p / 255 * (1 - p / 255) for p in bytes.fromhex(image)) / (len(image) // 2)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -69,7 +80,9 @@ def coverage(found: dict[str, Any]) -> list[dict[str, str]]:
         third += f"; stopped at a limit, with the gap stated: {names}"
     return [
         _item("Figure 1", "an illustration of the two algorithms in two dimensions", "not reproduced", "no data in it"),
-        _item("Figure 2", "synthetic chains, six criteria against M", _outcome(whole, bool(synthetic["units"])), second),
+        _item(
+            "Figure 2", "synthetic chains, six criteria against M", _outcome(whole, bool(synthetic["units"])), second
+        ),
         _item(
             "Figure 3",
             "noun phrases, six criteria against M",

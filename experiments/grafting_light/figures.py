@@ -60,7 +60,9 @@ def draw(folder: Path) -> None:
     units = [run for run in letters.get("runs", []) if run["study"] == "units"]
     if units:
         letter = units[0]["letter"]
-        batch = [r for r in letters["runs"] if r["method"] == "full-opt-l1" and (r["study"], r["letter"]) == ("bp", letter)]
+        batch = [
+            r for r in letters["runs"] if r["method"] == "full-opt-l1" and (r["study"], r["letter"]) == ("bp", letter)
+        ]
         figure_5([*units, *batch], folder / "letters_units.png", letter)
 
 
@@ -87,7 +89,9 @@ def six_plots(records: list[dict[str, Any]], quality: tuple[str, str], path: Pat
             axis.plot(units, mean, color=colour, linestyle=line, marker=marker, markersize=4, label=NAMES[method])
             axis.fill_between(units, low, high, color=colour, alpha=0.15, linewidth=0)
             stopped = [r for r in records if r["method"] == method and r["status"] != "CONVERGED"]
-            axis.plot([r["M"] for r in stopped], [r[key] for r in stopped], "o", color=colour, mfc="white", markersize=8)
+            axis.plot(
+                [r["M"] for r in stopped], [r[key] for r in stopped], "o", color=colour, mfc="white", markersize=8
+            )
         axis.set_title(name, fontsize=10)
         axis.set_xlabel("select unit M")
         axis.set_yscale("log") if log else _widened(axis)

@@ -6,6 +6,7 @@ from typing import Any
 
 from chain_facts import STOPPED, where
 
+LETTERS = "acmsig"
 LONG = 0.05  # of λ: a sub-gradient longer than this is not that of an optimum
 
 
@@ -24,10 +25,15 @@ def letters(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def in_order(runs: list[dict[str, Any]]) -> list[str]:
+    """Return the letters of some runs in the order of the paper."""
+    return sorted({run["letter"] for run in runs}, key=LETTERS.index)
+
+
 def figure_4(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a row for each letter, with the three methods in it."""
     rows = []
-    for letter in dict.fromkeys(run["letter"] for run in where(runs, study="bp")):
+    for letter in in_order(where(runs, study="bp")):
         here = {run["method"]: run for run in where(runs, study="bp", letter=letter)}
         if len(here) < 3:
             continue
@@ -114,7 +120,7 @@ def figure_5(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def pseudo(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return Grafting-Light by pseudo-likelihood, next to belief propagation."""
     rows = []
-    for run in where(runs, study="pl"):
+    for run in sorted(where(runs, study="pl"), key=lambda run: LETTERS.index(run["letter"])):
         other = where(runs, study="bp", letter=run["letter"], method="grafting-light")
         if other:
             rows.append({"letter": run["letter"], "pl": run, "bp": other[0]})
@@ -170,4 +176,5 @@ def paths(found: dict[str, Any]) -> dict[str, Any]:
         "ends": ends,
         "improving": [name for name, end in ends.items() if end["improving"]],
         "bp": [name for name in ends if name.endswith(" bp")],
+        "improving_bp": [name for name, end in ends.items() if end["improving"] and name.endswith(" bp")],
     }

@@ -30,41 +30,38 @@ Row = tuple[str, str, tuple[str, ...], float, tuple[str, ...]]
 
 def _quick() -> list[Row]:
     sentences = ("--sentences", "500")
+    chains = ("--seeds", "0", "--units", "10,50", "--methods", "full-opt-l1,grafting-light,grafting")
+    letters = ("--letters", "as", "--studies", "bp,units", "--units", "10,50", "--seconds", "20")
     return [
-        (
-            "synthetic",
-            "synthetic",
-            ("--seeds", "0", "--units", "10,50", "--methods", "full-opt-l1,grafting-light,grafting"),
-            0.8,
-            (),
-        ),
+        ("synthetic", "synthetic", chains, 0.8, ()),
         ("owlqn", "owlqn", (), 0.1, ()),
         ("strength", "np-strength", ("--folds", "0,1", *sentences), 0.6, (CONLL,)),
         ("np", "np", ("--units", "500", "--seconds", "20", *sentences), 1.0, (CONLL,)),
-        ("letters", "letters", ("--letters", "as", "--studies", "bp,units", "--units", "10,50", "--seconds", "20"), 1.2, (OCR,)),
+        ("letters", "letters", letters, 1.2, (OCR,)),
         ("figures", "figures", (), 0.2, ()),
     ]
 
 
 def _full() -> list[Row]:
-    made: list[Row] = []
-    for seed in SEEDS:
-        made.append((f"synthetic {seed}", "synthetic", ("--seeds", str(seed)), 5.0, ()))
-    for unit, minutes in (("50", 1.0), ("10", 2.0), ("1", 5.0)):
-        limit = ("--seeds", "0", "--methods", "gauss-seidel", "--units", unit, "--seconds", "300")
-        made.append((f"gauss-seidel {unit}", "synthetic", limit, minutes, ()))
-    made.append(("origin", "synthetic", ("--seeds", "0", "--methods", "grafting-origin"), 4.0, ()))
-    made.append(("sgd", "sgd", ("--seeds", "0"), 2.0, ()))
-    made.append(("owlqn", "owlqn", (), 1.2, (CONLL,)))
-    for fold in range(5):
-        made.append((f"strength {fold}", "np-strength", ("--folds", str(fold)), 4.0, (CONLL,)))
-    made.append(("np batch", "np", ("--methods", "all-features,full-opt-l1"), 5.0, (CONLL,)))
-    for method, minutes in (("grafting-light", 3.0), ("grafting", 10.0), ("gauss-seidel", 10.0)):
-        for unit in ("100", "500", "2000"):
-            limit = ("--methods", method, "--units", unit, "--seconds", "600")
-            made.append((f"np {method} {unit}", "np", limit, minutes, (CONLL,)))
-    for letter in LETTERS:
-        made.append((f"letter {letter}", "letters", ("--letters", letter, "--studies", "bp,pl,units"), 3.0, (OCR,)))
-    made.append(("beyond", "letters", ("--letters", "as", "--studies", "beyond", "--seconds", "60"), 10.0, (OCR,)))
-    made.append(("figures", "figures", (), 0.3, ()))
-    return made
+    seidel = ("--seeds", "0", "--methods", "gauss-seidel", "--seconds", "300", "--units")
+    phrases = [
+        (f"np {method} {unit}", "np", ("--methods", method, "--units", unit, "--seconds", "600"), minutes, (CONLL,))
+        for method, minutes in (("grafting-light", 3.0), ("grafting", 10.0), ("gauss-seidel", 10.0))
+        for unit in ("100", "500", "2000")
+    ]
+    return [
+        *((f"synthetic {seed}", "synthetic", ("--seeds", str(seed)), 5.0, ()) for seed in SEEDS),
+        *((f"gauss-seidel {unit}", "synthetic", (*seidel, unit), 5.0, ()) for unit in ("50", "10", "1")),
+        ("origin", "synthetic", ("--seeds", "0", "--methods", "grafting-origin"), 4.0, ()),
+        ("sgd", "sgd", ("--seeds", "0"), 2.0, ()),
+        ("owlqn", "owlqn", (), 1.2, (CONLL,)),
+        *((f"strength {fold}", "np-strength", ("--folds", str(fold)), 4.0, (CONLL,)) for fold in range(5)),
+        ("np batch", "np", ("--methods", "all-features,full-opt-l1"), 5.0, (CONLL,)),
+        *phrases,
+        *(
+            (f"letter {letter}", "letters", ("--letters", letter, "--studies", "bp,pl,units"), 3.0, (OCR,))
+            for letter in LETTERS
+        ),
+        ("beyond", "letters", ("--letters", "as", "--studies", "beyond", "--seconds", "60"), 10.0, (OCR,)),
+        ("figures", "figures", (), 0.3, ()),
+    ]
