@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
 Record = dict[str, Any]
 SELECTING = ("grafting-light", "grafting", "grafting-origin", "gauss-seidel")
 STOPPED = "STOPPED_BY_CALLBACK"
+WHOLE_FILE = 8936  # sentences of CoNLL-2000's training file
 
 
 def where(records: Sequence[Record], **wanted: Any) -> list[Record]:
@@ -178,16 +180,32 @@ def noun_phrases(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def strengths(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the cross-validation as rows by λ."""
-    rows = [{"strength": float(key), **score} for key, score in found.get("scores", {}).items()]
-    rows.sort(key=lambda row: row["strength"])
-    best = min(rows, key=lambda row: row["error"]["mean"], default=None)
-    close = []
-    if best and best["error"]["se"] is not None:
-        limit = best["error"]["mean"] + best["error"]["se"]
-        close = [row["strength"] for row in rows if row["error"]["mean"] <= limit]
-    shown = {key: value for key, value in found.items() if key != "folds"}
-    return shown | {"rows": rows, "within_one_se": close, "per_position": bool(found.get("folds"))}
+    """Return the cross-validation as rows by λ, with differences to the chosen λ in the same folds."""
+    best, folds = found.get("best"), found.get("folds", [])
+    rows = []
+    for key, score in sorted(found.get("scores", {}).items(), key=lambda item: float(item[0])):
+        strength = float(key)
+        rows.append({"strength": strength, **score, "paired": _paired(folds, strength, best)})
+    return {key: value for key, value in found.items() if key != "folds"} | {
+        "rows": rows,
+        "whole_file": found.get("sentences") == WHOLE_FILE,
+        "per_position": bool(folds),
+        "next_best": min((row["paired"]["nll"]["t"] for row in rows if row["paired"]), default=None),
+    }
+
+
+def _paired(folds: Sequence[Record], strength: float, best: float | None) -> dict[str, Any] | None:
+    """Return mean and standard error of the differences to the best λ in the same folds, and their ratio."""
+    by = {(row["fold"], row["strength"]): row for row in folds}
+    common = [k for k, s in by if s == strength and (k, best) in by]
+    if strength == best or len(common) < 2:
+        return None
+    made = {}
+    for key in ("error", "nll"):
+        differences = [by[k, strength][key] - by[k, best][key] for k in common]
+        se = stdev(differences) / math.sqrt(len(differences))
+        made[key] = {"mean": mean(differences), "se": se, "t": mean(differences) / se if se else math.inf}
+    return made
 
 
 def owlqn(records: Sequence[Record]) -> dict[str, Any]:

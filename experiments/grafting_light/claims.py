@@ -49,6 +49,7 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
         "np_rivals": lambda: phrases["rival_gap"][0] > phrases["light_gap"],
         "np_memory": lambda: phrases["peaks"]["grafting-light"] < phrases["peaks"]["full-opt-l1"],
         "np_strength": lambda: phrases["strength"] == strength["best"],
+        "strength_clear": lambda: strength["next_best"] > 2,
         "printed_stalls": lambda: min(owlqn["printed_gap"]) > 0.005,
         "original_goes_on": lambda: max(owlqn["original_gap"]) < 1e-3,
         "original_slower": lambda: owlqn["ratio"] > 1.5,

@@ -36,6 +36,7 @@ SIX = [
     ("selected_inputs", "selected inputs", False),
     ("evaluations", "gradient computations", True),
 ]
+CENTRED = ("nll", "quality", "nonzero_inputs")
 FOUR = [
     ("cpu_seconds", "training time (CPU seconds)", True),
     ("nll", "negative log-likelihood per image", False),
@@ -74,13 +75,23 @@ def by_unit(records: list[dict[str, Any]], method: str, key: str) -> tuple[list[
     return units, [float(np.mean(v)) for v in values], [min(v) for v in values], [max(v) for v in values]
 
 
+def centred(records: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+    """Return the records relative to Full-Opt-L1 on the same draw, plus its mean: draws then differ in nothing else."""
+    full = {record["seed"]: record[key] for record in records if record["method"] == "full-opt-l1"}
+    if not full:
+        return records
+    mean = float(np.mean(list(full.values())))
+    return [r | {key: r[key] - full[r["seed"]] + mean} for r in records if r["seed"] in full]
+
+
 def six_plots(records: list[dict[str, Any]], quality: tuple[str, str], path: Path, title: str) -> None:
-    """Draw the paper's six plots: means over the seeds, with the range; an open mark is a run that was stopped."""
+    """Draw the paper's six plots: means over the draws, with the range; an open mark is a run that was stopped."""
     chart, axes = plt.subplots(2, 3, figsize=(11, 6.2), layout="constrained")
     for axis, (criterion, label, log) in zip(axes.flat, SIX, strict=True):
         key, name = quality if criterion == "quality" else (criterion, label)
+        shown = centred(records, key) if criterion in CENTRED else records
         for method, (colour, line, marker) in STYLES.items():
-            units, mean, low, high = by_unit(records, method, key)
+            units, mean, low, high = by_unit(shown, method, key)
             if not units or (key == "selected_inputs" and method == "full-opt-l1"):
                 continue
             if method == "full-opt-l1":
@@ -88,7 +99,7 @@ def six_plots(records: list[dict[str, Any]], quality: tuple[str, str], path: Pat
                 continue
             axis.plot(units, mean, color=colour, linestyle=line, marker=marker, markersize=4, label=NAMES[method])
             axis.fill_between(units, low, high, color=colour, alpha=0.15, linewidth=0)
-            stopped = [r for r in records if r["method"] == method and r["status"] != "CONVERGED"]
+            stopped = [r for r in shown if r["method"] == method and r["status"] != "CONVERGED"]
             axis.plot(
                 [r["M"] for r in stopped], [r[key] for r in stopped], "o", color=colour, mfc="white", markersize=8
             )
