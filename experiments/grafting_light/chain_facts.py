@@ -147,7 +147,8 @@ def noun_phrases(records: Sequence[Record]) -> dict[str, Any]:
     at = {(row["method"], row["M"]): row for row in rows}
     light = [row for row in rows if row["method"] == "grafting-light"]
     rivals = [row for row in rows if row["method"] in ("grafting", "gauss-seidel")]
-    best = min(light, key=lambda row: row["cpu_seconds"], default={})
+    ended = [row for row in light if not row["stopped"]]
+    best = min(ended, key=lambda row: row["cpu_seconds"], default={})
     unfinished = [row for row in rivals if row["stopped"]]
     peaks = {r["method"]: r["peak_mb"] for r in records if r["M"] in (0, 500)}
     full, everything = at.get(("full-opt-l1", 0), {}), at.get(("all-features", 0), {})
@@ -161,22 +162,34 @@ def noun_phrases(records: Sequence[Record]) -> dict[str, Any]:
         "full": full,
         "all": everything,
         "light": light,
-        "light_converged": [row for row in light if not row["stopped"]],
+        "light_converged": ended,
+        "equal_time": _equal_time(light, rivals),
         "rivals": rivals,
         "rivals_stopped": unfinished,
         "rivals_at_optimum": [row for row in rivals if not row["stopped"]],
         "best_light": best,
         "peaks": peaks,
         "discarded": 1.0 - best["nonzero_weights"] / records[0]["weights"] if best else None,
-        "light_gap": max((row["gap"] for row in light if not row["stopped"]), default=None),
+        "light_gap": max((row["gap"] for row in ended), default=None),
         "rival_gap": [min(row["gap"] for row in unfinished), max(row["gap"] for row in unfinished)]
         if unfinished
         else None,
         "rival_loss": full["f1"] - min(row["f1"] for row in unfinished) if unfinished and full else None,
         "lost": everything["f1"] - full["f1"] if everything and full else None,
-        "f1_spread": max(row["f1"] for row in light) - min(row["f1"] for row in light) if light else None,
+        "f1_spread": max(abs(row["f1"] - full["f1"]) for row in ended) if ended and full else None,
         "earlier": [f"{r['method']} {r['M']}" for r in records if r.get("earlier")],
     }
+
+
+def _equal_time(light: Sequence[Record], rivals: Sequence[Record]) -> list[Record]:
+    """Return for each M the methods that were stopped at the same limit of CPU time, with Grafting-Light among them."""
+    made = []
+    for own in light:
+        others = [row for row in rivals if row["stopped"] and (row["M"], row["limit"]) == (own["M"], own["limit"])]
+        if own["stopped"] and others:
+            least = min(others, key=lambda row: row["gap"])
+            made.append({"M": own["M"], "limit": own["limit"], "light": own, "best_rival": least})
+    return made
 
 
 def strengths(found: dict[str, Any]) -> dict[str, Any]:

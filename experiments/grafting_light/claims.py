@@ -43,10 +43,14 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
         "no_optimum": lambda: _known(beyond["no_optimum"]),
         "full_denser": lambda: _known(beyond["full_denser"]),
         "full_farther": lambda: _known(beyond["full_farther"]),
-        "full_not_blurrier": lambda: beyond["rows"] and not beyond["full_blurrier"],
+        "full_not_blurrier": lambda: _some(beyond["rows"]) and not beyond["full_blurrier"],
         "f1_lost": lambda: 0 < phrases["lost"] < 1,
         "np_light": lambda: phrases["light_gap"] < 1e-3 and phrases["f1_spread"] < 0.3,
         "np_rivals": lambda: phrases["rival_gap"][0] > phrases["light_gap"],
+        "np_equal_time": lambda: (
+            phrases["equal_time"]
+            and all(row["light"]["gap"] < row["best_rival"]["gap"] for row in phrases["equal_time"])
+        ),
         "np_memory": lambda: phrases["peaks"]["grafting-light"] < phrases["peaks"]["full-opt-l1"],
         "np_strength": lambda: phrases["strength"] == strength["best"],
         "strength_clear": lambda: strength["next_best"] > 2,
@@ -71,6 +75,12 @@ def _known(value: bool | None) -> bool:
     if value is None:
         raise KeyError("not measured")
     return value
+
+
+def _some(rows: list[Any]) -> list[Any]:
+    if not rows:
+        raise KeyError("not measured")
+    return rows
 
 
 def _not(value: bool | None) -> bool:

@@ -131,7 +131,7 @@ def pseudo(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "edges": _range([row["pl"]["edges"] for row in rows]),
         "seconds": _range([row["pl"]["cpu_seconds"] for row in rows]),
         "ratio": _range([row["pl"]["held_out"] / row["bp"]["held_out"] for row in rows]),
-        "samples": _range([row["pl"]["samples_distance"] for row in rows]),
+        "samples": _range([row["pl"]["samples_distance"] for row in rows if "samples_distance" in row["pl"]]),
     }
 
 
