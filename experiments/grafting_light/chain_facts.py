@@ -199,7 +199,12 @@ def strengths(found: dict[str, Any]) -> dict[str, Any]:
     for key, score in sorted(found.get("scores", {}).items(), key=lambda item: float(item[0])):
         strength = float(key)
         rows.append({"strength": strength, **score, "paired": _paired(folds, strength, best)})
+    other = [row["paired"]["error"] for row in rows if row["paired"] and row["strength"] == found.get("best_by_error")]
+    kept = [[r["nonzero_weights"] for r in where(folds, strength=s)] for s in (found.get("best_by_error"), best)]
+    ratio = mean(kept[0]) / mean(kept[1]) if all(kept) and other else None
     return {key: value for key, value in found.items() if key != "folds"} | {
+        "by_error": other[0] if other else None,
+        "weights_ratio": ratio,
         "rows": rows,
         "whole_file": found.get("sentences") == WHOLE_FILE,
         "per_position": bool(folds),

@@ -47,9 +47,8 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
         "f1_lost": lambda: 0 < phrases["lost"] < 1,
         "np_light": lambda: phrases["light_gap"] < 1e-3 and phrases["f1_spread"] < 0.3,
         "np_rivals": lambda: phrases["rival_gap"][0] > phrases["light_gap"],
-        "np_equal_time": lambda: (
-            phrases["equal_time"]
-            and all(row["light"]["gap"] < row["best_rival"]["gap"] for row in phrases["equal_time"])
+        "np_equal_time": lambda: all(
+            row["light"]["gap"] < row["best_rival"]["gap"] for row in _some(phrases["equal_time"])
         ),
         "np_memory": lambda: phrases["peaks"]["grafting-light"] < phrases["peaks"]["full-opt-l1"],
         "np_strength": lambda: phrases["strength"] == strength["best"],
