@@ -44,6 +44,11 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
         "full_denser": lambda: _known(beyond["full_denser"]),
         "full_farther": lambda: _known(beyond["full_farther"]),
         "full_not_blurrier": lambda: _some(beyond["rows"]) and not beyond["full_blurrier"],
+        "full_nll_larger": lambda: all(row["full"]["nll"] > row["light"]["nll"] for row in _some(beyond["rows"])),
+        "full_sharper": lambda: all(
+            max(row["full"][key] for key in ("bp_blur", "samples_blur")) < found["training_blur"][row["letter"]]
+            for row in _some(beyond["rows"])
+        ),
         "f1_lost": lambda: 0 < phrases["lost"] < 1,
         "np_light": lambda: phrases["light_gap"] < 1e-3 and phrases["f1_spread"] < 0.3,
         "np_rivals": lambda: phrases["rival_gap"][0] > phrases["light_gap"],

@@ -167,15 +167,31 @@ def _joined(images: dict[str, dict[str, str]], rows: dict[str, None]) -> dict[st
 
 
 def beyond_images(images: dict[str, dict[str, str]], path: Path) -> None:
-    """Draw the images at weaker strengths than those of Figure 4."""
-    rows = {"training images": images["training images"]}
-    for row, found in images.items():
-        if row.startswith("beyond "):
-            _, share, _, method, how = row.split()
-            rows[f"λ = {share}·critical, {NAMES[method]}, {how}"] = found
-    letters = {letter for row, found in rows.items() if row != "training images" for letter in found}
-    if letters:
-        _grid({name: {k: v for k, v in found.items() if k in letters} for name, found in rows.items()}, path, 3.6)
+    """Draw the images at weaker strengths than those of Figure 4: a row for each letter and strength."""
+    kept = {
+        tuple(row.split()[i] for i in (1, 3, 4)): found for row, found in images.items() if row.startswith("beyond ")
+    }
+    rows = sorted({(letter, share) for (share, _, _), found in kept.items() for letter in found})
+    ways = [(m, how) for m in ("grafting-light", "grafting", "full-opt-l1") for how in ("BP", "samples")]
+    if not rows:
+        return
+    chart, axes = plt.subplots(len(rows), 7, figsize=(9.2, 1.5 * len(rows) + 0.3), squeeze=False, layout="constrained")
+    for r, (letter, share) in enumerate(rows):
+        shown = [images["training images"].get(letter)] + [kept.get((share, *way), {}).get(letter) for way in ways]
+        for axis, image in zip(axes[r], shown, strict=True):
+            axis.set_xticks([])
+            axis.set_yticks([])
+            if image:
+                axis.imshow(_pixels(image), cmap="gray", vmin=0, vmax=255)
+        axes[r, 0].set_ylabel(f"λ = {share}·critical", fontsize=8)
+    for axis, name in zip(axes[0], ["training images", *(f"{NAMES[m]},\n{how}" for m, how in ways)], strict=True):
+        axis.set_title(name, fontsize=8)
+    chart.savefig(path, dpi=90)
+    plt.close(chart)
+
+
+def _pixels(image: str) -> Any:
+    return np.frombuffer(bytes.fromhex(image), np.uint8).reshape(20, 20)
 
 
 def _grid(rows: dict[str, dict[str, str]], path: Path, margin: float = 2.5) -> None:
@@ -189,8 +205,7 @@ def _grid(rows: dict[str, dict[str, str]], path: Path, margin: float = 2.5) -> N
             axis.set_xticks([])
             axis.set_yticks([])
             if letter in found:
-                pixels = np.frombuffer(bytes.fromhex(found[letter]), np.uint8).reshape(20, 20)
-                axis.imshow(pixels, cmap="gray", vmin=0, vmax=255)
+                axis.imshow(_pixels(found[letter]), cmap="gray", vmin=0, vmax=255)
             else:
                 axis.set_frame_on(False)
         axes[r, 0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)

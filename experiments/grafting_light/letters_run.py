@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 KEYS = ("study", "letter", "loss", "method", "M", "share")
 FIGURE_5 = "a"
-BEYOND = (0.1,)  # of the critical strength: the paths have ended before
+BEYOND = (0.2, 0.1, 0.05)  # of the critical strength: the paths have ended before
 
 
 class Store:

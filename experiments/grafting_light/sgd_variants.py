@@ -25,7 +25,7 @@ from crfkit.solvers.sgd import step_sizes
 from crfkit.synthetic import gaussian_chains
 
 KEYS = ("penalty", "seed")
-EPOCHS = 10
+EPOCHS = 25
 
 
 def residual(scores: Any, edge: Any, y: Any) -> tuple[Any, Any]:
