@@ -23,6 +23,10 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
         "same_optimum": lambda: s["largest_gap"] < 1e-5 and s["same_error"] and s["same_inputs"],
         "ratio_falls": lambda: s["gradient_ratio"][1] > s["gradient_ratio"][10] > s["gradient_ratio"][110],
         "more_selected": lambda: s["units"] and s["more_selected"] == s["units"],
+        "stopped_underfits": lambda: all(
+            row["error"] > s["optimum"][0]["error"] and row["nonzero_inputs"] < s["optimum"][0]["nonzero_inputs"]
+            for row in _some([row for row in s["seidel_stopped"] if row["gap"] > 1e-3])
+        ),
         "sgd_cumulative_fewer": lambda: _not(sgd["more"]["cumulative"]),
         "sgd_naive_more": lambda: _known(sgd["more"]["naive"]),
         "sgd_clipping_more": lambda: _known(sgd["more"]["clipping"]),

@@ -63,6 +63,7 @@ def main() -> None:
     sgd = _part(parts, "sgd")
     sgd.add_argument("--seeds", type=numbers, default=[0])
     sgd.add_argument("--strength", type=float, default=SYNTHETIC_STRENGTH)
+    sgd.add_argument("--epochs", type=int, default=25)
     _part(parts, "figures")
     given = parser.parse_args()
     if given.part in ("synthetic", "np"):

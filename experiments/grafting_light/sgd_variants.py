@@ -25,7 +25,6 @@ from crfkit.solvers.sgd import step_sizes
 from crfkit.synthetic import gaussian_chains
 
 KEYS = ("penalty", "seed")
-EPOCHS = 25
 
 
 def residual(scores: Any, edge: Any, y: Any) -> tuple[Any, Any]:
@@ -83,7 +82,7 @@ def run(given: argparse.Namespace) -> None:
         for how in wanted:
             begin = time.process_time()
             step_size = float(trial.state["step_size"])
-            w, edge = learn(X[:TRAIN], y[:TRAIN], given.strength, how, step_size, seed, EPOCHS)
+            w, edge = learn(X[:TRAIN], y[:TRAIN], given.strength, how, step_size, seed, given.epochs)
             seconds = round(time.process_time() - begin, 3)
             kept = np.flatnonzero((w != 0).any(axis=1))
             full = np.concatenate([w.ravel(), edge.ravel()])
@@ -91,7 +90,7 @@ def run(given: argparse.Namespace) -> None:
             record = {
                 "penalty": how,
                 "seed": seed,
-                "epochs": EPOCHS,
+                "epochs": given.epochs,
                 "step_size": step_size,
                 "objective": float(loss.at(full).value + given.strength * np.abs(full).sum()),
                 "nonzero_inputs": len(kept),
