@@ -118,7 +118,8 @@ def sgd(records: Sequence[Record], written_out: Sequence[Record]) -> dict[str, A
     rows = []
     for found in where(records, method="sgd-l1"):
         best = where(records, method="full-opt-l1", seed=found["seed"])
-        rows.append(found | {"penalty": "cumulative", "optimum": best[0] if best else None})
+        epochs = {"penalty": "cumulative", "epochs": found["iterations"]}
+        rows.append(found | epochs | {"optimum": best[0] if best else None})
     for found in written_out:
         best = where(records, method="full-opt-l1", seed=found["seed"])
         gap = found["objective"] / best[0]["objective"] - 1.0 if best else None
