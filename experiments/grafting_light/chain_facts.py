@@ -10,6 +10,7 @@ from typing import Any
 Record = dict[str, Any]
 SELECTING = ("grafting-light", "grafting", "grafting-origin", "gauss-seidel")
 STOPPED = "STOPPED_BY_CALLBACK"
+UNITS = (100, 500, 2000)  # of Figure 3
 WHOLE_FILE = 8936  # sentences of CoNLL-2000's training file
 
 
@@ -171,7 +172,14 @@ def noun_phrases(records: Sequence[Record]) -> dict[str, Any]:
         "best_light": best,
         "peaks": peaks,
         "discarded": 1.0 - best["nonzero_weights"] / records[0]["weights"] if best else None,
-        "light_gap": max((row["gap"] for row in ended), default=None),
+        "light_gap": max(abs(r["objective"] / full["objective"] - 1) for r in ended) if ended and full else None,
+        "rival_names": list(dict.fromkeys(row["method"] for row in unfinished)),
+        "missing": [
+            f"{m} {unit}"
+            for m in ("grafting-light", "grafting", "gauss-seidel")
+            for unit in UNITS
+            if (m, unit) not in at
+        ],
         "rival_gap": [min(row["gap"] for row in unfinished), max(row["gap"] for row in unfinished)]
         if unfinished
         else None,
