@@ -1,4 +1,4 @@
-"""Figures 4 and 5: the structure of handwritten letters, 400 pixels and 79,800 candidate edges.
+"""The structure of handwritten letters, 400 pixels and 79,800 candidate edges: data, methods, what is measured.
 
 A half of each letter's images is learnt from, the other half chooses λ by its pseudo-likelihood, along a path of
 strengths that ends where belief propagation no longer leads to an optimum. Then every method starts from the optimum
@@ -7,9 +7,7 @@ without edges, at the λ that was chosen.
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import NAMES
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from methods import cpu_limit
 
 from crfkit.data.observations import Observations
-from crfkit.errors import StopTraining
 from crfkit.inference.belief_propagation import BeliefPropagation
 from crfkit.inference.gibbs import Gibbs
 from crfkit.losses.edges import EdgeLoss
@@ -39,11 +35,9 @@ SHARES = {  # of the critical strength: the path of λ
 }
 UNITS = {"bp": 10, "pl": 50}  # M of Figure 4
 OPTIMAL = 0.05  # of λ: the sub-gradient's length at what counts as an optimum
-SECONDS = 20.0  # of CPU time, after which a run is stopped
+PATH_SECONDS = 20.0  # of CPU time, after which a run of the path is stopped
 METHODS = ("grafting-light", "grafting", "full-opt-l1")
 SAMPLES = 400
-FIGURE_5 = "a"
-BEYOND = 0.25  # of the critical strength, for the letter of Figure 5: the path has ended before
 
 
 @dataclass
@@ -56,13 +50,14 @@ class Letter:
     def n_pixels(self) -> int:
         return self.train.n_variables
 
-    def loss(self, kind: str, active: Any = (), threads: int = 1) -> EdgeLoss:
+    def loss(self, kind: str, active: Any = ()) -> EdgeLoss:
+        """Return the loss by belief propagation ("bp") or the pseudo-likelihood ("pl") with these edges."""
         if kind == "pl":
             return StructurePseudoLikelihood(self.train, None, active)
-        return StructureLikelihood(self.train, None, active, belief_propagation(threads))
+        return StructureLikelihood(self.train, None, active, belief_propagation())
 
     def held_out(self, loss: EdgeLoss, w: Any) -> float:
-        """−log pseudo-likelihood of the other half, per image."""
+        """Return −log pseudo-likelihood of the other half, per image."""
         return (
             float(
                 loss.on(self.other).at(w).value
@@ -73,12 +68,12 @@ class Letter:
         )
 
 
-def belief_propagation(threads: int = 1) -> BeliefPropagation:
-    return BeliefPropagation(max_iterations=500, tolerance=1e-6, n_threads=threads)
+def belief_propagation() -> BeliefPropagation:
+    return BeliefPropagation(max_iterations=500, tolerance=1e-6, n_threads=1)
 
 
 def read(path: Path, seed: int = 0) -> list[Letter]:
-    """16×8 images in the middle of 20×20 black squares, in two random halves."""
+    """Return 16×8 images in the middle of 20×20 black squares, in two random halves."""
     path = path / "letter.data.gz" if path.is_dir() else path
     rows: dict[str, list[list[str]]] = {name: [] for name in LETTERS}
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="ascii") as lines:
@@ -109,14 +104,9 @@ def without_edges(loss: EdgeLoss) -> Any:
     return make_solver("lbfgs").minimize(loss, penalty, np.zeros(loss.size)).w
 
 
-def minimise(method: str, loss: EdgeLoss, w: Any, strength: float, unit: int) -> tuple[EdgeLoss, Any]:
-    """(the loss of the selected edges, the solver's result)."""
-    begin = time.process_time()
-
-    def limit(_: Any) -> None:
-        if time.process_time() - begin > SECONDS:
-            raise StopTraining
-
+def minimise(method: str, loss: EdgeLoss, w: Any, strength: float, unit: int, seconds: float) -> tuple[EdgeLoss, Any]:
+    """Return the loss of the selected edges and the solver's result."""
+    limit = cpu_limit(seconds)
     stopping = PeriodDecrease(1e-6)
     if method == "full-opt-l1":
         first = len(w)
@@ -130,13 +120,13 @@ def minimise(method: str, loss: EdgeLoss, w: Any, strength: float, unit: int) ->
 
 
 def measured(
-    method: str, kind: str, letter: Letter, strength: float, unit: int, threads: int
+    method: str, kind: str, letter: Letter, strength: float, unit: int, seconds: float
 ) -> tuple[dict[str, Any], Any, Any]:
-    """(the record, the loss of the edges that are not zero, their weights)"""
+    """Return the record, the loss of the edges that are not zero, and their weights."""
     wall, cpu = time.perf_counter(), time.process_time()
-    empty = letter.loss(kind, (), threads)
-    loss, result = minimise(method, empty, without_edges(empty), strength, unit)
-    seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
+    empty = letter.loss(kind)
+    loss, result = minimise(method, empty, without_edges(empty), strength, unit, seconds)
+    wall_seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
     active, selected = loss.nonzero_ids(result.w), len(loss.active_ids)
     unsettled = getattr(loss, "unsettled", 0)
     nll = loss.at(result.w).value / letter.train.total
@@ -147,6 +137,7 @@ def measured(
         "method": method,
         "M": 0 if method == "full-opt-l1" else unit,
         "strength": strength,
+        "limit": seconds,
         "images": int(letter.train.total),
         "variables": letter.n_pixels,
         "candidates": empty.n_candidates,
@@ -160,22 +151,24 @@ def measured(
         "passes": result.passes,
         "unsettled": int(unsettled),
         "held_out": letter.held_out(loss, w),
-        "seconds": round(seconds, 3),
+        "seconds": round(wall_seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),
     }
     return record, loss, w
 
 
-def path(letter: Letter, kind: str, threads: int) -> list[dict[str, Any]]:
-    """λ from strong to weak, each solution by Grafting-Light from the one before, until there is no optimum to be found
-    or the other half has become less probable."""
-    loss = letter.loss(kind, (), threads)
+def path(letter: Letter, kind: str) -> list[dict[str, Any]]:
+    """Return rows of λ from strong to weak, each solution by Grafting-Light from the one before.
+
+    The path ends where there is no optimum to be found, or where the other half has become less probable.
+    """
+    loss = letter.loss(kind)
     w = without_edges(loss)
     critical = float(loss.candidates(loss.at(w))[1][0])
     rows: list[dict[str, Any]] = []
     for share in SHARES[kind]:
-        begin = time.perf_counter()
-        loss, result = minimise("grafting-light", loss, w, share * critical, UNITS[kind])
+        begin = time.process_time()
+        loss, result = minimise("grafting-light", loss, w, share * critical, UNITS[kind], PATH_SECONDS)
         w = result.w
         row = {
             "share": share,
@@ -185,7 +178,7 @@ def path(letter: Letter, kind: str, threads: int) -> list[dict[str, Any]]:
             "optimality": result.optimality,
             "optimal": bool(result.optimality <= OPTIMAL * share * critical),
             "status": result.status.name,
-            "seconds": round(time.perf_counter() - begin, 3),
+            "cpu_seconds": round(time.process_time() - begin, 3),
         }
         rows.append(row)
         if not row["optimal"] or (len(rows) > 1 and row["held_out"] > rows[-2]["held_out"]):
@@ -194,6 +187,7 @@ def path(letter: Letter, kind: str, threads: int) -> list[dict[str, Any]]:
 
 
 def best(rows: Sequence[dict[str, Any]]) -> float:
+    """Return the strength of the path's optima that the other half likes best."""
     good = [row for row in rows if row["optimal"]]
     return float(min(good, key=lambda row: row["held_out"])["strength"])
 
@@ -202,84 +196,25 @@ def best(rows: Sequence[dict[str, Any]]) -> float:
 
 
 def by_marginals(letter: Letter, active: Any, w: Any) -> Any:
-    """[400] p(pixel is ink) by belief propagation."""
+    """Return p(pixel is ink) [400] by belief propagation."""
     evaluation: Any = letter.loss("bp", active).at(w)
     _ = evaluation.value
     return evaluation.marginals.nodes[:, 1]
 
 
 def by_samples(letter: Letter, active: Any, w: Any) -> Any:
-    """[400] the mean of samples by Gibbs."""
+    """Return the mean [400] of Gibbs samples."""
     loss: Any = letter.loss("bp", active)
     drawn = Gibbs(n_threads=1).sample(loss.field.potentials(loss.data, w), SAMPLES)
     return drawn.mean(axis=0)
 
 
-# --- all of it
+def average(letter: Letter) -> Any:
+    """Return the mean [400] of the training images."""
+    return letter.train.weights @ letter.train.states / letter.train.total
 
 
-def run(given: argparse.Namespace) -> None:
-    """Letter by letter, belief propagation first; what there is so far is written after each."""
-    everything: dict[str, Any] = {"paths": {}, "runs": [], "figure_5": [], "beyond": [], "seconds": 0.0}
-    images: dict[tuple[str, str], Any] = {}
-    begin = time.perf_counter()
-    units = [int(unit) for unit in given.units.split(",")]
-    letters = [letter for letter in read(given.data) if letter.name in given.letters]
-
-    def write() -> None:
-        everything["seconds"] = round(time.perf_counter() - begin, 1)
-        _write(everything, images, given.output)
-
-    with threadpool_limits(given.threads, "blas"):
-        for letter in letters:
-            images["training images", letter.name] = letter.train.weights @ letter.train.states / letter.train.total
-        for kind in ("bp", "pl"):
-            for letter in letters:
-                _learn(letter, kind, everything, images, given.threads)
-                write()
-        for letter in letters:
-            if letter.name == FIGURE_5:
-                _vary(letter, units, everything, given.threads)
-                write()
-
-
-def _learn(
-    letter: Letter, kind: str, everything: dict[str, Any], images: dict[tuple[str, str], Any], threads: int
-) -> None:
-    """Figure 4: a path, then every method at the λ that was chosen."""
-    rows = path(letter, kind, threads)
-    everything["paths"][f"{letter.name} {kind}"] = rows
-    for method in METHODS if kind == "bp" else METHODS[:1]:
-        record, loss, w = measured(method, kind, letter, best(rows), UNITS[kind], threads)
-        everything["runs"].append(record)
-        print(record, flush=True)
-        name = NAMES[method] if kind == "bp" else "pseudo-likelihood"
-        if kind == "bp":
-            images[f"{name}, BP", letter.name] = by_marginals(letter, loss.active_ids, w)
-        images[f"{name}, samples", letter.name] = by_samples(letter, loss.active_ids, w)
-
-
-def _vary(letter: Letter, units: Sequence[int], everything: dict[str, Any], threads: int) -> None:
-    """Figure 5: select units at the same λ; and all methods at one that is weaker than the path's last."""
-    rows = everything["paths"][f"{letter.name} bp"]
-    critical = rows[0]["strength"] / rows[0]["share"]
-    for method in METHODS[:2]:
-        for unit in units:
-            everything["figure_5"].append(measured(method, "bp", letter, best(rows), unit, threads)[0])
-    everything["figure_5"] += [
-        record for record in everything["runs"] if record["method"] == METHODS[2] and record["letter"] == letter.name
-    ]
-    for method in METHODS:
-        record = measured(method, "bp", letter, BEYOND * critical, UNITS["bp"], threads)[0]
-        everything["beyond"].append(record)
-        print(record, flush=True)
-
-
-def _write(everything: dict[str, Any], images: dict[tuple[str, str], Any], output: Path) -> None:
-    from letters_report import average_images, figure_5, tables
-
-    (output / "results_letters.json").write_text(json.dumps(everything, indent=1) + "\n", "utf-8")
-    (output / "results_letters.md").write_text(tables(everything), "utf-8")
-    average_images(images, output / "letters.png")
-    if everything["figure_5"]:
-        figure_5(everything["figure_5"], output / "letters_units.png", FIGURE_5)
+def blur(image: Any) -> float:
+    """Return the mean of 4·p·(1 − p) over the pixels: 0 for black and white, 1 for even grey."""
+    p = np.asarray(image)
+    return float((4 * p * (1 - p)).mean())

@@ -1,41 +1,60 @@
-"""The four methods of the paper's Figures 2 and 3, and what is measured of each."""
+"""The methods of the paper's Figures 2 and 3, and what is measured of each."""
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import resource
-import subprocess
-import sys
 import time
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from store import Record
 
 from crfkit.data import SequenceData
+from crfkit.errors import StopTraining
 from crfkit.fields import ChainField
 from crfkit.losses import CandidateChain, ChainLikelihood
 from crfkit.penalties import L1, L2
 from crfkit.solvers import make_solver
 
-HERE = Path(__file__).resolve().parent
-METHODS = ("all-features", "full-opt-l1", "grafting-light", "grafting", "grafting-origin", "gauss-seidel")
+BATCH = ("all-features", "full-opt-l1", "sgd-l1")  # all weights from the start; "all-features" has L2 in place of L1
+SELECTING = ("grafting-light", "grafting", "grafting-origin", "gauss-seidel")
+METHODS = (*BATCH, *SELECTING)
+SOLVER_OF = {"all-features": "lbfgs", "full-opt-l1": "owlqn", "sgd-l1": "sgd", "grafting-origin": "grafting"}
 
-BATCH = METHODS[:2]  # all weights from the start; "all-features" has L2 in place of L1
+
+def cpu_limit(seconds: float | None) -> Callable[[Any], None]:
+    """Return a callback that stops a run after so many CPU seconds of this process from now on."""
+    begin = time.process_time()
+
+    def check(_: Any) -> None:
+        if seconds is not None and time.process_time() - begin > seconds:
+            raise StopTraining
+
+    return check
 
 
-def train(data: SequenceData, field: ChainField, method: str, unit: int, strength: float, threads: int) -> Any:
-    """(what was measured, the weights of the whole field)."""
+def train(
+    data: SequenceData,
+    field: ChainField,
+    method: str,
+    unit: int,
+    strength: float,
+    threads: int,
+    seconds: float | None = None,
+    **options: Any,
+) -> tuple[Record, np.ndarray]:
+    """Return what was measured, and the weights of the whole field. `seconds`: the limit of CPU time."""
     wall, cpu = time.perf_counter(), time.process_time()
     penalty: Any = L1(strength) if method != "all-features" else L2(1.0)
     if method in BATCH:
         loss: Any = ChainLikelihood(data, field, threads)
-        solver = make_solver("auto")  # OWL-QN under L1
     else:
         loss = CandidateChain(data, field, threads)
-        options = {"restart": "origin"} if method == "grafting-origin" else {}
-        solver = make_solver(method.removesuffix("-origin"), select_unit=unit, **options)
-    result = solver.minimize(loss, penalty, np.zeros(loss.size))
+        options |= {"select_unit": unit} | ({"restart": "origin"} if method == "grafting-origin" else {})
+    solver = make_solver(SOLVER_OF.get(method, method), **options)
+    result = solver.minimize(loss, penalty, np.zeros(loss.size), [cpu_limit(seconds)])
     last = result.loss if result.loss is not None else loss
     selecting = isinstance(last, CandidateChain)
     w = last.in_full(result.w) if selecting else result.w
@@ -43,10 +62,12 @@ def train(data: SequenceData, field: ChainField, method: str, unit: int, strengt
     blocks = _used(w[layout["state"]], field.n_attributes) + _used(w[layout["pair"]], field.n_pair_attributes)
     record = {
         "method": method,
-        "M": unit,
+        "M": unit if method in SELECTING else 0,
         "strength": strength,
+        "limit": seconds,
         "status": result.status.name,
         "objective": result.value,
+        "optimality": float(result.optimality),
         "nll": result.value - penalty.value(w),
         "nonzero_weights": int(np.count_nonzero(w)),
         "nonzero_inputs": blocks,
@@ -68,23 +89,25 @@ def _used(weights: np.ndarray, n: int) -> int:
     return int((weights.reshape(n, -1) != 0).any(axis=1).sum()) if n else 0
 
 
-def in_own_process(part: str, **options: Any) -> dict[str, Any]:
-    """One run by `run.py one`, so that its peak of memory is its own."""
-    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    command = [sys.executable, str(HERE / "run.py"), "one", part, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    record: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+def in_own_process(work: Callable[[], Record]) -> Record:
+    """Return what a function measures in a process of its own: a copy of this one, in which the data have been read.
+
+    Its peak of memory is its own then, with the data. `all_cpu_seconds` has training and testing.
+    """
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+
+    def run() -> None:
+        record = work()
+        there.send(record | {"all_cpu_seconds": round(time.process_time(), 3)})
+
+    process = context.Process(target=run)
+    process.start()
+    there.close()
+    try:
+        record: Record = here.recv()
+    except EOFError:
+        raise RuntimeError("a run ended without a result; its error is above") from None
+    finally:
+        process.join()
     return record
-
-
-def merged(name: str, records: list[dict[str, Any]], output: Path) -> list[dict[str, Any]]:
-    """Writes the records of a part to results.json, next to those of the other parts and of other methods."""
-    path = output / "results.json"
-    everything = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    new = {(record["method"], record["M"]) for record in records}
-    kept = [record for record in everything.get(name, []) if (record["method"], record["M"]) not in new]
-    everything[name] = sorted([*kept, *records], key=lambda record: (METHODS.index(record["method"]), record["M"]))
-    path.write_text(json.dumps(everything, indent=1) + "\n", "utf-8")
-    return list(everything[name])

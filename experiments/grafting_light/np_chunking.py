@@ -11,17 +11,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from methods import train
+from store import Record
 
 from crfkit.encoders.sequences import TaggedCorpus, learn_file
 from crfkit.features.template import Template
 from crfkit.inference import ChainInference
-from crfkit.losses import ChainLikelihood
 from crfkit.metrics import evaluate
-from crfkit.penalties import L1
 from crfkit.readers import read_columns
-from crfkit.solvers import OWLQN
 from crfkit.training.chain import ChainTraining
 
 WORDS = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
@@ -30,11 +27,10 @@ PREDICATES = ["/".join(f"%x[{k},{column}]" for k in at) for column, group in ((0
 LINES = [f"{kind}{n}:{p}" for kind in "UB" for n, p in enumerate(PREDICATES)]
 TEMPLATE = Template("\n".join([*LINES, "U:", "B"]))
 TRAINING = ChainTraining(all_possible_states=True, all_possible_transitions=True, order=2, constraints="iob2")
-STRENGTHS = (0.5, 1.0, 2.0, 4.0)
 
 
 def read(folder: Path, name: str, limit: int | None = None) -> TaggedCorpus:
-    """A file of the shared task with the labels of noun phrases only; `limit`: every k-th sentence, so many."""
+    """Return a file of the shared task with the labels of noun phrases only; `limit`: every k-th sentence, so many."""
     blocks = (folder / name).read_text("utf-8").strip().split("\n\n")
     if limit is not None:
         blocks = blocks[:: len(blocks) // limit][:limit]
@@ -50,43 +46,27 @@ def _np(columns: list[str]) -> str:
     return f"{word}\t{tag}\t{chunk if chunk.endswith('-NP') else 'O'}"
 
 
-def one(
-    folder: Path, method: str, unit: int, strength: float, threads: int, limit: int | None = None
-) -> dict[str, Any]:
-    """A method on the training file, and its F1 on the test file."""
-    corpus = read(folder, "train.txt", limit)
-    vocabulary, classes = corpus.vocabulary, corpus.classes.tolist()
-    field, _ = TRAINING.make_field(corpus.data, vocabulary, classes)
-    record, w = train(corpus.data, field, method, unit, strength, threads)
-    return record | {"f1": f1(folder, vocabulary, classes, ChainInference(field, w, threads))}
+class NounPhrases:
+    """The training file with all predicates, or every k-th sentence of it, so many."""
+
+    def __init__(self, folder: Path, limit: int | None = None) -> None:
+        self.folder = folder
+        corpus = read(folder, "train.txt", limit)
+        self.data, self.vocabulary, self.classes = corpus.data, corpus.vocabulary, corpus.classes.tolist()
+        self.field, _ = TRAINING.make_field(self.data, self.vocabulary, self.classes)
+
+    def one(self, method: str, unit: int, strength: float, seconds: float | None) -> Record:
+        """Return what a method has on these sentences, and its F1 on the test file."""
+        record, w = train(self.data, self.field, method, unit, strength, 1, seconds)
+        score = f1(self.folder, self.vocabulary, self.classes, ChainInference(self.field, w, 1))
+        return record | {"seed": 0, "sentences": len(self.data), "f1": score}
 
 
 def f1(folder: Path, vocabulary: Any, classes: list[str], inference: ChainInference) -> float:
+    """Return F1 [%] of noun phrases on the test file."""
     X, gold = read_columns(folder / "test.txt")
     gold = [[label if label.endswith("-NP") else "O" for label in row] for row in gold]
     data = vocabulary.encode([[token[:2] for token in row] for row in X])
     found = inference.decode(data)[0]
     predicted = [[classes[j] for j in row] for row in data.split(found)]
     return round(100 * evaluate(gold, predicted).overall.f1, 3)
-
-
-def choose_strength(folder: Path, limit: int, folds: int = 5, threads: int = 1) -> dict[str, Any]:
-    """Cross-validation of Full-Opt-L1 on so many sentences: the negative log-likelihood of held-out sentences and their
-    share of wrong labels, for every strength, each started from the one before."""
-    corpus = read(folder, "train.txt", limit)
-    data = corpus.data
-    field, _ = TRAINING.make_field(data, corpus.vocabulary, corpus.classes.tolist())
-    fold = np.arange(len(data)) % folds
-    scores = {strength: [0.0, 0.0] for strength in STRENGTHS}
-    for k in range(folds):
-        held = data.take(np.flatnonzero(fold == k))
-        inside = ChainLikelihood(data.take(np.flatnonzero(fold != k)), field, threads)
-        outside = ChainLikelihood(held, field, threads)
-        w = np.zeros(field.size)
-        for strength in sorted(STRENGTHS, reverse=True):
-            w = OWLQN().minimize(inside, L1(strength), w).w
-            scores[strength][0] += outside.at(w).value
-            scores[strength][1] += ChainInference(field, w, threads).errors(held)[0] / folds
-    best = min(scores, key=lambda strength: scores[strength][1])
-    table = {str(strength): {"nll": nll, "error": error} for strength, (nll, error) in scores.items()}
-    return {"sentences": len(data), "folds": folds, "scores": table, "best": best}

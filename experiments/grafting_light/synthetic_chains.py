@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from methods import train
+from store import Record
 
 from crfkit.data import SequenceData
 from crfkit.fields import ChainField
@@ -24,13 +23,26 @@ def encode(X: np.ndarray, y: np.ndarray) -> SequenceData:
     )
 
 
-def one(method: str, unit: int, strength: float, threads: int, seed: int = 0) -> dict[str, Any]:
-    X, y, relevant = gaussian_chains(seed=seed)
-    data, test = encode(X[:TRAIN], y[:TRAIN]), encode(X[TRAIN:], y[TRAIN:])
-    del X
-    n = int(data.attributes.max()) + 1
-    field = ChainField.from_data(data, 2, n, all_states=True, all_transitions=True)
-    record, w = train(data, field, method, unit, strength, threads)
-    chosen = np.flatnonzero((w[: field.n_state].reshape(n, 2) != 0).any(axis=1))
-    error = ChainInference(field, w, threads).errors(test)[0]
-    return record | {"error": error, "relevant_found": int(np.isin(chosen, relevant).sum()), "chosen": chosen.tolist()}
+class Chains:
+    """One draw of the data."""
+
+    def __init__(self, seed: int) -> None:
+        X, y, self.relevant = gaussian_chains(seed=seed)
+        self.seed = seed
+        self.data, self.test = encode(X[:TRAIN], y[:TRAIN]), encode(X[TRAIN:], y[TRAIN:])
+        self.n = X.shape[2]
+        self.field = ChainField.from_data(self.data, 2, self.n, all_states=True, all_transitions=True)
+
+    def one(self, method: str, unit: int, strength: float, seconds: float | None) -> Record:
+        """Return what a method has on these data: six criteria, and which inputs it keeps."""
+        options = {"seed": self.seed} if method == "sgd-l1" else {}
+        record, w = train(self.data, self.field, method, unit, strength, 1, seconds, **options)
+        chosen = np.flatnonzero((w[: self.field.n_state].reshape(self.n, 2) != 0).any(axis=1))
+        hits = int(np.isin(chosen, self.relevant).sum())
+        return record | {
+            "seed": self.seed,
+            "error": ChainInference(self.field, w, 1).errors(self.test)[0],
+            "relevant": len(self.relevant),
+            "relevant_kept": hits,
+            "irrelevant_kept": len(chosen) - hits,
+        }

@@ -48,10 +48,13 @@ def test_the_same_candidates(losses):
         assert_allclose(larger.carry(there, place).grad, larger.at(larger.carry(there, place).w).grad, atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", ["grafting-light", "grafting"])
-def test_the_same_model(client, solver):
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [("grafting-light", "likelihood"), ("grafting", "likelihood"), ("grafting-light", "softmax-margin")],
+)
+def test_the_same_model(client, solver, loss):
     X, y = sentences(40)
-    options = {"solver": solver, "penalty": L1(0.7), "tolerance": GradientNorm(1e-7)}
+    options = {"solver": solver, "loss": loss, "penalty": L1(0.7), "tolerance": GradientNorm(1e-7)}
     here = ChainCRF(**options).fit(X, y)
     there = ChainCRF(**options, cluster=Cluster(client, shards=3)).fit(X, y)
     assert_allclose(there.result_.value, here.result_.value, rtol=1e-9)

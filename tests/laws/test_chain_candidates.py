@@ -1,4 +1,4 @@
-"""Chains that grow: at every stage the likelihood of the selected attributes, with the gradients of all others."""
+"""Chains that grow: at every stage the loss of the selected attributes, with the gradients of all others."""
 
 import gc
 import weakref
@@ -14,7 +14,7 @@ from crfkit.data import SequenceData
 from crfkit.data.attribute_index import block_norms
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields import ChainField
-from crfkit.losses import CandidateChain, ChainLikelihood
+from crfkit.losses import CandidateChain, CandidateMargin, ChainLikelihood, SoftmaxMargin
 from crfkit.penalties import L1, ElasticNet
 from crfkit.protocols import GrowingLoss
 from crfkit.result import Status
@@ -39,6 +39,24 @@ shapes = st.fixed_dictionaries(
 )
 
 
+def random_cost(seed, n_labels):
+    cost = np.random.default_rng(seed).uniform(0.0, 3.0, size=(n_labels, n_labels))
+    np.fill_diagonal(cost, 0.0)
+    return cost
+
+
+def both_losses(kind, data, field, seed=0, **options):
+    """The loss of all attributes and the one that selects them."""
+    if kind == "likelihood":
+        return ChainLikelihood(data, field, n_threads=1), CandidateChain(data, field, n_threads=1, **options)
+    cost = random_cost(seed, field.n_labels)
+    return SoftmaxMargin(data, field, cost, 1), CandidateMargin(data, field, cost, 1, **options)
+
+
+KINDS = ("likelihood", "softmax-margin")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
 def random_subset(rng, n):
     return np.flatnonzero(rng.random(n) < 0.4)
 
@@ -47,13 +65,13 @@ def grown(loss, ids):
     return loss.activate(ids)[0] if len(ids) else loss
 
 
-@settings(max_examples=25)
+@every_kind
+@settings(max_examples=15)
 @given(shape=shapes, norm=st.sampled_from(["max", "l1", "l2"]), limit=st.sampled_from([1 << 30, 2000, 64]))
-def test_gradients_are_those_of_the_full_model(shape, norm, limit):
+def test_gradients_are_those_of_the_full_model(kind, shape, norm, limit):
     problem = make_problem(lengths=LENGTHS, **shape)
     rng = np.random.default_rng(shape["seed"])
-    full = ChainLikelihood(problem.data, problem.field, 1)
-    start = CandidateChain(problem.data, problem.field, 1, memory_limit=limit)
+    full, start = both_losses(kind, problem.data, problem.field, shape["seed"], memory_limit=limit)
     assert isinstance(start, GrowingLoss)
     loss = grown(start, random_subset(rng, start.n_candidates))
     w = rng.normal(size=loss.size)
@@ -74,12 +92,13 @@ def test_gradients_are_those_of_the_full_model(shape, norm, limit):
     assert loss.n_candidates == start.n_candidates - len(loss.active_ids)
 
 
-@settings(max_examples=25)
+@every_kind
+@settings(max_examples=15)
 @given(shape=shapes, limit=st.sampled_from([1 << 30, 200]))
-def test_growth_is_zero_extension(shape, limit):
+def test_growth_is_zero_extension(kind, shape, limit):
     problem = make_problem(lengths=LENGTHS, **shape)
     rng = np.random.default_rng(shape["seed"])
-    start = CandidateChain(problem.data, problem.field, 1, memory_limit=limit)
+    start = both_losses(kind, problem.data, problem.field, shape["seed"], memory_limit=limit)[1]
     loss = grown(start, random_subset(rng, start.n_candidates))
     larger, place = loss.activate(random_subset(rng, start.n_candidates))
     w = rng.normal(size=loss.size)
@@ -116,16 +135,33 @@ def string_problem():
 PROBLEMS = {"dense": dense_problem, "strings": string_problem}
 
 
+def test_the_gradient_of_a_candidate_is_its_slope_under_the_costs():
+    """By central differences of the softmax margin in which the candidate has been switched on."""
+    problem = make_problem(5, 3, LENGTHS, 6, n_pair_attributes=2, values=True, weights=True)
+    start = CandidateMargin(problem.data, problem.field, random_cost(5, 3), 1)
+    loss = grown(start, [0, 3])
+    w = np.random.default_rng(5).normal(size=loss.size)
+    ids, scores = loss.candidates(loss.at(w))
+    assert len(ids) >= 4
+    for name, score in zip(ids.tolist(), scores.tolist(), strict=True):
+        larger, place = loss.activate([name])
+        v = extended(w, place, larger.size)
+        slopes = []
+        for k in np.flatnonzero(larger.block_index == name):
+            step = 1e-5 * np.eye(larger.size)[k]
+            slopes.append((larger.at(v + step).value - larger.at(v - step).value) / 2e-5)
+        assert_allclose(score, np.abs(slopes).max(), rtol=1e-6, atol=1e-7)
+
+
+@every_kind
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("penalty", [L1(2.0), ElasticNet(1.5, 0.3)], ids=lambda p: p.name)
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("unit", [1, 7, 10_000])
-def test_the_optimum_of_all_attributes(problem, penalty, name, unit):
-    data, field = PROBLEMS[problem]()
-    full = ChainLikelihood(data, field, 1)
+def test_the_optimum_of_all_attributes(kind, problem, penalty, name, unit):
+    full, loss = both_losses(kind, *PROBLEMS[problem]())
     rule = GradientNorm(1e-5)
     best = make_solver("owlqn", stopping=rule).minimize(full, penalty, np.zeros(full.size))
-    loss = CandidateChain(data, field, 1)
     result = FAMILY[name](select_unit=unit, stopping=rule).minimize(loss, penalty, np.zeros(loss.size))
     assert result.status is Status.CONVERGED
     assert_allclose(result.value, best.value, rtol=1e-8)
@@ -139,8 +175,9 @@ def test_the_optimum_of_all_attributes(problem, penalty, name, unit):
     assert last.size == len(result.w) < full.size or unit == 10_000
 
 
+@every_kind
 @pytest.mark.parametrize("name", FAMILY)
-def test_attributes_that_come_later(name):
+def test_attributes_that_come_later(kind, name):
     data, _ = string_problem()
     plain = SequenceData(data.starts, data.offsets, data.attributes, labels=data.labels, weights=data.weights)
 
@@ -156,11 +193,11 @@ def test_attributes_that_come_later(name):
         )
 
     options = {"all_states": False, "all_transitions": True}
-    full = ChainLikelihood(plain, ChainField.from_data(plain, 3, 25, **options), 1)
+    full = both_losses(kind, plain, ChainField.from_data(plain, 3, 25, **options))[0]
     rule, penalty = GradientNorm(1e-5), L1(1.5)
     best = make_solver("owlqn", stopping=rule).minimize(full, penalty, np.zeros(full.size))
     first = only(0, 8)
-    loss = CandidateChain(first, ChainField.from_data(first, 3, 8, **options), 1)
+    loss = both_losses(kind, first, ChainField.from_data(first, 3, 8, **options))[1]
     batches = [(only(8, 20), 12), (only(20, 25), 5)]
     result = FAMILY[name](select_unit=3, stopping=rule, batches=batches).minimize(loss, penalty, np.zeros(loss.size))
     assert_allclose(result.value, best.value, rtol=1e-8)

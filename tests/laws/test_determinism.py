@@ -72,6 +72,7 @@ MAKE = {
     "chain-hinge": chain_loss(losses.StructuredHinge),
     "chain-marginal-likelihood": lambda threads: losses.MarginalLikelihood(weak(), chain().field, threads),
     "chain-candidates": chain_loss(losses.CandidateChain),
+    "chain-margin-candidates": chain_loss(losses.CandidateMargin),
     "graph-likelihood": lambda threads: losses.GraphLikelihood(*grids(), Junction(n_threads=threads)),
     "graph-softmax-margin": lambda threads: losses.GraphSoftmaxMargin(*grids(), BeliefPropagation(n_threads=threads)),
     "graph-hinge": lambda threads: losses.GraphHinge(*grids(), n_threads=threads),

@@ -128,6 +128,82 @@ def test_from_any_start(penalty):
         assert ((found.w != 0) == (best.w != 0)).all()
 
 
+# --- the method as published
+
+
+def as_published(loss, penalty, iterations, memory):
+    """Algorithm 1 of Andrew & Gao (2007), with dense matrices; returns the points and the number of evaluations."""
+    l1, l2 = strengths(penalty)
+    x, n, pairs, calls = np.zeros(loss.size), loss.size, [], 1
+    points = [x]
+
+    def both(w):
+        at = loss.at(w)
+        return at.value + l2 / 2 * w @ w + l1 * np.abs(w).sum(), at.grad + l2 * w
+
+    value, gradient = both(x)
+    for _ in range(iterations):
+        v = -np.where(x != 0, gradient + l1 * np.sign(x), np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0))
+        H = np.eye(n) * (pairs[-1][0] @ pairs[-1][1] / (pairs[-1][1] @ pairs[-1][1]) if pairs else 1.0)
+        for s, y in pairs:
+            V = np.eye(n) - np.outer(y, s) / (y @ s)
+            H = V.T @ H @ V + np.outer(s, s) / (y @ s)
+        d = H @ v
+        p = np.where(np.sign(d) == np.sign(v), d, 0.0)
+        xi = np.where(x != 0, np.sign(x), np.sign(v))
+        alpha = 1.0 if pairs else 1.0 / np.linalg.norm(v)
+        while True:
+            moved = x + alpha * p
+            new = np.where(np.sign(moved) == xi, moved, 0.0)
+            new_value, new_gradient = both(new)
+            calls += 1
+            if new_value <= value - 1e-4 * v @ (new - x):
+                break
+            alpha *= 0.5
+        pairs = [*pairs, (new - x, new_gradient - gradient)][-memory:]
+        x, value, gradient = new, new_value, new_gradient
+        points.append(x)
+    return points, calls
+
+
+@every_penalty
+@pytest.mark.parametrize("make", [lambda: logistic(2, n=10), lambda: likelihood(2)])
+def test_the_original_is_the_published_algorithm(penalty, make):
+    points, calls = as_published(make(), penalty, 12, memory=4)
+    found = []
+    options = {"variant": "original", "memory": 4, "stopping": NEVER, "max_iterations": 12}
+    result = solve(make(), penalty, callbacks=[lambda it: found.append(it.w.copy())], **options)
+    assert result.evaluations == calls
+    for mine, theirs in zip(found, points[len(points) - len(found) :], strict=True):
+        assert_allclose(mine, theirs, atol=1e-8)
+        assert ((mine == 0) == (theirs == 0)).all()
+
+
+@every_penalty
+@pytest.mark.parametrize("seed", range(3))
+def test_the_original_has_the_same_optimum(penalty, seed):
+    for loss in (logistic(seed, n=15), likelihood(seed)):
+        best, found = solve(loss, penalty), solve(loss, penalty, variant="original", stopping=GradientNorm(1e-5))
+        assert found.status is Status.CONVERGED
+        assert_allclose(found.value, best.value, rtol=1e-9)
+        assert ((found.w != 0) == (best.w != 0)).all()
+
+
+def test_the_original_in_two_parts_gives_the_same_bits():
+    options = {"variant": "original", "memory": 3, "stopping": NEVER}
+    whole = solve(likelihood(), L1(0.5), max_iterations=10, **options)
+    first = solve(likelihood(), L1(0.5), max_iterations=5, **options)
+    rest = solve(likelihood(), L1(0.5), first.w, max_iterations=5, resume=first.state, **options)
+    assert (rest.w == whole.w).all()
+
+
+def test_the_original_without_corners_is_lbfgs():
+    loss, minimum = quadratic(3, n=20, condition=1e2)
+    result = solve(loss, NoPenalty(), variant="original")
+    assert result.status is Status.CONVERGED
+    assert_allclose(result.w, minimum, atol=1e-5)
+
+
 # --- zeros
 
 
@@ -216,7 +292,7 @@ def test_a_state_of_other_weights_is_refused():
         solve(quadratic(n=8)[0], L1(0.1), resume=state)
 
 
-@pytest.mark.parametrize("options", [{"memory": 0}, {"max_iterations": -1}])
+@pytest.mark.parametrize("options", [{"memory": 0}, {"max_iterations": -1}, {"variant": "other"}])
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(ParameterError, match=next(iter(options))):
         OWLQN(**options)

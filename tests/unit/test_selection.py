@@ -79,7 +79,16 @@ def test_other_penalties():
     with pytest.raises(ParameterError, match="no names for the attributes"):
         crf(GraftingLight(batches=[None])).fit(X, Y)
     with pytest.raises(CapabilityError, match="needs candidates"):
-        crf(loss="softmax-margin").fit(X, Y)
+        crf(loss="hinge").fit(X, Y)
+
+
+def test_the_softmax_margin_selects():
+    full = crf("owlqn", loss="softmax-margin").fit(X, Y)
+    for solver in FAMILY:
+        found = crf(solver, loss="softmax-margin").fit(X, Y)
+        assert found.result_.status is Status.CONVERGED
+        assert_allclose(found.result_.value, full.result_.value, rtol=1e-4)
+        assert found.predict(X) == full.predict(X)
 
 
 def test_sample_weights_count():

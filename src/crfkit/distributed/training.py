@@ -22,7 +22,7 @@ from crfkit.encoders.sequences import TaggedCorpus
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.fields.chain import ChainField
-from crfkit.losses.chain import ChainLikelihood
+from crfkit.losses.chain import ChainLikelihood, SoftmaxMargin
 from crfkit.models.chain import ChainModel
 from crfkit.protocols import Capability, Loss
 from crfkit.result import Result
@@ -56,9 +56,9 @@ def on_cluster(training: ChainTraining, cluster: Any) -> Iterator[ChainTraining]
 
 
 def selecting(loss: ShardedLoss, solver: Any) -> Loss:
-    """Return the loss with candidates if the solver selects attributes and the loss is the likelihood, else itself."""
+    """Return the loss with candidates if the solver selects attributes and the loss can, else itself."""
     selects = Capability.CANDIDATES in solver.needs and Capability.HESSP in loss.capabilities
-    return ShardedCandidates(loss) if selects and loss.name == ChainLikelihood.name else loss
+    return ShardedCandidates(loss) if selects and loss.name in (ChainLikelihood.name, SoftmaxMargin.name) else loss
 
 
 def fit_urls(

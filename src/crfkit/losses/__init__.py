@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crfkit.losses.chain import SoftmaxMargin as SoftmaxMargin
     from crfkit.losses.chain import StructuredHinge as StructuredHinge
     from crfkit.losses.chain_candidates import CandidateChain as CandidateChain
+    from crfkit.losses.chain_margin_candidates import CandidateMargin as CandidateMargin
     from crfkit.losses.chain_weak import MarginalLikelihood as MarginalLikelihood
     from crfkit.losses.composite import CompositeLikelihood as CompositeLikelihood
     from crfkit.losses.contrastive import ContrastiveDivergence as ContrastiveDivergence
@@ -60,6 +61,7 @@ LOSSES = Registry({
     "chain-hinge": "chain.StructuredHinge",
     "chain-marginal-likelihood": "chain_weak.MarginalLikelihood",
     "chain-candidates": "chain_candidates.CandidateChain",
+    "chain-margin-candidates": "chain_margin_candidates.CandidateMargin",
     "graph-likelihood": "graph.GraphLikelihood",
     "graph-softmax-margin": "graph_margin.GraphSoftmaxMargin",
     "graph-hinge": "graph_margin.GraphHinge",

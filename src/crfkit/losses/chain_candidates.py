@@ -1,8 +1,9 @@
-"""The likelihood of chains with the attributes that were selected; all others are candidates.
+"""Losses of chains with the attributes that were selected; all others are candidates.
 
 The gradient of an attribute a without weights is Σ_{t : a at t} value·(p(y_t = · | x) − [y_t = ·]), and of a pair
 attribute the same with pairs of labels: sums of residuals of the current model over the positions of a. They are
-computed in passes over an index of those positions. Weights, curvature and kernels hold selected attributes only.
+computed in passes over an index of those positions. Weights, curvature and kernels hold selected attributes only. For
+the softmax margin p is the distribution with the costs in it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from crfkit.errors import ParameterError
 from crfkit.fields.chain import ChainField
 from crfkit.inference.chain import ChainInference
 from crfkit.losses.chain import ChainEvaluation, ChainLikelihood
+from crfkit.losses.chain_costs import with_costs
 from crfkit.losses.chain_pool import KINDS, Pool
 from crfkit.names import check_name
 from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
@@ -60,6 +62,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
     """
 
     capabilities = frozenset({Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.CANDIDATES})
+    _cost: Floats | None = None  # [gold label, label]
 
     def __init__(
         self,
@@ -78,10 +81,11 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
     def _set(self, pool: Pool, active: Mapping[str, Ints], n_threads: int | None, kernels: str) -> None:
         self.pool = pool
         self.active = active  # attributes that are switched on, ascending; of KINDS
-        super().__init__(*pool.restricted(active), n_threads, kernels)
+        super().__init__(*pool.restricted(active), n_threads, kernels, cost=self._cost)
 
     def _grown(self, pool: Pool, active: Mapping[str, Ints]) -> CandidateChain:
-        other = object.__new__(CandidateChain)
+        other = object.__new__(type(self))
+        other._cost = self._cost
         other._set(pool, active, self.n_threads, self.kernels)
         other.memory_limit = self.memory_limit
         return other
@@ -264,17 +268,20 @@ class CandidateEvaluation(ChainEvaluation):
         """Marginals less what is observed, times the weight of the sequence; [positions, width]."""
         loss = self._loss
         data: SequenceData = loss.data if sequences is None else loss.data.take(sequences)
-        inference = ChainInference(loss.field, self.w, loss.n_threads, loss.kernels)
         labels, n = data.labels, data.n_positions
         assert labels is not None
+        field, w = loss.field, self.w
+        if loss.cost is not None:
+            data, field, w = with_costs(data, field, w, loss.cost)
+        inference = ChainInference(field, w, loss.n_threads, loss.kernels)
         if kind == "state":
             residual, at, codes = inference.node_marginals(data), np.arange(n), labels
         else:
-            residual = inference.edge_marginals(data).reshape(n, loss.field.n_labels**2)
+            residual = inference.edge_marginals(data).reshape(n, field.n_labels**2)
             later = np.ones(n, dtype=bool)
             later[data.starts[:-1][data.lengths > 0]] = False
             at = np.flatnonzero(later)
-            codes = labels[at - 1] * loss.field.n_labels + labels[at]
+            codes = labels[at - 1] * field.n_labels + labels[at]
         residual[at, codes] -= 1.0
         if data.weights is not None:
             residual *= np.repeat(data.weights, data.lengths)[:, None]

@@ -2,21 +2,24 @@
 
 With p = −(the shortest sub-gradient), a weight is free if it is not zero, and leaves zero if p says so. The direction
 is H·p on the free weights, where H is the L-BFGS matrix of the free weights alone, and the diagonal H₀·p on the weights
-that leave zero (Gafni & Bertsekas's two metrics). The original method computes H·p on all weights and then drops what
-disagrees with p: free weights answer to weights that cannot move, and steps are halved again and again. A step stays
-in the orthant of sgn(w), or of p where w = 0; what would leave it becomes zero:
+that leave zero (Gafni & Bertsekas's two metrics). A step stays in the orthant of sgn(w), or of p where w = 0; what
+would leave it becomes zero:
 
     w⁺ = Π(w + η·d),   η = 1, ½, ¼ … until  J(w⁺) ≤ J(w) − c₁·p·(w⁺ − w)
+
+The method as published (variant "original") has H of all weights, and d is H·p without the coordinates whose sign
+disagrees with p. Free weights then answer to weights that cannot move.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from crfkit.arrays import dot, namespace, norm, put
 from crfkit.errors import ParameterError
+from crfkit.names import check_name
 from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
@@ -26,19 +29,21 @@ from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.rounding import ROUNDING
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
+from crfkit.solvers.parts.whole_curvature import WholeCurvature
 
 MAX_TRIALS = 40
 EXPANSION = 4.0
 MAX_STEP = 1e20
 DECREASE = 1e-4  # c₁
 FLATTER = 0.9
+VARIANTS = ("free", "original")
 FEW_PAIRS, PAIR_NUMBERS = 20, 1 << 21  # as many pairs are always kept; more, while each of s and y has fewer numbers
 
 
 @dataclass(frozen=True)
 class OWLQNState:
     point: Point
-    curvature: FreeCurvature
+    curvature: FreeCurvature | WholeCurvature
     progress: Progress
 
     def saved(self) -> Mapping[str, Any]:
@@ -57,11 +62,18 @@ class OWLQN(IterativeSolver):
     ----------
     memory : number of curvature pairs; each takes two vectors of the non-zero weights. More than 20 are kept only while
         all of them take less than 32 MB.
+    variant : "free" learns the curvature of the weights that are not zero. "original" is the method of Andrew & Gao
+        (2007) as published, for comparison: the curvature of all weights, a first step of length 1, which is never
+        lengthened, and an end where a line search fails.
+
+    >>> OWLQN(variant="original").name
+    'owlqn'
     """
 
     memory: int = 20
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 1000
+    variant: Literal["free", "original"] = "free"
 
     name: ClassVar[str] = "owlqn"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
@@ -73,37 +85,51 @@ class OWLQN(IterativeSolver):
         if self.memory < 1:
             raise ParameterError(f"memory must be >= 1, not {self.memory!r}")
         check_iterations(self.max_iterations)
+        check_name("variant", self.variant, VARIANTS)
 
     def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OWLQNState:
         start = objective.at(w0)
-        return OWLQNState(start, FreeCurvature.at(start, saved), Progress.at(start, saved))
+        curvature: FreeCurvature | WholeCurvature = (
+            WholeCurvature.at(start, saved, self.memory)
+            if self.variant == "original"
+            else FreeCurvature.at(start, saved)
+        )
+        return OWLQNState(start, curvature, Progress.at(start, saved))
 
     def step(self, objective: Objective, state: OWLQNState) -> OWLQNState | Status:
         point, curvature = state.point, state.curvature
         if point.optimality == 0.0:
             return Status.CONVERGED
         new = _search(objective, point, curvature)
-        if new is Status.LINE_SEARCH_FAILED and len(curvature) > 0:  # try again along the sub-gradient
-            curvature = curvature.forgotten()
+        if new is Status.LINE_SEARCH_FAILED and isinstance(curvature, FreeCurvature) and len(curvature) > 0:
+            curvature = curvature.forgotten()  # try again along the sub-gradient
             new = _search(objective, point, curvature)
         if isinstance(new, Status):
             return new
         progress = state.progress.after(new)
         if isinstance(progress, Status):
             return progress
+        if isinstance(curvature, WholeCurvature):
+            return OWLQNState(new, curvature.after(point, new), progress)
         free = int(new.moving.free.shape[0])
         capacity = min(self.memory, max(FEW_PAIRS, PAIR_NUMBERS // max(free, 1)))
         return OWLQNState(new, curvature.after(point, new, capacity), progress)
 
 
-def _search(objective: Objective, point: Point, curvature: FreeCurvature) -> Point | Status:
-    """Search within the orthant: halve the step until the objective falls enough; lengthen it without curvature."""
+def _search(objective: Objective, point: Point, curvature: FreeCurvature | WholeCurvature) -> Point | Status:
+    """Search within the orthant: halve the step until the objective falls enough.
+
+    Without curvature the step is lengthened, except in the original method.
+    """
     moving = point.moving
     xp = namespace(moving.p)
     index, p = moving.index, moving.p
     d, curved = curvature.direction(moving)
     w = xp.take(point.w, index)
     orthant = xp.where(w != 0, xp.sign(w), xp.sign(p)) if objective.rest is not None else None
+    whole = isinstance(curvature, WholeCurvature)
+    if whole and orthant is not None:
+        d = xp.where(d * p > 0, d, xp.zeros_like(d))
     slack = ROUNDING * abs(point.value)
 
     def tried(step: float) -> Point | None:
@@ -119,7 +145,7 @@ def _search(objective: Objective, point: Point, curvature: FreeCurvature) -> Poi
 
     step = 1.0 if curved else 1.0 / norm(d)
     new = tried(step)
-    if new is not None and not curved:
+    if new is not None and not curved and not whole:
         while (longer := tried(step * EXPANSION)) is not None and longer.value < new.value:
             step, new = step * EXPANSION, longer
             if step * norm(d) > MAX_STEP:

@@ -24,6 +24,7 @@ from crfkit.fields.part import FieldPart
 from crfkit.fields.screened import screened
 from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge, check_precision
 from crfkit.losses.chain_candidates import CandidateChain
+from crfkit.losses.chain_margin_candidates import CandidateMargin
 from crfkit.losses.chain_weak import MarginalLikelihood
 from crfkit.names import check_name
 from crfkit.protocols import Capability, Loss, Penalty
@@ -211,8 +212,11 @@ class ChainOptions:
             return made
         if data.weak:
             return self._weak_loss(data, field, candidates, precision)
+        names = None if screen is None else screen.names
         if candidates and self.loss == "likelihood":
-            return CandidateChain(data, field, self.n_threads, names=None if screen is None else screen.names)
+            return CandidateChain(data, field, self.n_threads, names=names)
+        if candidates and self.loss == "softmax-margin":
+            return CandidateMargin(data, field, self.cost, self.n_threads, names=names)
         if self.loss == "likelihood":
             return ChainLikelihood(data, field, self.n_threads, precision=precision)
         if self.loss == "softmax-margin":

@@ -1,0 +1,51 @@
+"""Results as JSON files, to which each finished run is added at once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the content of a JSON file; empty where there is none."""
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def write(path: Path, content: Any) -> None:
+    """Replace a JSON file as a whole, so that an interruption leaves the old or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    os.replace(part, path)
+
+
+def key_of(record: Record, keys: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(record.get(key) for key in keys)
+
+
+def found(path: Path, part: str, keys: Sequence[str], wanted: Sequence[Any]) -> Record | None:
+    """Return the record of a part with these values of its keys; None if it was not measured yet."""
+    rows = (record for record in read(path).get(part, []) if key_of(record, keys) == tuple(wanted))
+    return next(rows, None)
+
+
+def settled(record: Record | None, seconds: float | None) -> bool:
+    """Return whether a run is there and a larger limit of CPU time would not change it."""
+    if record is None:
+        return False
+    limit = record.get("limit")
+    return record["status"] != "STOPPED_BY_CALLBACK" or (seconds is not None and limit is not None and seconds <= limit)
+
+
+def merge(path: Path, part: str, keys: Sequence[str], record: Record) -> None:
+    """Add a record to a part; it replaces the one with the same keys."""
+    everything = read(path)
+    rows = [row for row in everything.get(part, []) if key_of(row, keys) != key_of(record, keys)]
+    rows.append(record)
+    everything[part] = sorted(rows, key=lambda row: [str(value).rjust(12) for value in key_of(row, keys)])
+    write(path, everything)
