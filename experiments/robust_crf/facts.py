@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from choices import SIFT_CELL
 from facts_coverage import coverage
 
 INFERENCES = {"bp": "belief propagation", "mean-field": "mean field", "pl": "pseudo-likelihood"}
@@ -31,7 +32,7 @@ def facts(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {
         "trials": sorted(map(int, trials)),
         "cells": list(cells.values()),
-        "cell": {f"{c['inference']} {c['solver']}".replace("-", "_"): c for c in cells.values()},
+        "cell": {f"{c['inference']}_{c['solver']}".replace("-", "_"): c for c in cells.values()},
         "statements": said,
         "holding": sum(each["holds"] for each in said),
         "by_inference": {name: settling(trials, name) for name in INFERENCES},
@@ -42,7 +43,12 @@ def facts(folder: Path) -> dict[str, Any]:
         "equivalence": results.get("equivalence"),
         "noise": noise(results.get("noise", {})),
         "minutes": minutes(results),
+        "sift_cell": SIFT_CELL,
+        "tries": tries(trials),
     }
+    if cells:
+        found["best_cell"] = min(cells.values(), key=lambda cell: cell["test"])
+        found["spread"] = max(cell["spread"] for cell in cells.values())
     found["coverage"] = coverage(cells, said)
     return found
 
@@ -92,6 +98,30 @@ def _spread(tries: list[dict[str, Any]]) -> float:
     """Return how far apart the validation errors of a cell's settings are."""
     errors = [each["validation"] for each in tries]
     return max(errors) - min(errors)
+
+
+def tries(trials: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a table for each cell: validation errors in % by trial and setting, the chosen one in bold."""
+    tables = []
+    for inference, name in INFERENCES.items():
+        for solver, label in SOLVERS.items():
+            rows, heads = [], []
+            for seed, cells in trials.items():
+                if (cell := cells.get(f"{inference}, {solver}")) is None:
+                    continue
+                heads = [
+                    f"{each['lambda']:g}" + (f", {each['mu']:g}" if "mu" in each else "") for each in cell["tries"]
+                ]
+                shown = [
+                    f"**{100 * each['validation']:.2f}**"
+                    if each == cell["chosen"]
+                    else f"{100 * each['validation']:.2f}"
+                    for each in cell["tries"]
+                ]
+                rows.append({"trial": seed, "cells": shown})
+            if rows:
+                tables.append({"name": f"{name}, {label}", "heads": heads, "rows": rows})
+    return tables
 
 
 def settling(trials: dict[str, Any], inference: str) -> dict[str, Any] | None:
@@ -172,7 +202,7 @@ def statements(cells: dict[str, Any]) -> list[dict[str, Any]]:
 def along(first: dict[str, Any]) -> list[dict[str, Any]]:
     """Return whether test errors fall with training time: at the end within a point of the least on the way."""
     curves = {
-        f"{INFERENCES[name.split(', ')[0]]}, {SOLVERS[name.split(', ')[1]]}": row["curve"]
+        f"{INFERENCES[name.split(', ')[0]]}, {SOLVERS[name.split(', ')[1]]}": curve_of(row)
         for name, row in first.items()
         if "curve" in row
     }
@@ -181,6 +211,13 @@ def along(first: dict[str, Any]) -> list[dict[str, Any]]:
     where = [name for name, curve in curves.items() if curve[-1]["test"] <= min(m["test"] for m in curve) + 0.01]
     text = "the test error falls in general while training goes on (figures: it ends within a point of its least)"
     return [{"text": text, "where": where, "of": len(curves), "holds": len(where) == len(curves)}]
+
+
+def curve_of(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the errors along the chosen run of a cell, its end included."""
+    chosen = row["chosen"]
+    end = {"iteration": chosen["iterations"], **{key: chosen[key] for key in ("evaluations", "objective")}}
+    return [*row["curve"], {**end, "train": row["train"], "test": row["test"]}]
 
 
 def practice(trials: dict[str, Any]) -> list[dict[str, Any]]:

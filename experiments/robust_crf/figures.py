@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from facts import curve_of
 from protocol import FEATURES, Pair, read_pair
 
 from crfkit.penalties import HuberL1
@@ -54,7 +55,7 @@ def _convergence(cells: dict[str, Any], inferences: list[str]) -> Any:
     for row, inference in zip(axes, inferences, strict=True):
         for solver, name in SOLVERS.items():
             cell = cells[f"{inference}, {solver}"]
-            chosen, curve = cell["chosen"], cell["curve"]
+            chosen, curve = cell["chosen"], curve_of(cell)
             each = chosen["cpu_seconds"] / chosen["evaluations"]
             seconds = [each * moment["evaluations"] for moment in curve]
             setting = f"λ = {chosen['lambda']:g}" + (f", μ = {chosen['mu']:g}" if "mu" in chosen else "")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from choices import RESERVED, SIFT_CELL
 from together import product_seconds, run_together
 
 from crfkit.data.graph import Graph
@@ -29,8 +30,6 @@ from crfkit.solvers import SuccessiveChanges, make_solver
 
 Pair = tuple[Path, Path]
 
-RESERVED = 60  # images for choices that all trials share
-SIFT_CELL = 8  # chosen by features.py
 FEATURES = ImageFeatures(size=(80, 100), sift_cell=SIFT_CELL)
 PARTS = (35, 7, 8)  # training, validation, test
 SWEEPS = {"tolerance": 1e-4, "max_iterations": 50}  # of inference at a step of training, from where it was
