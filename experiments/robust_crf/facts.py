@@ -28,7 +28,8 @@ def facts(folder: Path) -> dict[str, Any]:
     results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     trials = {seed: cells for seed, cells in results.get("paper", {}).items() if len(cells) > 1}
     cells = paper_cells(trials)
-    said = statements(cells) + along(results.get("paper", {}).get("0", {}))
+    first = results.get("paper", {}).get("0", {})
+    said = statements(cells) + along(first)
     found: dict[str, Any] = {
         "trials": sorted(map(int, trials)),
         "cells": list(cells.values()),
@@ -36,6 +37,8 @@ def facts(folder: Path) -> dict[str, Any]:
         "statements": said,
         "holding": sum(each["holds"] for each in said),
         "by_inference": {name: settling(trials, name) for name in INFERENCES},
+        "on_the_way": least_on_the_way(first, "bp"),
+        "end": min((row["test"] for name, row in first.items() if name.startswith("bp,")), default=None),
         "background": _mean([cells["background"]["test"] for cells in trials.values()]),
         "features": results.get("features"),
         "practice": practice(results.get("practice", {})),
@@ -49,7 +52,7 @@ def facts(folder: Path) -> dict[str, Any]:
     if cells:
         found["best_cell"] = min(cells.values(), key=lambda cell: cell["test"])
         found["spread"] = max(cell["spread"] for cell in cells.values())
-    found["coverage"] = coverage(cells, said)
+    found["coverage"] = coverage(cells, said, falling(first))
     return found
 
 
@@ -199,18 +202,32 @@ def statements(cells: dict[str, Any]) -> list[dict[str, Any]]:
     return said
 
 
-def along(first: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return whether test errors fall with training time: at the end within a point of the least on the way."""
-    curves = {
-        f"{INFERENCES[name.split(', ')[0]]}, {SOLVERS[name.split(', ')[1]]}": curve_of(row)
+def falling(first: dict[str, Any]) -> list[str]:
+    """Return the cells of the first trial whose test error ends within a point of its least on the way."""
+    return [
+        name
         for name, row in first.items()
-        if "curve" in row
-    }
-    if not curves:
+        if "curve" in row and row["test"] <= min(moment["test"] for moment in row["curve"]) + 0.01
+    ]
+
+
+def along(first: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return whether test errors fall with training time."""
+    n = sum("curve" in row for row in first.values())
+    if not n:
         return []
-    where = [name for name, curve in curves.items() if curve[-1]["test"] <= min(m["test"] for m in curve) + 0.01]
+    where = []
+    for name in falling(first):
+        inference, solver = name.split(", ")
+        where.append(f"{INFERENCES[inference]} by {SOLVERS[solver]}")
     text = "the test error falls in general while training goes on (figures: it ends within a point of its least)"
-    return [{"text": text, "where": where, "of": len(curves), "holds": len(where) == len(curves)}]
+    return [{"text": text, "where": where, "of": n, "holds": len(where) == n}]
+
+
+def least_on_the_way(first: dict[str, Any], inference: str) -> float | None:
+    """Return the least test error along the chosen runs of an inference in the first trial."""
+    curves = [row["curve"] for name, row in first.items() if name.startswith(f"{inference},") and "curve" in row]
+    return min((moment["test"] for curve in curves for moment in curve), default=None)
 
 
 def curve_of(row: dict[str, Any]) -> list[dict[str, Any]]:

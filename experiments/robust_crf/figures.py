@@ -68,7 +68,7 @@ def _convergence(cells: dict[str, Any], inferences: list[str]) -> Any:
             ax.set_title(f"{INFERENCES[inference]}: {what}", fontsize=9)
             ax.set_xscale("log")
             ax.set_xlabel("CPU seconds", fontsize=8)
-            ax.tick_params(labelsize=7)
+            ax.tick_params(which="both", labelsize=7)
     return figure
 
 
