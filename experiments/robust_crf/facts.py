@@ -49,6 +49,11 @@ def facts(folder: Path) -> dict[str, Any]:
         "sift_cell": SIFT_CELL,
         "tries": tries(trials),
     }
+    if found["equivalence"]:
+        rows = found["equivalence"]["rows"]
+        found["agreement"] = max(row["above"] for row in rows.values())
+        near = {name: row["to"]["evaluations"] for name, row in rows.items() if row["to"]}
+        found["order"] = sorted(near.items(), key=lambda item: item[1])
     if cells:
         found["best_cell"] = min(cells.values(), key=lambda cell: cell["test"])
         found["spread"] = max(cell["spread"] for cell in cells.values())

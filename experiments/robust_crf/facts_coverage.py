@@ -30,7 +30,7 @@ def coverage(cells: dict[str, Any], said: list[dict[str, Any]], falling: list[st
             rows.append(
                 _row(
                     f"Figure {k}",
-                    f"the same for {'cars' if k < 6 else 'cows'}",
+                    f"objective and errors against time, {'cars' if k < 6 else 'cows'}",
                     "not possible",
                     CARS if k < 6 else COWS,
                 )
