@@ -13,7 +13,7 @@ A trial draws 50 images, resizes them to 80×100, takes blocks of 2×2 and divid
     figures      draws the figures from the results (figures.py)
 
 A unit (a trial of a part, or an inference of the paper's part) that is in results.json is not computed again unless
---again is given. Set OPENBLAS_NUM_THREADS=1: times are CPU seconds of one thread.
+--again is given. Everything runs in one thread, and times are its CPU seconds.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import practice
 import protocol
 import studies
 from protocol import Trial
+from threadpoolctl import threadpool_limits
 
 from crfkit._threads import limited_threads
 from crfkit.readers.images import pair_folders
@@ -88,7 +89,7 @@ def main() -> None:
         parser.error(f"unknown parts: {', '.join(sorted(unknown))}; the parts are {', '.join(PARTS)}")
     pairs = pair_folders(options.images, options.masks)
     results = Results(options.output, options.again)
-    with limited_threads(1):
+    with limited_threads(1), threadpool_limits(1):
         for part in options.parts.split(","):
             print(part, flush=True)
             PART[part](pairs, options, results)
