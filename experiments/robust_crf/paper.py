@@ -64,6 +64,7 @@ def cells(
     solvers: tuple[str, ...] = SOLVERS,
     lambdas: tuple[float, ...] = LAMBDAS,
     mus: tuple[float, ...] = MUS,
+    most: int = ITERATIONS,
 ) -> dict[str, Any]:
     """Return the cells of an inference: all tries, and the test error of the one that the validation images choose."""
     begin, L = time.process_time(), curvature(trial, inference)
@@ -76,7 +77,7 @@ def cells(
             options["mu"] = setting["mu"]
         w0, penalty = np.zeros(trial.field.size), L1(setting["lambda"])
         cases.append(Case(solver, penalty, w0, (kept,) if curves else (), options))
-    found = train_all(trial, inference, cases)
+    found = train_all(trial, inference, cases, most=most)
     spent = time.process_time() - begin
     rows: dict[str, Any] = {}
     for solver in solvers:

@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--trials", default="0-2", help="of the parts paper and practice")
     parser.add_argument("--noise-trials", default=NOISE_TRIALS)
     parser.add_argument("--cells", default=",".join(paper.INFERENCES), help="inferences of the part paper")
-    parser.add_argument("--short", action="store_true", help="fewer strengths, λ, μ and images: for a quick look")
+    parser.add_argument("--short", action="store_true", help="fewer λ, μ, images and iterations: for a quick look")
     parser.add_argument("--again", action="store_true", help="compute units that are there already")
     parser.add_argument("--output", type=Path, default=HERE)
     parser.add_argument("--cache", type=Path, default=HERE / "cache")
@@ -107,7 +107,7 @@ def run_features(pairs: Any, options: Any, results: Results) -> None:
 
 
 def run_paper(pairs: Any, options: Any, results: Results) -> None:
-    grid = {"lambdas": (10.0, 1.0), "mus": (0.1,)} if options.short else {}
+    grid: dict[str, Any] = {"lambdas": (10.0, 1.0), "mus": (0.1,), "most": 40} if options.short else {}
     inferences = options.cells.split(",")
     for seed in numbers(options.trials):
         section = results.section("paper", seed)
