@@ -58,6 +58,6 @@ def _row(name: str, folds: dict[str, Any]) -> dict[str, Any]:
         "nearest": mean("nearest"),
         "seconds": mean("cpu_seconds"),
         "pairwise": mean("pairwise", "kept"),
-        "noise_unary": mean("unary", "noise"),
-        "noise_pairwise": mean("pairwise", "noise"),
+        "noise_unary": mean("unary", "noise") if "noise" in name else None,
+        "noise_pairwise": mean("pairwise", "noise") if "noise" in name else None,
     }
