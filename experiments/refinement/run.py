@@ -3,15 +3,19 @@
     python experiments/refinement/run.py IMAGES MASKS [--cache FILE.npz] [--choose]
 
 Every fourth image is for the test, fixed beforehand. The refiner learns from out-of-fold probabilities of the others;
-`--choose` prints the errors of several settings on folds of the training part, which is what the setting below was
-chosen by. Without it the script trains once with that setting and prints the errors on the test images.
+`--choose` compares several settings on folds of the training part, which is what the setting below is chosen by.
+Without it the script trains once with that setting and measures the errors on the test images. Both write what they
+find to results.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import time
 from pathlib import Path
+from typing import Any
 
 import base
 import numpy as np
@@ -28,6 +32,7 @@ SETTINGS: list[dict[str, object]] = [
     {"superpixels": 600},
 ]
 FOLDS = 3
+HERE = Path(__file__).resolve().parent
 
 
 def error(masks: list[np.ndarray], found: list[np.ndarray]) -> float:
@@ -41,7 +46,16 @@ def main() -> None:
     parser.add_argument("masks", type=Path)
     parser.add_argument("--cache", type=Path, help="keeps the block probabilities of the classifier")
     parser.add_argument("--choose", action="store_true", help="compare settings on folds of the training part")
+    parser.add_argument("--output", type=Path, default=HERE)
     arguments = parser.parse_args()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    file = arguments.output / "results.json"
+    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+
+    def save() -> None:
+        draft = file.with_suffix(".tmp")
+        draft.write_text(json.dumps(results, indent=1) + "\n")
+        os.replace(draft, file)
 
     images, masks = base.read_pairs(arguments.images, arguments.masks)
     maps = base.maps_of(images, masks, arguments.cache)
@@ -52,14 +66,17 @@ def main() -> None:
         return [maps[k] for k in ids], [images[k] for k in ids], [masks[k] for k in ids]
 
     if arguments.choose:
-        print(f"classifier on the training part, out of fold: {error(pick(train)[2], half(pick(train)[0])):.2%}")
+        results["out_of_fold"] = error(pick(train)[2], half(pick(train)[0]))
         for setting in SETTINGS:
             errors, begin = [], time.process_time()
             for inner, rest in KFold(FOLDS, shuffle=True, random_state=0).split(train):
                 refiner = Refiner(**setting).fit(*pick(train[inner]))
                 p, pictures, truth = pick(train[rest])
                 errors.append(error(truth, refiner.predict(p, pictures)))
-            print(f"{np.mean(errors):.2%}  {time.process_time() - begin:5.0f} CPU s  {setting}", flush=True)
+            row = {"setting": setting, "errors": errors, "cpu_seconds": time.process_time() - begin}
+            results.setdefault("choice", {})[json.dumps(setting)] = row
+            save()
+            print(row, flush=True)
         return
     begin = time.process_time()
     refiner = Refiner(**CHOSEN).fit(*pick(train))
@@ -67,11 +84,16 @@ def main() -> None:
     p, pictures, truth = pick(test)
     before = np.array([np.mean(a != b) for a, b in zip(truth, half(p), strict=True)])
     after = np.array([np.mean(a != b) for a, b in zip(truth, refiner.predict(p, pictures), strict=True)])
-    print(
-        f"classifier {before.mean():.2%}, refined {after.mean():.2%} of the pixels of {len(test)} test images are wrong"
-    )
-    print(f"refined better on {np.mean(after < before):.0%} of the images; trained in {seconds:.0f} CPU s")
-    print(f"temperature {refiner.temperature_:.2f}, edges {dict(refiner.edge_weights_)}")
+    results["test"] = {
+        "setting": CHOSEN,
+        "images": len(test),
+        "classifier": float(before.mean()),
+        "refined": float(after.mean()),
+        "better": float(np.mean(after < before)),
+        "cpu_seconds": seconds,
+    }
+    save()
+    print(results["test"])
 
 
 def half(p: list[np.ndarray]) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Figures of one trial: convergence of each solver (the paper's 3 to 11), segmentations (12), selected features."""
+"""The paper's figure 1 and, of the first trial, its figures 6 to 8 (convergence) and 12 (segmentations of horses)."""
 
 from __future__ import annotations
 
@@ -10,60 +10,87 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from protocol import FEATURES, PARTS, Trial
+from facts import curve_of
+from protocol import FEATURES, Pair, read_pair
 
-from crfkit.inference.engines import make_engine
-from crfkit.plots import plot_errors
+from crfkit.penalties import HuberL1
 from crfkit.readers.images import read_image, resize
 
-PANELS = ("logistic regression", "pl, fista", "mean-field, fista", "bp, fista", "trw, owlqn")
+SOLVERS = {"ista": "ISTA", "fista": "FISTA", "ogm": "OGM"}
+INFERENCES = {"bp": "belief propagation", "mean-field": "mean field", "pl": "pseudo-likelihood"}
+SHOWN = "mean-field"  # the paper's figure 12 has mean field for horses
+ROWS = 4
 
 
-def draw(trial: Trial, traces: dict[str, dict[str, Any]], kept: dict[str, Any], folder: Path) -> None:
-    for inference, results in traces.items():
-        axes = plot_errors(results)
-        axes[0].figure.suptitle(inference)
-        _save(axes[0].figure, folder / f"convergence_{inference}.png")
-    _save(_segmentations(trial, kept), folder / "segmentations.png")
-    _save(_features(trial, kept["trw, owlqn"]), folder / "features.png")
+def draw(results: dict[str, Any], pairs: list[Pair], cache: Path, folder: Path) -> None:
+    """Draw what the results have; the images of the segmentations are read from their folder."""
+    first = results.get("paper", {}).get("0", {})
+    _save(_huber(), folder / "huber.png")
+    inferences = [name for name in INFERENCES if all("curve" in first.get(f"{name}, {s}", {}) for s in SOLVERS)]
+    if inferences:
+        _save(_convergence(first, inferences), folder / "convergence.png")
+    if SHOWN in inferences:
+        _save(
+            _segmentations(first, {image.name: (image, mask) for image, mask in pairs}, cache),
+            folder / "segmentations.png",
+        )
 
 
-def _segmentations(trial: Trial, kept: dict[str, Any], n: int = 5) -> Any:
-    test = trial.sets[2]
-    h, w = FEATURES.blocks(FEATURES.size or (0, 0))
-    shape = (test.graph.n_graphs, h, w)
-    labels = test.labels.reshape(shape)
-    columns = [("truth", labels)]
-    for name in PANELS:
-        engine = {"pl": "bp", "logistic regression": "trw"}.get(name.split(",")[0], name.split(",")[0])
-        nodes = make_engine(engine).run(trial.field.potentials(test, kept[name])).nodes
-        columns.append((name, (nodes[:, 1] > 0.5).astype(int).reshape(shape)))
-    figure, axes = plt.subplots(n, 1 + len(columns), figsize=(1.7 * (1 + len(columns)), 1.5 * n), layout="constrained")
-    for k in range(n):
-        file = trial.chosen[PARTS[0] + PARTS[1] + k][0]
-        axes[k, 0].imshow(resize(read_image(file, file.name), FEATURES.size), cmap="gray", vmin=0, vmax=1)
-        for ax, (name, found) in zip(axes[k, 1:], columns, strict=True):
-            ax.imshow(found[k], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-            if name != "truth":
-                ax.set_xlabel(f"{100 * np.mean(found[k] != labels[k]):.1f} %", fontsize=8)
-    for ax, name in zip(axes[0], ["image", *[name for name, _ in columns]], strict=True):
-        ax.set_title(name, fontsize=8)
-    for ax in axes.ravel():
-        ax.set_xticks([])
-        ax.set_yticks([])
+def _huber() -> Any:
+    figure, ax = plt.subplots(figsize=(4, 2.6), layout="constrained")
+    x = np.linspace(-2, 2, 401)
+    for mu in (0.0, 0.5, 1.0):
+        value = np.abs(x) if mu == 0 else [HuberL1(1.0, mu).value(np.array([each])) for each in x]
+        ax.plot(x, value, label=f"μ = {mu:g}")
+    ax.legend(fontsize=8)
+    ax.set_xlabel("weight", fontsize=8)
+    ax.set_title("λ = 1: the smoothed penalty", fontsize=9)
     return figure
 
 
-def _features(trial: Trial, w: Any, n: int = 20) -> Any:
-    names = np.array(["1", *FEATURES.names])
-    figure, axes = plt.subplots(1, 2, figsize=(9, 5.5), layout="constrained")
-    for ax, block, title in zip(axes, ("node", "edge"), ("nodes", "edges"), strict=True):
-        values = w[trial.field.layout[block]]
-        order = np.argsort(-np.abs(values))[:n][::-1]
-        ax.barh(names[order], values[order], color=["C0" if v > 0 else "C3" for v in values[order]])
-        ax.axvline(0, color="black", linewidth=0.8)
-        ax.set_title(f"{title}: {np.count_nonzero(values)} of {len(values)} weights")
-        ax.tick_params(labelsize=8)
+def _convergence(cells: dict[str, Any], inferences: list[str]) -> Any:
+    figure, axes = plt.subplots(
+        len(inferences), 3, figsize=(10, 2.6 * len(inferences)), layout="constrained", squeeze=False
+    )
+    for row, inference in zip(axes, inferences, strict=True):
+        for solver, name in SOLVERS.items():
+            cell = cells[f"{inference}, {solver}"]
+            chosen, curve = cell["chosen"], curve_of(cell)
+            each = chosen["cpu_seconds"] / chosen["evaluations"]
+            seconds = [each * moment["evaluations"] for moment in curve]
+            setting = f"λ = {chosen['lambda']:g}" + (f", μ = {chosen['mu']:g}" if "mu" in chosen else "")
+            row[0].plot(seconds, [moment["objective"] for moment in curve], label=f"{name}, {setting}")
+            row[1].plot(seconds, [100 * moment["train"] for moment in curve])
+            row[2].plot(seconds, [100 * moment["test"] for moment in curve])
+        row[0].set_yscale("log")
+        row[0].legend(fontsize=7)
+        for ax, what in zip(row, ("objective", "training error, %", "test error, %"), strict=True):
+            ax.set_title(f"{INFERENCES[inference]}: {what}", fontsize=9)
+            ax.set_xscale("log")
+            ax.set_xlabel("CPU seconds", fontsize=8)
+            ax.tick_params(which="both", labelsize=7)
+    return figure
+
+
+def _segmentations(cells: dict[str, Any], files: dict[str, Pair], cache: Path) -> Any:
+    found = {name: cells[f"{SHOWN}, {solver}"]["segmentations"] for solver, name in SOLVERS.items()}
+    shape = FEATURES.blocks(FEATURES.size or (0, 0))
+    rows = [k for k, each in enumerate(found["ISTA"]) if each["image"] in files][:ROWS]
+    figure, axes = plt.subplots(len(rows), 5, figsize=(8.5, 1.5 * len(rows)), layout="constrained", squeeze=False)
+    for ax, k in zip(axes, rows, strict=True):
+        image, _ = pair = files[found["ISTA"][k]["image"]]
+        ax[0].imshow(resize(read_image(image, image.name), FEATURES.size), cmap="gray", vmin=0, vmax=1)
+        ax[1].imshow(read_pair(pair, FEATURES, cache)[1], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        for column, name in enumerate(found, 2):
+            each = found[name][k]
+            bits = np.unpackbits(np.frombuffer(bytes.fromhex(each["blocks"]), np.uint8))[: shape[0] * shape[1]]
+            ax[column].imshow(bits.reshape(shape), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+            ax[column].set_xlabel(f"{100 * (1 - each['error']):.1f} % right", fontsize=8)
+    for ax, name in zip(axes[0], ["image", "truth", *found], strict=True):
+        ax.set_title(name, fontsize=9)
+    for ax in axes.ravel():
+        ax.set_xticks([])
+        ax.set_yticks([])
     return figure
 
 

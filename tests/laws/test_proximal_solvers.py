@@ -314,6 +314,72 @@ def test_the_envelope_of_l1_is_hubers_function(seed, mu):
     assert Envelope(L1(0.7), mu).lipschitz == HuberL1(0.7, mu).lipschitz()
 
 
+BLOCKS = {"node": slice(0, 5), "edge": slice(5, 8)}
+
+
+def envelope_of_blocks(seed, mu, penalty):
+    """(the weights, the loss alone and with the penalty smoothed there, the envelope)"""
+    w = np.random.default_rng(seed).normal(size=8)
+    objective = Objective(quadratic(seed)[0], penalty)
+    point = objective.at(w)
+    envelope = Envelope(objective.rest, mu)
+    return objective, point, envelope.at(point), envelope
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    mu=st.sampled_from([0.01, 0.5, 3.0]),
+    strengths=st.tuples(*2 * [st.sampled_from([0.0, 0.1, 0.7, 30.0])]),
+)
+def test_in_every_block_the_envelope_of_l1_is_hubers_function_of_width_mu(seed, mu, strengths):
+    """Whatever the strengths are: the width of a block was mu·strength/(the largest strength) once."""
+    kinds = dict(zip(BLOCKS, strengths, strict=True))
+    _, point, smoothed, envelope = envelope_of_blocks(seed, mu, Blockwise({b: L1(s) for b, s in kinds.items()}, BLOCKS))
+    huber = {b: HuberL1(s, mu) for b, s in kinds.items() if s > 0}
+    value = point.smooth_value + sum(h.value(point.w[BLOCKS[b]]) for b, h in huber.items())
+    assert_allclose(smoothed.smooth_value, value, rtol=1e-12)
+    grad = point.grad.copy()
+    for b, h in huber.items():
+        h.add_gradient(point.w[BLOCKS[b]], grad[BLOCKS[b]])
+    assert_allclose(smoothed.grad, grad, atol=1e-11)
+    assert envelope.lipschitz == pytest.approx(max((h.lipschitz() for h in huber.values()), default=0.0))
+
+
+@given(seed=st.integers(0, 10**6), mu=st.sampled_from([0.05, 0.5]))
+def test_the_envelope_of_blocks_bounds_the_penalty_and_has_its_gradient(seed, mu):
+    """r − Σ_b s_b·μ·size_b/2 ≤ r_μ ≤ r (Theorem 1 of the paper); the slope along a direction by a difference."""
+    strengths = {"node": 0.3, "edge": 4.0}
+    penalty = Blockwise({b: L1(s) for b, s in strengths.items()}, BLOCKS)
+    objective, point, smoothed, envelope = envelope_of_blocks(seed, mu, penalty)
+    gap = point.value - smoothed.smooth_value
+    most = sum(s * mu / 2 * (BLOCKS[b].stop - BLOCKS[b].start) for b, s in strengths.items())
+    assert -1e-12 <= gap <= most + 1e-12
+    d, step = np.random.default_rng(seed + 1).normal(size=8), 1e-6
+    ahead, behind = (envelope.at(objective.at(point.w + sign * step * d)) for sign in (1, -1))
+    slope = (ahead.smooth_value - behind.smooth_value) / (2 * step)
+    assert_allclose(slope, smoothed.grad @ d, rtol=1e-5, atol=1e-4)
+    change = np.linalg.norm(ahead.grad - behind.grad - (objective.at(ahead.w).grad - objective.at(behind.w).grad))
+    assert change <= envelope.lipschitz * 2 * step * np.linalg.norm(d) * (1 + 1e-6) + 1e-9
+
+
+def test_ogm_smooths_every_block_with_the_same_width():
+    """Without a finish it minimises the sum of the loss and of Huber penalties of width mu, at its own rate."""
+    loss, curvature, w0 = smooth_problem(0)
+    half = len(w0) // 2
+    blocks = {"first": slice(0, half), "second": slice(half, len(w0))}
+    mu, strengths = 0.1, {"first": 0.05, "second": 0.5}
+    options = {"mu": mu, "finish": False, "tolerance": 0.0, "stopping": NEVER, "max_iterations": 400}
+    found = OGM(lipschitz=curvature, **options).minimize(
+        loss, Blockwise({b: L1(s) for b, s in strengths.items()}, blocks), w0
+    )
+    huber = Blockwise({b: HuberL1(s, mu) for b, s in strengths.items()}, blocks)
+    best = LBFGS(stopping=GradientNorm(1e-10), max_iterations=5000).minimize(loss, huber, w0)
+    L = curvature + 0.5 / mu
+    excess = loss.at(found.w).value + huber.value(found.w) - best.value
+    assert excess <= 4 * L * np.linalg.norm(w0 - best.w) ** 2 / 400**2
+    assert np.linalg.norm(found.w - best.w) < 0.1 * np.linalg.norm(w0 - best.w)
+
+
 # --- phases of OGM
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -192,6 +192,10 @@ class RestParts(_Sum, EpigraphPenalty):
     def strength(self) -> float:
         """The largest."""
         return max(1.0 if part.penalty.strength is None else part.penalty.strength for part in self.parts)
+
+    @property
+    def pieces(self) -> Sequence[tuple[Any, RestPenalty]]:
+        return tuple((part.place, part.penalty) for part in self.parts)
 
     def restricted(self, places: Any) -> RestPenalty:
         kept = []

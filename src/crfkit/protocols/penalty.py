@@ -109,6 +109,11 @@ class RestPenalty(Penalty):
         """Return argmin_x ‖x − w‖²/2 + step·penalty(x)."""
         raise NotImplementedError
 
+    @property
+    def pieces(self) -> Sequence[tuple[Any, RestPenalty]]:
+        """Pairs (place, penalty of the weights there) whose sum it is, where strengths differ; places are disjoint."""
+        return ((slice(None), self),)
+
     def restricted(self, places: Any) -> RestPenalty:
         """Return the same penalty as a function of the weights at these places alone, with all others at zero."""
         raise ParameterError(f"{self.name} cannot be restricted to some of the weights")

@@ -1,6 +1,7 @@
 """The optimal gradient method: Nesterov's smoothing (2005) with all gradients of the past, then a proximal finish.
 
-With J_μ, the objective whose penalty is smoothed (see parts/envelope.py), L = L_f + strength/μ and g_k = ∇J_μ(θ_k):
+With J_μ, the objective whose penalty is smoothed (see parts/envelope.py), L = L_f + strength/μ (the largest strength
+where they differ between blocks of the weights) and g_k = ∇J_μ(θ_k):
 
     s_k = θ_k − g_k/L,   t_k = centre − (1/L)·Σ_{m≤k} (m+1)/2·g_m,   θ_{k+1} = 2/(k+3)·t_k + (k+1)/(k+3)·s_k
 
@@ -65,7 +66,8 @@ class OGM(IterativeSolver):
 
     Parameters
     ----------
-    mu : width of the smoothing, in units of a weight; with `continuation`, the first one.
+    mu : width of the smoothing, in units of a weight, the same in all blocks of a `Blockwise` penalty; with
+        `continuation`, the first one.
     continuation : factor by which mu falls when a phase has converged, down to `least_mu`. None: mu stays.
     tolerance : a smoothed phase has converged when the relative change of its objective in an iteration is smaller.
     finish : end with FISTA on the penalty itself, so that weights that should be zero are zero.

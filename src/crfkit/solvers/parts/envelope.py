@@ -2,7 +2,8 @@
 
     r_μ(w) = min_x r(x) + ‖x − w‖²/(2γ),   ∇r_μ(w) = (w − prox(w, γ))/γ,   γ = μ/strength
 
-For strength·‖w‖₁ that is the Huber function of width μ.
+For strength·‖w‖₁ that is the Huber function of width μ. Where strengths differ between blocks of the weights, each has
+a γ of its own, so that the width is μ in every block; the curvature is at most that of the strongest, max strength/μ.
 """
 
 from __future__ import annotations
@@ -33,17 +34,26 @@ class Envelope:
 
     @property
     def lipschitz(self) -> float:
-        """1/γ."""
+        """The largest 1/γ."""
         if self.rest is None:
             return 0.0
-        strength = self.rest.strength
-        return (1.0 if strength is None else strength) / self.mu  # a constraint has none
+        return max((self._rate(penalty) for _, penalty in self.rest.pieces), default=0.0)
 
     def at(self, point: Point) -> Smoothed:
-        rate = self.lipschitz
-        if self.rest is None or rate == 0.0 or not math.isfinite(point.smooth_value):
+        if self.rest is None or self.lipschitz == 0.0 or not math.isfinite(point.smooth_value):
             return Smoothed(point.w, point.smooth_value, point.grad)
-        near = self.rest.prox(point.w, 1.0 / rate)
-        away = combine(point.w, -1.0, near)
-        value = point.smooth_value + self.rest.value(near) + 0.5 * rate * dot(away, away)
-        return Smoothed(point.w, value, combine(point.grad, rate, away))
+        value, grad = point.smooth_value, 1.0 * point.grad
+        for place, penalty in self.rest.pieces:
+            rate = self._rate(penalty)
+            if rate > 0.0:
+                w = point.w[place]
+                near = penalty.prox(w, 1.0 / rate)
+                away = combine(w, -1.0, near)
+                value += penalty.value(near) + 0.5 * rate * dot(away, away)
+                grad[place] = combine(grad[place], rate, away)
+        return Smoothed(point.w, value, grad)
+
+    def _rate(self, penalty: RestPenalty) -> float:
+        """Return 1/γ of a piece."""
+        strength = penalty.strength
+        return (1.0 if strength is None else strength) / self.mu  # a constraint has none

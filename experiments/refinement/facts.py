@@ -1,0 +1,24 @@
+"""What the results of the refinement say; only of what has been run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """Return the values of the page from the results in a folder."""
+    file = folder / "results.json"
+    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    rows = [
+        {
+            "setting": ", ".join(f"{name}={value}" for name, value in row["setting"].items()),
+            "error": float(np.mean(row["errors"])),
+            "cpu_seconds": row["cpu_seconds"],
+        }
+        for row in results.get("choice", {}).values()
+    ]
+    return {"rows": rows, "out_of_fold": results.get("out_of_fold"), "test": results.get("test")}
