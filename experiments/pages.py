@@ -136,7 +136,9 @@ def index(results: Path | None = None) -> str:
 
 def check_index() -> list[str]:
     """Return what is wrong with the index."""
-    return [] if (HERE / "README.md").read_text("utf-8") == index() else ["README.md differs from the results"]
+    page = HERE / "README.md"
+    same = page.exists() and page.read_text("utf-8") == index()
+    return [] if same else ["README.md, the index, differs from the results: run python experiments/pages.py"]
 
 
 def main() -> None:
