@@ -67,7 +67,7 @@ def _minutes(results: dict[str, Any], strengths: dict[str, Any], letters: dict[s
 
 
 def coverage(found: dict[str, Any]) -> list[dict[str, str]]:
-    """Return every figure of the paper (it has no tables) with what became of it."""
+    """Return the algorithm and every figure of the paper (it has no tables) with what became of it."""
     synthetic, phrases, four, five = found["synthetic"], found["np"], found["figure_4"], found["figure_5"]
     whole = synthetic["units"] == PAPER_UNITS and len(synthetic["seeds"]) >= 3
     stopped = [f"{NAMES[row['method']]} at M = {row['M']}" for row in synthetic["seidel_stopped"]]
@@ -81,6 +81,7 @@ def coverage(found: dict[str, Any]) -> list[dict[str, str]]:
     if phrases.get("missing"):
         third += f"; not run yet: {', '.join(phrases['missing'])}"
     return [
+        _item("Algorithm 1", "Grafting-Light", "reproduced", "`grafting-light`; the direction corrected, see errata"),
         _item("Figure 1", "an illustration of the two algorithms in two dimensions", "not reproduced", "no data in it"),
         _item(
             "Figure 2", "synthetic chains, six criteria against M", _outcome(whole, bool(synthetic["units"])), second
