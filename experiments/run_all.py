@@ -77,6 +77,7 @@ def write_pages(made: list[Queue], update: bool, output: Path) -> list[str]:
             print(f"{queue.name}: no page: {error}")
             failed.append(f"page of {queue.name}")
             continue
+        queue.output.mkdir(parents=True, exist_ok=True)
         for name, text in written.items():
             (queue.output / name).write_text(text, encoding="utf-8")
             print(f"{queue.output / name}: {text.count(NOT_SO)} claims do not hold in this run")
