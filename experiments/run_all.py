@@ -88,6 +88,10 @@ def write_pages(made: list[Queue], update: bool, output: Path) -> list[str]:
     return failed
 
 
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group(required=True)
@@ -131,7 +135,8 @@ def main() -> None:
     steps, done = sum(len(queue.waiting) for queue in made), sum(len(queue.done) for queue in made)
     console.print(f"{steps} steps to run, about {clock(60 * total / options.jobs)}; {done} are done", highlight=False)
     begin = time.monotonic()
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    for sent in (signal.SIGINT, signal.SIGTERM):  # also where a shell has started this with SIGINT ignored
+        signal.signal(sent, interrupt)
     runner = Runner(made, journal, options.jobs, options.output / "logs")
     try:
         show(runner, total, console)
