@@ -83,12 +83,12 @@ def check(folder: Path, results: Path | None = None) -> list[str]:
 
 # --- the index of all papers
 
-PAPERS = {  # folder: who, what
-    "chains": "Wang (2017), chains, line searches, quasi-Newton methods, iterative scaling",
-    "tron": "Chen (2009), Newton's method with a trust region",
-    "grafting_light": "Zhu, Lao & Xing (2010), Grafting-Light",
-    "agpm": "Xue & Zhang (2016), structure by adaptive gradient projection",
-    "robust_crf": "Song et al. (2015), robust fields on grids",
+PAPERS = {  # folder: (who, what)
+    "chains": ("Wang", "chains, line searches, quasi-Newton methods, iterative scaling (2017)"),
+    "tron": ("Chen", "Newton's method with a trust region (2009)"),
+    "grafting_light": ("Zhu et al.", "Grafting-Light (2010)"),
+    "agpm": ("Xue, Zhang", "structure by adaptive gradient projection (2016)"),
+    "robust_crf": ("Song et al.", "robust fields on grids (2015)"),
 }
 OUTCOMES = ("reproduced", "partly reproduced", "not reproduced", "not possible")
 HEAD = """# Experiments
@@ -102,6 +102,8 @@ python experiments/run_all.py --quick    # fewer seeds and settings: at most 20 
 python experiments/run_all.py --full     # everything, for hours; the same command continues after an interruption
 ```
 
+"""
+TABLE = """
 ## What was reproduced
 
 Every table and figure of the five papers, and of texts without experiments every algorithm:
@@ -118,20 +120,21 @@ def _facts(name: str, results: Path) -> dict[str, Any]:
 
 def index(results: Path | None = None) -> str:
     """Return the page that lists all experiments and what became of each table and figure of the papers."""
+    listed = [f"- [{who}]({name}/README.md): {what}" for name, (who, what) in PAPERS.items()]
     lines = ["| paper | item | what | outcome | why |", "|---|---|---|---|---|"]
-    for name, title in PAPERS.items():
+    for name, (who, _) in PAPERS.items():
         values = _facts(name, (results or HERE) / name)
         for k, row in enumerate(values.get("coverage", [])):
             if row["outcome"] not in OUTCOMES:
                 raise ClaimError(f"{name}: {row['item']} is {row['outcome']!r}, not one of {', '.join(OUTCOMES)}")
-            paper = f"[{title}]({name}/README.md)" if k == 0 else ""
+            paper = f"[{who}]({name}/README.md)" if k == 0 else ""
             lines.append(f"| {paper} | {row['item']} | {row['what']} | {row['outcome']} | {row['why']} |")
     others = [folder.name for folder in experiments() if folder.name not in PAPERS]
     lines += ["", "## Other experiments", ""]
     for name in others:
         title = (HERE / name / "README.md.j2").read_text("utf-8").splitlines()[0].lstrip("# ")
         lines.append(f"- [{title}]({name}/README.md)")
-    return HEAD + "\n".join(lines) + "\n"
+    return HEAD + "\n".join(listed) + "\n" + TABLE + "\n".join(lines) + "\n"
 
 
 def check_index() -> list[str]:
