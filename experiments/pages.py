@@ -29,9 +29,14 @@ from loading import load
 HERE = Path(__file__).resolve().parent
 
 
+def facts_of(folder: Path, results: Path) -> dict[str, Any]:
+    """Return what `facts.py` of an experiment says of the results in a folder."""
+    return dict(load(folder, "facts").facts(results))
+
+
 def render(folder: Path, results: Path | None = None, lenient: bool = False) -> dict[str, str]:
     """Return the pages of an experiment by their file names."""
-    values = dict(load(folder, "facts").facts(results or folder))
+    values = facts_of(folder, results or folder)
     made = environment(lenient)
     pages = {}
     for template in sorted(folder.glob("*.md.j2")):
@@ -115,7 +120,7 @@ def _facts(name: str, results: Path) -> dict[str, Any]:
     """Return what is known of a paper; nothing where its experiment has not been run."""
     if not (HERE / name / "facts.py").exists() or not results.exists():
         return {}
-    return dict(load(HERE / name, "facts").facts(results))
+    return facts_of(HERE / name, results)
 
 
 def index(results: Path | None = None) -> str:

@@ -32,7 +32,7 @@ def test_pages_of_no_results_and_of_a_part(modules, tmp_path):
     facts = pages.facts_of(FOLDER, tmp_path)
     assert facts["synthetic"]["units"] == [10, 50]
     assert "ratio_falls" not in facts["claims"]
-    assert [row["item"] for row in facts["coverage"]] == [f"Figure {k}" for k in range(1, 6)]
+    assert [row["item"] for row in facts["coverage"]] == ["Algorithm 1", *(f"Figure {k}" for k in range(1, 6))]
     assert "Grafting" in pages.render(FOLDER, tmp_path, lenient=True)["README.md"]
 
 

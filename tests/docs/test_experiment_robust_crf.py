@@ -78,7 +78,7 @@ def test_facts_of_no_results_and_the_coverage_of_every_table_and_figure(module, 
     assert values["cells"] == []
     assert values["noise"] is None
     items = [row["item"] for row in values["coverage"]]
-    assert items == [*(f"Figure {k}" for k in range(1, 13)), "Table I", "Table II"]
+    assert items == ["Algorithm 1", "Algorithm 2", *(f"Figure {k}" for k in range(1, 13)), "Table I", "Table II"]
     assert {row["outcome"] for row in values["coverage"]} <= {
         "reproduced", "partly reproduced", "not reproduced", "not possible",
     }  # fmt: skip
