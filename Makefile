@@ -2,24 +2,26 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext)))
+CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext) cpp/core/*/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
 .PHONY: demo test explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
 
-# Two installs: what a user gets, and that plus the tools. Either compiles the core, so neither needs the other. The
-# stamp is renewed when the core changes; Python files are read from src in place.
-$(VENV)/.user: $(SOURCES)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+# The environment with what crfkit is built with; crfkit itself; the tools of developers. The core is compiled in one
+# place (build/) by one set of tools, so each source is compiled once and again only when it changes. Python files are
+# read from src in place.
+$(VENV)/.tools: .ci/prepare
+	.ci/prepare $(VENV) $(PYTHON)
 	touch $@
 
-$(VENV)/.dev: $(SOURCES)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $(VENV)/.user $@
+$(VENV)/.user: $(VENV)/.tools $(SOURCES)
+	@echo "Compiling the C++ core; the first time takes one to three minutes."
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.user
+	$(BIN)/python -m pip install --quiet 'crfkit[dev]' # crfkit is there: this adds what its extra names
+	touch $@
 
 demo: $(VENV)/.user
 	$(BIN)/crfkit demo
@@ -72,7 +74,7 @@ stubs: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m crfkit._core -o src/crfkit/_core.pyi
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet 'crfkit[bench]'
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/scaling.py --curves labels,attributes,threads,order
 	$(BIN)/python benchmarks/phases.py

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "../core/chain/field.hpp"
-#include "../core/chain/kernels.hpp"
+#include "../core/chain/kernels/kernels.hpp"
 #include "../core/chain/plan.hpp"
 #include "../core/chain/weights.hpp"
 #include "../core/support/parallel.hpp"

@@ -7,7 +7,7 @@
 
 #include "../support/buffer.hpp"
 #include "../support/views.hpp"
-#include "kernels.hpp"
+#include "kernels/kernels.hpp"
 #include "plan.hpp"
 #include "weights.hpp"
 

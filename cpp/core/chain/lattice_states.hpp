@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit {
 

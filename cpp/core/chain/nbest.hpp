@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernels.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit {
 

@@ -7,7 +7,7 @@
 #include "../support/buffer.hpp"
 #include "../support/views.hpp"
 #include "grouping.hpp"
-#include "kernels.hpp"
+#include "kernels/kernels.hpp"
 
 namespace crfkit {
 

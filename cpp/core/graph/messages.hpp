@@ -57,9 +57,15 @@ struct MessageKernels {
     double (*shared_means)(const MessageTask&);
 };
 
-const MessageKernels& message_kernels_generic();
-const MessageKernels& message_kernels_avx2();
-const MessageKernels& message_kernels_avx512();
+namespace generic {
+const MessageKernels& message_kernels();
+}
+namespace avx2 {
+const MessageKernels& message_kernels();
+}
+namespace avx512 {
+const MessageKernels& message_kernels();
+}
 // "auto": default_kernels(); null if the name is not known or the machine cannot run it.
 const MessageKernels* find_message_kernels(const char* name);
 

@@ -53,9 +53,15 @@ struct PseudoKernels {
     void (*gradient)(const PseudoTask&);
 };
 
-const PseudoKernels& pseudo_kernels_generic();
-const PseudoKernels& pseudo_kernels_avx2();
-const PseudoKernels& pseudo_kernels_avx512();
+namespace generic {
+const PseudoKernels& pseudo_kernels();
+}
+namespace avx2 {
+const PseudoKernels& pseudo_kernels();
+}
+namespace avx512 {
+const PseudoKernels& pseudo_kernels();
+}
 // As find_message_kernels.
 const PseudoKernels* find_pseudo_kernels(const char* name);
 

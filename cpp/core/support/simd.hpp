@@ -1,14 +1,40 @@
-// Vectors of reals in the compiler's portable vector type (GCC and Clang): doubles, or floats where the including file
-// defines CRFKIT_SINGLE. It says with CRFKIT_LANES how many fill a register: 8 doubles for AVX-512, 4 for AVX2, 2 for
-// SSE2 and NEON; twice as many floats.
-// Everything is static, so that each instruction set keeps its own copy.
+// Vectors of reals in the compiler's portable vector type (GCC and Clang): of doubles, or of floats with CRFKIT_SINGLE.
+// A register holds 8 doubles with AVX-512, 4 with AVX2, 2 with SSE2 and NEON, and twice as many floats.
+//
+// CMakeLists.txt compiles kernel sources once per instruction set, with its name in CRFKIT_KERNELS. All that they
+// define is in a namespace of that name (avx2, in single precision avx2_single), so each instruction set keeps its own
+// copy.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
-namespace crfkit {
-namespace {
+#if defined(__AVX512F__)
+#define CRFKIT_REGISTER_BYTES 64
+#elif defined(__AVX2__)
+#define CRFKIT_REGISTER_BYTES 32
+#else
+#define CRFKIT_REGISTER_BYTES 16
+#endif
+
+#ifdef CRFKIT_SINGLE
+#define CRFKIT_LANES (CRFKIT_REGISTER_BYTES / 4)
+#else
+#define CRFKIT_LANES (CRFKIT_REGISTER_BYTES / 8)
+#endif
+
+#define CRFKIT_QUOTE(x) #x
+#define CRFKIT_NAME_OF(x) CRFKIT_QUOTE(x)
+#define CRFKIT_JOIN(x, y) x##y
+#define CRFKIT_SINGLE_OF(x) CRFKIT_JOIN(x, _single)
+
+#ifdef CRFKIT_SINGLE
+#define CRFKIT_SPACE CRFKIT_SINGLE_OF(CRFKIT_KERNELS)
+#else
+#define CRFKIT_SPACE CRFKIT_KERNELS
+#endif
+
+namespace crfkit::CRFKIT_SPACE {
 
 #ifdef CRFKIT_SINGLE
 typedef float Real;
@@ -24,9 +50,9 @@ constexpr int kLanes = CRFKIT_LANES;
 typedef Real V __attribute__((vector_size(sizeof(Real) * CRFKIT_LANES)));
 typedef Integer VI __attribute__((vector_size(sizeof(Real) * CRFKIT_LANES)));
 typedef Unsigned VU __attribute__((vector_size(sizeof(Real) * CRFKIT_LANES)));  // whose sums may wrap around
+constexpr int kRegisters = CRFKIT_REGISTER_BYTES == 64 ? 32 : 16;
 
-#define CRFKIT_INLINE static inline __attribute__((always_inline))
-#define CRFKIT_INLINE_MEMBER inline __attribute__((always_inline))
+#define CRFKIT_INLINE inline __attribute__((always_inline))
 
 CRFKIT_INLINE V load(const Real* p) {
     V v;
@@ -128,5 +154,4 @@ CRFKIT_INLINE V exp_nonpositive(V x) {
 }
 #endif
 
-}  // namespace
-}  // namespace crfkit
+}  // namespace crfkit::CRFKIT_SPACE

@@ -3,8 +3,7 @@
 
 #include "simd.hpp"
 
-namespace crfkit {
-namespace {
+namespace crfkit::CRFKIT_SPACE {
 
 // log(x) for normal x > 0, to 2 ulp or so. x = m·2^e with m in [√½, √2); log m = 2·artanh(s), s = (m − 1)/(m + 1),
 // by its series to s^19 (|s| < 0.172: error < 2e-17).
@@ -27,5 +26,4 @@ CRFKIT_INLINE V log_positive(V x) {
     return exponent * splat(0x1.62e42fefa39efp-1) + (twice + twice * z * p);
 }
 
-}  // namespace
-}  // namespace crfkit
+}  // namespace crfkit::CRFKIT_SPACE

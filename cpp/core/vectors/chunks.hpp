@@ -1,4 +1,4 @@
-// The loops of vectors.hpp over one chunk, for one instruction set. Plain structs only: see chain/kernels.hpp.
+// The loops of vectors.hpp over one chunk, for one instruction set. Plain structs only: see chain/kernels/kernels.hpp.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,15 @@ struct VectorKernels {
     ChunkKernels<uint16_t> halves;
 };
 
-const VectorKernels& chunks_generic();
-const VectorKernels& chunks_avx2();
-const VectorKernels& chunks_avx512();
+namespace generic {
+const VectorKernels& vector_kernels();
+}
+namespace avx2 {
+const VectorKernels& vector_kernels();
+}
+namespace avx512 {
+const VectorKernels& vector_kernels();
+}
 // Those that "auto" stands for.
 const VectorKernels& vector_kernels();
 

@@ -5,9 +5,9 @@ namespace crfkit {
 
 const VectorKernels& vector_kernels() {
 #ifdef CRFKIT_X86
-    return *choose_kernels("auto", chunks_generic(), &chunks_avx2(), &chunks_avx512());
+    return *choose_kernels("auto", generic::vector_kernels(), &avx2::vector_kernels(), &avx512::vector_kernels());
 #else
-    return *choose_kernels<VectorKernels>("auto", chunks_generic(), nullptr, nullptr);
+    return *choose_kernels<VectorKernels>("auto", generic::vector_kernels(), nullptr, nullptr);
 #endif
 }
 

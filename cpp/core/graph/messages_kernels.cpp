@@ -1,5 +1,4 @@
-// Sum-product message updates, eight nodes at a time. Included by one file per instruction set, which
-// defines CRFKIT_LANES, CRFKIT_NAME and CRFKIT_KERNELS.
+// Sum-product message updates, eight nodes at a time. Compiled once per instruction set.
 #include <algorithm>
 
 #include "../support/simd.hpp"
@@ -7,7 +6,7 @@
 #include "blocks.hpp"
 #include "messages.hpp"
 
-namespace crfkit {
+namespace crfkit::CRFKIT_SPACE {
 namespace {
 
 constexpr int kParts = kBlock / kLanes;  // vectors in a block's row
@@ -86,17 +85,17 @@ double ratios(const MessageTask& task) {
 struct FullTable {
     static constexpr bool kPotts = false;
     static int64_t size(int n) { return int64_t{n} * n; }  // per slot
-    CRFKIT_INLINE_MEMBER static V at(const double* table, int x) { return load(table + x * kBlock); }
+    CRFKIT_INLINE static V at(const double* table, int x) { return load(table + x * kBlock); }
 };
 struct PottsTable {
     static constexpr bool kPotts = true;
     static int64_t size(int) { return 1; }
-    CRFKIT_INLINE_MEMBER static V at(const double* table, int) { return load(table); }
+    CRFKIT_INLINE static V at(const double* table, int) { return load(table); }
 };
 struct SharedTable {
     static constexpr bool kPotts = false;
     static int64_t size(int) { return 0; }
-    CRFKIT_INLINE_MEMBER static V at(const double* table, int x) { return splat(table[x]); }
+    CRFKIT_INLINE static V at(const double* table, int x) { return splat(table[x]); }
 };
 
 // Where the values of eight slots stand when there are n of them, eight apart.
@@ -407,8 +406,8 @@ struct MeanBlocks {
 
 }  // namespace
 
-const MessageKernels& CRFKIT_KERNELS() {
-    static const MessageKernels kernels{CRFKIT_NAME,
+const MessageKernels& message_kernels() {
+    static const MessageKernels kernels{CRFKIT_NAME_OF(CRFKIT_KERNELS),
                                         exponentials,
                                         ratios,
                                         by_states<RatioBlocks, FullTable>,
@@ -423,4 +422,4 @@ const MessageKernels& CRFKIT_KERNELS() {
     return kernels;
 }
 
-}  // namespace crfkit
+}  // namespace crfkit::CRFKIT_SPACE

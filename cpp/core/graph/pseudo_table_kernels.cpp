@@ -1,12 +1,11 @@
-// The pseudo-likelihood of a table. Included by one file per instruction set, which defines CRFKIT_LANES and
-// CRFKIT_KERNELS.
+// The pseudo-likelihood of a table. Compiled once per instruction set.
 #include <algorithm>
 
 #include "../support/simd.hpp"
 #include "../support/simd_log.hpp"
 #include "pseudo_table.hpp"
 
-namespace crfkit {
+namespace crfkit::CRFKIT_SPACE {
 namespace {
 
 constexpr int64_t kSpan = 512;  // samples whose edge derivatives are kept at a time
@@ -168,9 +167,9 @@ void table_gradient(const PseudoTask& task) {
 
 }  // namespace
 
-const PseudoKernels& CRFKIT_KERNELS() {
+const PseudoKernels& pseudo_kernels() {
     static const PseudoKernels kernels{table_value, table_gradient};
     return kernels;
 }
 
-}  // namespace crfkit
+}  // namespace crfkit::CRFKIT_SPACE

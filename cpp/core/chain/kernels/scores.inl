@@ -1,5 +1,5 @@
 // Score map and its adjoint for one position: label rows in, label rows out.
-// Part of kernels.inl.
+// Part of inference.hpp.
 
 // A row width that is known to the compiler; functions take it or an int64_t.
 template <int64_t N>
@@ -8,9 +8,15 @@ struct Fixed {
 };
 
 // Calls f.template run<B>(column) for blocks of B <= 6 vectors that cover `width` lanes.
-template <class Width, class F>
-CRFKIT_INLINE void over_blocks(Width w, F&& f) {
-    const int64_t width = w;
+template <int64_t N, class F>
+CRFKIT_INLINE void over_blocks(Fixed<N>, const F& f) {
+    constexpr int64_t whole = N / (6 * kLanes) * (6 * kLanes), rest = (N - whole) / kLanes;
+    for (int64_t column = 0; column < whole; column += 6 * kLanes) f.template run<6>(column);
+    if constexpr (rest > 0) f.template run<rest>(whole);
+}
+
+template <class F>
+CRFKIT_INLINE void over_blocks(int64_t width, const F& f) {
     int64_t column = 0;
     for (; width - column >= 6 * kLanes; column += 6 * kLanes) f.template run<6>(column);
     switch ((width - column) / kLanes) {
@@ -35,7 +41,7 @@ struct SumRows {
     int64_t n;
     Real* u;
     template <int B>
-    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+    CRFKIT_INLINE void run(int64_t column) const {
         V total[B] = {};
         if (values) {
             for (int64_t k = 0; k < n; ++k) {
@@ -106,7 +112,7 @@ struct AddToRows {
     const uint64_t* bits;  // or null
     int64_t words;
     template <int B>
-    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+    CRFKIT_INLINE void run(int64_t column) const {
         V r[B];
         for (int b = 0; b < B; ++b) r[b] = load(residual + column + b * kLanes);
         if (!bits && !values) {

@@ -7,8 +7,8 @@
 // A chain of order 1 has labels as its states. In a chain of order 2 a state is the pair (previous label i,
 // label j), at i * P + j of a row of (L + 1) * P; i = L stands for "none", before the first position.
 //
-// Kernel files are compiled once per instruction set, so this header holds plain structs only:
-// an inline function of the library compiled for AVX-512 must not be picked by the linker.
+// The sources in this folder are compiled once per instruction set and precision, so this header holds plain structs
+// only: an inline function compiled for AVX-512 must not be the one that the linker keeps.
 #pragma once
 
 #include <cstdint>
@@ -159,7 +159,7 @@ struct TrainingKernels {
     // table += mask * (outer * exp + jumps), and zeros in outer and jumps; n a multiple of kPad.
     void (*step_jumps)(Real* table, const Real* mask, Real* outer, const Real* exp, Real* jumps, int64_t n);
     // Sum of weight * (log Z - score of the labels); adds to the gradient. With a cache, fills it. Where the plan is
-    // weak, the loss of weak.inl; it needs further scratch, and leaves the cache alone.
+    // weak, the loss of weak.cpp; it needs further scratch, and leaves the cache alone.
     double (*value_gradient)(const ChainPlan&, const ChainWeightsOf<Real>&, const ChainGradientOf<Real>&,
                              const ChainCacheOf<Real>*, const ChainRange&);
     // Adds sum of weight * p (1 - p) over the occurrences of each feature, times the values of `squared`. From the
@@ -194,12 +194,17 @@ struct ChainKernels : TrainingKernels<double> {
                      int32_t* labels, const ChainRange&);
 };
 
-const ChainKernels& kernels_generic();
-const ChainKernels& kernels_avx2();
-const ChainKernels& kernels_avx512();
-const TrainingKernels<float>& single_generic();
-const TrainingKernels<float>& single_avx2();
-const TrainingKernels<float>& single_avx512();
+// The tables, one per instruction set: tables.cpp.
+namespace generic {
+const ChainKernels& chain_kernels();
+}
+namespace avx2 {
+const ChainKernels& chain_kernels();
+}
+namespace avx512 {
+const ChainKernels& chain_kernels();
+}
+
 // "auto": default_kernels(); null if the name is not known or the machine cannot run it.
 const ChainKernels* find_kernels(const char* name);
 

@@ -1,11 +1,11 @@
 // Forward-backward over several sequences at once: a table of jumps that does not fit in the nearest cache is then read
-// once for all of them, and their products are products of matrices. Part of inference.inl.
+// once for all of them, and their products are products of matrices. Included after inference.hpp.
 //
 // Each sequence has rows e, alpha, beta of recursions.inl, with one change: alpha_t and b_t are scaled by powers of 2,
 // f_t = 2^-exponent(sum of alpha_{t-1}), multiplied into e_t, and g_t = 2^-exponent(sum of beta_t): nothing is rounded,
 // and log Z counts exponents.
 
-constexpr int kBatch = CRFKIT_OUTER_VECTORS >= 24 ? 8 : 4;            // sequences
+constexpr int kBatch = kRegisters == 32 ? 8 : 4;                      // sequences
 constexpr int64_t kNearCache = 48 << 10;                              // bytes
 constexpr int64_t kBatchNumbers = (int64_t{1} << 21) / sizeof(Real);  // that the rows of several sequences may take
 
@@ -36,7 +36,7 @@ struct RowsTimesMatrix {
     const Real* const* e;  // or null
     Real* const* out;
     template <int B>
-    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+    CRFKIT_INLINE void run(int64_t column) const {
         V total[S][B] = {};
         const Real* from[S];
         for (int s = 0; s < S; ++s) from[s] = a[s];
@@ -56,12 +56,12 @@ struct RowsTimesMatrix {
 };
 
 // out_s[P] = sum_i a_s[i * a_stride] m[i * P + …], times e_s where given, for s < count.
-static void rows_times_matrix(int count, const Real* const* a, int64_t a_stride, const Real* m, int64_t n,
+inline void rows_times_matrix(int count, const Real* const* a, int64_t a_stride, const Real* m, int64_t n,
                               int64_t width, const Real* const* e, Real* const* out) {
     const auto tiles = [&]<int S>() {
         if constexpr (S <= kBatch)
-            over_tiles<(S > 4 ? 24 / 8 : CRFKIT_OUTER_VECTORS / 4)>(
-                width, RowsTimesMatrix<S>{a, a_stride, m, width, n, e, out});
+            over_tiles<(S > 4 ? 24 / 8 : kOuterVectors / 4)>(width,
+                                                             RowsTimesMatrix<S>{a, a_stride, m, width, n, e, out});
     };
     switch (count) {
         case 8: return tiles.template operator()<8>();
@@ -92,7 +92,7 @@ static void rows_times_matrix(int count, const Real* const* a, int64_t a_stride,
 
 // to[c][r] = from[r][c] for r < n <= width and c < width, 0 for r from n to width; rows of `width` numbers. Shuffling
 // rows r and r + lanes / 2 together moves a bit of the row's number to that of the column.
-static void transpose_rows(const Real* from, int64_t n, int64_t width, Real* to) {
+inline void transpose_rows(const Real* from, int64_t n, int64_t width, Real* to) {
     for (int64_t r = 0; r < width; r += kLanes)
         for (int64_t c = 0; c < width; c += kLanes) {
             V rows[kLanes], mixed[kLanes];
@@ -227,7 +227,7 @@ CRFKIT_INLINE Batch make_batch(Real* scratch, const BatchJumps& jumps, int64_t p
 }
 
 // e of sequence s of the batch; returns the score of its labels, and adds the largest scores to log Z.
-static double fill_batch(const ChainPlan& data, const Weights& w, const BatchJumps& jumps, Batch& batch, int s) {
+inline double fill_batch(const ChainPlan& data, const Weights& w, const BatchJumps& jumps, Batch& batch, int s) {
     const int64_t first = data.starts[batch.ids[s]], length = batch.lengths[s], n = jumps.n, width = jumps.width;
     const int32_t* y = data.labels + first;
     const Real* starts = w.first_mask ? w.first_mask + (jumps.order == 2 ? n * width : 0) : nullptr;
@@ -252,7 +252,7 @@ static double fill_batch(const ChainPlan& data, const Weights& w, const BatchJum
 }
 
 // alpha of all sequences; adds to log Z what is known then.
-static void forward_batch(const BatchJumps& jumps, Batch& batch) {
+inline void forward_batch(const BatchJumps& jumps, Batch& batch) {
     const int64_t n = jumps.n, width = jumps.width, span = jumps.span();
     const Real *from[kBatch], *e[kBatch];
     Real* to[kBatch];
@@ -301,7 +301,7 @@ static void forward_batch(const BatchJumps& jumps, Batch& batch) {
 }
 
 // beta of all sequences.
-static void backward_batch(const BatchJumps& jumps, Batch& batch) {
+inline void backward_batch(const BatchJumps& jumps, Batch& batch) {
     const int64_t n = jumps.n, width = jumps.width, span = jumps.span();
     const Real* from[kBatch];
     Real* to[kBatch];
@@ -352,7 +352,7 @@ static void backward_batch(const BatchJumps& jumps, Batch& batch) {
 
 // node = marginals of labels of sequence s, and beta = b so that alpha_{t-1}(r) M(r, s) b_t(s) is the edge marginal;
 // b_0 = 0. The sequence fails if a sum is too small.
-static void finish_batch(const BatchJumps& jumps, Batch& batch, int s) {
+inline void finish_batch(const BatchJumps& jumps, Batch& batch, int s) {
     const int64_t n = jumps.n, width = jumps.width, span = jumps.span();
     for (int64_t t = 0; t < batch.lengths[s]; ++t) {
         const int64_t at = batch.at[s] + t, rows = t > 0 ? jumps.rows : 1;
@@ -381,7 +381,7 @@ static void finish_batch(const BatchJumps& jumps, Batch& batch, int s) {
 }
 
 // Marginals of a filled batch.
-static void infer_batch(const BatchJumps& jumps, Batch& batch) {
+inline void infer_batch(const BatchJumps& jumps, Batch& batch) {
     forward_batch(jumps, batch);
     backward_batch(jumps, batch);
     for (int s = 0; s < batch.count; ++s) finish_batch(jumps, batch, s);

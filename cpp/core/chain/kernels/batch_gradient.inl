@@ -1,11 +1,11 @@
-// The likelihood and its gradient over batches of sequences. Part of gradient.inl.
+// The likelihood and its gradient over batches of sequences. Part of training.cpp.
 
 constexpr int64_t kSorted = 64;          // sequences that are sorted by length, so that a batch has similar ones
 constexpr int64_t kOuterPositions = 64;  // whose rows the nearest cache holds while outer products are added up
 
 // Fills the tables; returns the shift of their exponents, or NaN if the range of transitions is too wide with that of
 // the jumps.
-static double fill_pair_tables(const Weights& w, const PairTables& p, Real* square) {
+double fill_pair_tables(const Weights& w, const PairTables& p, Real* square) {
     const int64_t n = w.n_labels, width = w.width;
     Real low = -kLowest, high = kLowest;
     for (int64_t i = 0; i < n; ++i)
@@ -32,7 +32,7 @@ static double fill_pair_tables(const Weights& w, const PairTables& p, Real* squa
 }
 
 // Adds the sums of outer products to the gradient: M / exp_jumps = t, and a transition occurs in all its triples.
-static void add_pair_tables(const Weights& w, const PairTables& p, const Gradient& g) {
+void add_pair_tables(const Weights& w, const PairTables& p, const Gradient& g) {
     const int64_t n = w.n_labels, width = w.width;
     for (int64_t j = 0; j < n; ++j)
         for (int64_t i = 0; i <= n; ++i) {
@@ -48,7 +48,7 @@ static void add_pair_tables(const Weights& w, const PairTables& p, const Gradien
 }
 
 // Adds the jumps of a sequence of order 2 to the sums.
-static void add_pair_outer(const BatchJumps& jumps, const Batch& batch, int s, const PairTables& p) {
+void add_pair_outer(const BatchJumps& jumps, const Batch& batch, int s, const PairTables& p) {
     const int64_t n = jumps.n, width = jumps.width, span = jumps.span(), length = batch.lengths[s];
     const Real *alpha = batch.alpha + batch.at[s] * span, *b = batch.beta + batch.at[s] * span;
     if (length < 2) return;
@@ -62,8 +62,8 @@ static void add_pair_outer(const BatchJumps& jumps, const Batch& batch, int s, c
 }
 
 // The value of a batch whose marginals are there, and its gradient; sequences that failed are left out.
-static double add_batch(const ChainPlan& data, const Weights& w, const Gradient& g, const BatchJumps& jumps,
-                        const Batch& batch, const double* scores, const PairTables& pairs) {
+double add_batch(const ChainPlan& data, const Weights& w, const Gradient& g, const BatchJumps& jumps,
+                 const Batch& batch, const double* scores, const PairTables& pairs) {
     const int64_t width = jumps.width, span = jumps.span();
     double value = 0.0;
     for (int s = 0; s < batch.count; ++s) {
@@ -103,8 +103,8 @@ static double add_batch(const ChainPlan& data, const Weights& w, const Gradient&
 }
 
 // value_gradient by batches; false, and nothing is done, where they gain nothing or cannot hold the scores.
-static bool batched_value_gradient(const ChainPlan& data, const Weights& w, const Gradient& g, const Cache* cache,
-                                   const ChainRange& range, double& value) {
+bool batched_value_gradient(const ChainPlan& data, const Weights& w, const Gradient& g, const Cache* cache,
+                            const ChainRange& range, double& value) {
     const int64_t n = w.n_labels, width = w.width;
     if (!takes_batches(n, w.order) || cache || is_weak(data) || data.pair_offsets || !(w.range <= kMaxRange))
         return false;

@@ -1,5 +1,4 @@
-// The likelihood of what is known of the labels, position by position, each with a weight of its own. Part of
-// kernels.inl.
+// The likelihood of what is known of the labels, position by position, each with a weight of its own.
 //
 // Position t allows the labels K_t. With L_t = log of the sum over the labellings that keep to K_0 … K_t (and are free
 // behind t), L_{-1} = log Z, and l_t = L_t - L_{t-1} = log p(y_t in K_t | y_0 in K_0, …, y_{t-1} in K_{t-1}, x):
@@ -11,6 +10,11 @@
 //   B_{t-1} = c_{t-1} + P_t ([K_t] B_t) / n_t,  B_{T-1} = c_{T-1}        those that end at t - 1 or behind it
 //   node:  A_t + k_t B_t        edge:  P_t(r, s) (A_{t-1} + c_{t-1} k_{t-1})(r) + k_{t-1}(r) P_t(r, s) [K_t] B_t(s) /
 //   n_t
+
+#include "entries.hpp"
+
+namespace crfkit::CRFKIT_SPACE {
+namespace {
 
 // Whether what is known at position t allows the state.
 template <class Shape>
@@ -33,8 +37,8 @@ CRFKIT_INLINE double part_of(const ChainPlan& data, int64_t first, int64_t lengt
 // for any range of scores. The nodes of all parts are added up first, as the gradient of an attribute that occurs once
 // is stored, not added. `scratch`: [2][T][span].
 template <class Shape>
-static double weak_by_parts(const ChainPlan& data, const Weights& w, const Gradient& g, int64_t first, double weight,
-                            Lattice<Shape> a, Real* scratch) {
+double weak_by_parts(const ChainPlan& data, const Weights& w, const Gradient& g, int64_t first, double weight,
+                     Lattice<Shape> a, Real* scratch) {
     const Shape& shape = a.shape;
     const int64_t span = shape.span(), width = shape.width, square = shape.jump_rows() * width;
     double value = 0.0;
@@ -74,14 +78,14 @@ struct WeakRows {
 
 // The loss of a sequence whose lattice is filled, and its gradient.
 template <class Shape>
-static double weak_loss(const ChainPlan& data, const Weights& w, const Gradient& g, int64_t first, double weight,
-                        const Lattice<Shape>& a, Real* scratch) {
+double weak_loss(const ChainPlan& data, const Weights& w, const Gradient& g, int64_t first, double weight,
+                 const Lattice<Shape>& a, Real* scratch) {
     const Shape& shape = a.shape;
     const auto span = shape.span();
     const int64_t length = a.length, rows = length * span, width = shape.width;
     const WeakRows d{scratch,           scratch + 3 * rows, scratch + 4 * rows, scratch + 5 * rows, scratch + 6 * rows,
                      scratch + 7 * rows};
-    const auto by_parts = [&] { return weak_by_parts(data, w, g, first, weight, a, scratch); };
+    const auto by_parts = [&] { return weak_by_parts(data, w, g, first, weight, plain(a), scratch); };
     if (infer(w, a, d.kept).in_log_space) return by_parts();
     const KeptRows<Shape> kept{shape, length, d.kept};
     const auto divide = [&](const Real* x, int64_t t, Real* out) {
@@ -154,8 +158,8 @@ static double weak_loss(const ChainPlan& data, const Weights& w, const Gradient&
 }
 
 template <class Shape>
-static double weak_value_gradient(const ChainPlan& data, const Weights& w, const Gradient& g, const ChainRange& range,
-                                  const Shape& shape) {
+double weak_value_gradient_of(const ChainPlan& data, const Weights& w, const Gradient& g, const ChainRange& range,
+                              const Shape& shape) {
     double value = 0.0;
     for (int64_t n = range.begin; n < range.end; ++n) {
         const double weight = weight_of(data, n);
@@ -167,3 +171,12 @@ static double weak_value_gradient(const ChainPlan& data, const Weights& w, const
     }
     return value;
 }
+
+}  // namespace
+
+double weak_value_gradient(const ChainPlan& data, const Weights& w, const Gradient& g, const ChainRange& range) {
+    return with_shape(w.n_labels, w.order,
+                      [&](const auto& shape) { return weak_value_gradient_of(data, w, g, range, shape); });
+}
+
+}  // namespace crfkit::CRFKIT_SPACE

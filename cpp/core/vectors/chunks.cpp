@@ -1,14 +1,13 @@
-// The loops over one chunk. Included by one file per instruction set, which defines CRFKIT_LANES and CRFKIT_CHUNKS, the
-// function that returns the table.
+// The loops over one chunk. Compiled once per instruction set.
+#include "../support/simd.hpp"
+
 #if CRFKIT_LANES > 2
 #include <immintrin.h>
 #endif
 
-#include "../support/simd.hpp"
 #include "chunks.hpp"
 
-namespace crfkit {
-
+namespace crfkit::CRFKIT_SPACE {
 namespace {
 
 typedef float Narrow __attribute__((vector_size(4 * CRFKIT_LANES)));
@@ -190,9 +189,9 @@ constexpr ChunkKernels<T> kernels_of() {
 
 }  // namespace
 
-const VectorKernels& CRFKIT_CHUNKS() {
+const VectorKernels& vector_kernels() {
     static const VectorKernels table{kernels_of<double>(), kernels_of<float>(), kernels_of<uint16_t>()};
     return table;
 }
 
-}  // namespace crfkit
+}  // namespace crfkit::CRFKIT_SPACE

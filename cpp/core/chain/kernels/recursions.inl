@@ -1,4 +1,4 @@
-// Forward-backward over one sequence. Part of kernels.inl.
+// Forward-backward over one sequence. Part of inference.hpp.
 //
 // With scores u_t(s), jumps m_t(r, s) and E_t(s) = exp(u_t(s) - max u_t):
 //   alpha_0 = E_0,       alpha_t(s) = E_t(s) sum_r alpha_{t-1}(r) M_t(r, s)
@@ -17,9 +17,7 @@ constexpr double kMaxDrift = kSingle ? 40.0 : 230.0;  // alpha and beta stay wit
 constexpr double kLeastSum = kSingle ? 1e-15 : 1e-150;  // below it, terms that were rounded to zero may matter
 
 // Scratch for one sequence of length T.
-template <class Shape>
-struct Lattice {
-    Shape shape;
+struct LatticeRows {
     int64_t length;
     Real* u;         // [T][span] scores; -inf where a mask forbids the state
     Real* e;         // [T][span] E, later b scaled so that alpha_{t-1}(r) M(r, s) e_t(s) is the edge marginal
@@ -34,6 +32,17 @@ struct Lattice {
 };
 
 template <class Shape>
+struct Lattice : LatticeRows {
+    Shape shape;
+};
+
+template <class Shape>
+CRFKIT_INLINE auto plain(const Lattice<Shape>& a) {
+    const LatticeRows& rows = a;
+    return Lattice<std::decay_t<decltype(plain(a.shape))>>{rows, plain(a.shape)};
+}
+
+template <class Shape>
 CRFKIT_INLINE int64_t lattice_size(const Shape& shape, int64_t length, bool pairs) {
     const int64_t square = shape.n_labels * shape.width;
     return 4 * length * shape.span() + (shape.jump_rows() + 1) * shape.width + length + 2 * square + shape.width +
@@ -43,9 +52,9 @@ CRFKIT_INLINE int64_t lattice_size(const Shape& shape, int64_t length, bool pair
 template <class Shape>
 CRFKIT_INLINE Lattice<Shape> make_lattice(Real* scratch, int64_t length, const Shape& shape, bool pairs) {
     const int64_t rows = length * shape.span(), square = shape.n_labels * shape.width;
-    Lattice<Shape> a{
-        shape,   length,  scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows, scratch + 4 * rows, nullptr,
-        nullptr, nullptr, nullptr, false};
+    Lattice<Shape> a{{length, scratch, scratch + rows, scratch + 2 * rows, scratch + 3 * rows, scratch + 4 * rows,
+                      nullptr, nullptr, nullptr, nullptr, false},
+                     shape};
     a.factor = a.edge + (shape.jump_rows() + 1) * shape.width;
     a.square = a.factor + length;
     if (pairs) {
@@ -127,8 +136,8 @@ CRFKIT_INLINE void label_scores(const ChainPlan& data, const Weights& w, Width w
 
 // Scores of sequence n into the lattice. `masked`: -inf where a state is not allowed.
 template <class Width>
-static void fill_scores(const ChainPlan& data, const Weights& w, int64_t n, const Lattice<LabelStates<Width>>& a,
-                        bool masked = true) {
+void fill_scores(const ChainPlan& data, const Weights& w, int64_t n, const Lattice<LabelStates<Width>>& a,
+                 bool masked = true) {
     const int64_t first = data.starts[n];
     const Width width = a.shape.width;
     for (int64_t t = 0; t < a.length; ++t) {
@@ -140,29 +149,13 @@ static void fill_scores(const ChainPlan& data, const Weights& w, int64_t n, cons
         pair_scores(data, w, first + t, a.scores + t * a.shape.n_labels * width);
 }
 
-static void fill_scores(const ChainPlan& data, const Weights& w, int64_t n, const Lattice<LabelPairStates>& a,
-                        bool masked = true) {
-    const int64_t first = data.starts[n], width = w.width, n_labels = w.n_labels, span = a.shape.span();
-    Real* row = a.square + 2 * n_labels * width;
-    for (int64_t t = 0; t < a.length; ++t) {
-        label_scores(data, w, width, first + t, row);
-        Real* u = a.u + t * span;
-        const Real* m = w.transitions;
-        if (t > 0 && data.pair_offsets) {
-            pair_scores(data, w, first + t, a.square);
-            m = a.square;
-        }
-        for (int64_t i = 0; i <= n_labels; ++i)
-            for (int64_t j = 0; j < width; ++j)
-                u[i * width + j] = row[j] + (t > 0 && i < n_labels ? m[i * width + j] : Real{});
-        if (masked) forbid(mask_at(w, t), span, u);
-    }
-    if (masked && w.last_mask && a.length > 0) forbid(w.last_mask, span, a.u + (a.length - 1) * span);
-}
+// In inference.cpp.
+void fill_scores(const ChainPlan& data, const Weights& w, int64_t n, const Lattice<LabelPairStates>& a,
+                 bool masked = true);
 
 // exp(m_t - max m_t) of every position; returns the sum of the maxima, or NaN if a range is too wide.
 template <class Shape>
-static double fill_matrices(const Lattice<Shape>& a) {
+double fill_matrices(const Lattice<Shape>& a) {
     double shift = 0.0;
     const int64_t n = a.shape.n_labels, width = a.shape.width;
     for (int64_t t = 1; t < a.length; ++t) {
@@ -193,9 +186,9 @@ struct KeptRows {
     const Shape& shape;
     int64_t length;
     Real* rows;
-    CRFKIT_INLINE_MEMBER Real* alpha(int64_t t) const { return rows + t * shape.span(); }
-    CRFKIT_INLINE_MEMBER Real* e(int64_t t) const { return rows + (length + t) * shape.span(); }
-    CRFKIT_INLINE_MEMBER Real* beta(int64_t t) const { return rows + (2 * length + t) * shape.span(); }
+    CRFKIT_INLINE Real* alpha(int64_t t) const { return rows + t * shape.span(); }
+    CRFKIT_INLINE Real* e(int64_t t) const { return rows + (length + t) * shape.span(); }
+    CRFKIT_INLINE Real* beta(int64_t t) const { return rows + (2 * length + t) * shape.span(); }
 };
 
 // beta_{t-1} from b_t.
@@ -214,10 +207,10 @@ CRFKIT_INLINE void step_back(const Weights& w, const Lattice<Shape>& a, int64_t 
 // Scaled forward-backward: fills alpha, node and e as Lattice says, and `kept` where its rows are not null; returns
 // log Z, or NaN where scaled space is not enough.
 template <class Shape>
-static double scaled_recursions(const Weights& w, const Lattice<Shape>& a, const KeptRows<Shape>& kept) {
+double scaled_recursions(const Weights& w, const Lattice<Shape>& a, const KeptRows<Shape>& kept) {
     const int64_t n = a.shape.n_labels, length = a.length;
     const auto span = a.shape.span();
-    double shift = a.matrices ? fill_matrices(a) : w.shift * static_cast<Real>(length - 1);
+    double shift = a.matrices ? fill_matrices(plain(a)) : w.shift * static_cast<Real>(length - 1);
     if (std::isnan(shift)) return NAN;
     double drift = a.matrices ? kMaxRange : w.range;
     if (const double growth = std::log(static_cast<Real>(n)); drift < growth) drift = growth;
@@ -297,7 +290,7 @@ CRFKIT_INLINE const Real* jumps_to(const Weights& w, const Lattice<Shape>& a, in
 // u_t(s) + log beta_t(s), normalised likewise; node holds marginals; factor[t] is what makes edge marginals of
 // alpha_{t-1} + m_t + e_t. Nothing grows with the length, so nothing is lost to rounding. Returns log Z.
 template <class Shape>
-static double log_recursions(const Weights& w, const Lattice<Shape>& a) {
+double log_recursions(const Weights& w, const Lattice<Shape>& a) {
     const Shape& shape = a.shape;
     const int64_t span = shape.span(), width = shape.width, length = a.length;
     Real* terms = a.edge;
@@ -357,18 +350,17 @@ struct Inference {
 // Marginals of the filled lattice, in scaled space where that is safe. Leaves rows for Hessian products in
 // `kept`, unless it runs in log space.
 template <class Shape>
-static Inference infer(const Weights& w, const Lattice<Shape>& a, Real* kept = nullptr) {
+Inference infer(const Weights& w, const Lattice<Shape>& a, Real* kept = nullptr) {
     if (w.range <= kMaxRange) {
         const double log_z = scaled_recursions(w, a, KeptRows<Shape>{a.shape, a.length, kept});
         if (!std::isnan(log_z)) return {log_z, false};
         if (!a.matrices && !w.first_mask && !a.limited) return {log_z, false};  // the input is NaN
     }
-    return {log_recursions(w, a), true};
+    return {log_recursions(w, plain(a)), true};
 }
 
-// a.edge[jump rows][P] = marginal of the jump to t; 0 in the padding.
 template <class Shape>
-static void edge_marginal(const Weights& w, const Lattice<Shape>& a, const Inference& found, int64_t t) {
+void plain_edge_marginal(const Weights& w, const Lattice<Shape>& a, const Inference& found, int64_t t) {
     const Shape& shape = a.shape;
     const int64_t span = shape.span(), width = shape.width;
     const Real *alpha = a.alpha + (t - 1) * span, *e = a.e + t * span;
@@ -385,4 +377,10 @@ static void edge_marginal(const Weights& w, const Lattice<Shape>& a, const Infer
             for (int64_t k = 0; k < width; k += kLanes)
                 store(out + k, splat(alpha[s]) * load(m + s * width + k) * load(next + k));
     });
+}
+
+// a.edge[jump rows][P] = marginal of the jump to t; 0 in the padding.
+template <class Shape>
+CRFKIT_INLINE void edge_marginal(const Weights& w, const Lattice<Shape>& a, const Inference& found, int64_t t) {
+    plain_edge_marginal(w, plain(a), found, t);
 }

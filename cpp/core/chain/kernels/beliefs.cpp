@@ -1,5 +1,8 @@
-// What the marginals of states and jumps say about a sequence: probabilities of phrases, entropy, samples. Part of
-// kernels.inl.
+// What the marginals of states and jumps say about a sequence: probabilities of phrases, entropy, samples.
+#include "entries.hpp"
+
+namespace crfkit::CRFKIT_SPACE {
+namespace {
 
 // q_t(r, k), the marginal of the jump from state r at t - 1 to label k at t, of an inferred lattice.
 template <class Shape>
@@ -8,7 +11,7 @@ struct JumpMarginals {
     const Lattice<Shape>& a;
     bool in_log_space;
 
-    CRFKIT_INLINE_MEMBER double operator()(int64_t t, int64_t r, int64_t k) const {
+    CRFKIT_INLINE double operator()(int64_t t, int64_t r, int64_t k) const {
         const int64_t span = a.shape.span(), at = r * a.shape.width + k;
         const double alpha = a.alpha[(t - 1) * span + r], next = a.e[t * span + a.shape.after(r, k)];
         if (in_log_space) return std::exp(alpha + jumps_to(w, a, t)[at] + next - a.factor[t]);
@@ -21,7 +24,7 @@ struct JumpMarginals {
 //   v_t(s) = sum_r v_{t-1}(r) C(r, s) q_t(r, s) / p_{t-1}(r)
 //   p(x) = sum_r v_{end-1}(r) sum_k (1 - C(r, k)) q_end(r, k) / p_{end-1}(r)
 template <class Shape>
-static double phrase_probability(const JumpMarginals<Shape>& q, const ChainPhrases& rules, const ChainSpan& x) {
+double phrase_probability(const JumpMarginals<Shape>& q, const ChainPhrases& rules, const ChainSpan& x) {
     const Lattice<Shape>& a = q.a;
     const Shape& shape = a.shape;
     const int64_t n = shape.n_labels, span = shape.span();
@@ -63,6 +66,25 @@ static double phrase_probability(const JumpMarginals<Shape>& q, const ChainPhras
     return total < 1.0 ? total : 1.0;
 }
 
+// x log(y / x), 0 where x is too small to matter or x = y but for rounding.
+CRFKIT_INLINE double surprise(double x, double y) { return x > 1e-20 && y > x ? x * std::log(y / x) : 0.0; }
+
+// The k whose share of the sum of terms holds u in [0, 1); never one of share 0.
+CRFKIT_INLINE int64_t pick(const double* terms, int64_t n, double u) {
+    double total = 0.0, below = 0.0;
+    for (int64_t k = 0; k < n; ++k) total += terms[k];
+    int64_t last = 0;
+    for (int64_t k = 0; k < n; ++k) {
+        if (!(terms[k] > 0.0)) continue;
+        last = k;
+        below += terms[k];
+        if (u * total < below) break;
+    }
+    return last;
+}
+
+}  // namespace
+
 double span_probabilities(const ChainPlan& data, const ChainWeights& w, const ChainPhrases& rules, int64_t n,
                           ChainSpan* spans, int64_t n_spans, const ChainRange& range) {
     return with_plain_shape(w.n_labels, w.order, [&]<class Shape>(const Shape& shape) {
@@ -76,9 +98,6 @@ double span_probabilities(const ChainPlan& data, const ChainWeights& w, const Ch
         return found.log_z;
     });
 }
-
-// x log(y / x), 0 where x is too small to matter or x = y but for rounding.
-CRFKIT_INLINE double surprise(double x, double y) { return x > 1e-20 && y > x ? x * std::log(y / x) : 0.0; }
 
 // H = H(y_0) + sum_t H(y_t | y_{t-1}): no term is negative, so that nothing cancels.
 void entropies(const ChainPlan& data, const ChainWeights& w, double* log_z, double* entropy, const ChainRange& range) {
@@ -106,20 +125,6 @@ void entropies(const ChainPlan& data, const ChainWeights& w, double* log_z, doub
             range.check(range.check_state, range.thread);
         }
     });
-}
-
-// The k whose share of the sum of terms holds u in [0, 1); never one of share 0.
-CRFKIT_INLINE int64_t pick(const double* terms, int64_t n, double u) {
-    double total = 0.0, below = 0.0;
-    for (int64_t k = 0; k < n; ++k) total += terms[k];
-    int64_t last = 0;
-    for (int64_t k = 0; k < n; ++k) {
-        if (!(terms[k] > 0.0)) continue;
-        last = k;
-        below += terms[k];
-        if (u * total < below) break;
-    }
-    return last;
 }
 
 // y_0 from its marginals, then y_t given the state before, with probabilities q_t(state, k) / p_{t-1}(state).
@@ -157,3 +162,5 @@ double sample(const ChainPlan& data, const ChainWeights& w, int64_t n, int64_t c
         return found.log_z;
     });
 }
+
+}  // namespace crfkit::CRFKIT_SPACE

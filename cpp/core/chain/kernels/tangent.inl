@@ -1,5 +1,5 @@
 // Derivatives of the marginals along a direction v in weight space: the products of Hessians with vectors.
-// Part of kernels.inl.
+// Part of curvature.cpp.
 //
 // With ubar, mbar the scores and jumps of v, normalised rows (alpha beta = p) and Mt = M mbar elementwise:
 //   alpha'_t = ubar_t alpha_t + E_t (alpha'_{t-1} M + alpha_{t-1} Mt)
@@ -9,7 +9,6 @@
 // (Tsuboi et al. 2011; the same recursions over dual numbers.) z is the mean of v's score.
 
 // Further scratch, after the lattice: further_size of it.
-template <class Shape>
 struct TangentRows {
     double *u, *alpha, *b, *node, *point_b;  // [T][span] each; node holds alpha beta', then p'
     double* beta;                            // [2][span]
@@ -18,7 +17,7 @@ struct TangentRows {
 };
 
 template <class Shape>
-CRFKIT_INLINE TangentRows<Shape> make_tangent(double* scratch, int64_t length, const Shape& shape) {
+CRFKIT_INLINE TangentRows make_tangent(double* scratch, int64_t length, const Shape& shape) {
     const int64_t rows = length * shape.span();
     return {scratch,
             scratch + rows,
@@ -38,14 +37,13 @@ CRFKIT_INLINE void tangent_row(const double* x, const double* y, const double* e
 }
 
 // M and Mt of the jumps to t; of their transposes in order 1 with pair attributes there are none.
-template <class Shape>
 struct Jumps {
     const double *m, *tilted;
 };
 
 template <class Shape>
-static Jumps<Shape> jumps_at(const ChainPlan& data, const ChainWeights& w, const ChainTangent& v,
-                             const Lattice<Shape>& a, const TangentRows<Shape>& d, int64_t first, int64_t t) {
+CRFKIT_INLINE Jumps jumps_at(const ChainPlan& data, const ChainWeights& w, const ChainTangent& v,
+                             const Lattice<Shape>& a, const TangentRows& d, int64_t first, int64_t t) {
     if (!a.matrices) return {w.exp_jumps, v.tilted};
     const int64_t square = a.shape.n_labels * a.shape.width;
     const double* m = a.matrices + t * square;
@@ -57,8 +55,8 @@ static Jumps<Shape> jumps_at(const ChainPlan& data, const ChainWeights& w, const
 
 // d.node = p', d.alpha = alpha', d.b = b' - z b, d.point_b = b, all of one sequence.
 template <class Shape>
-static void scaled_tangent(const ChainPlan& data, const ChainWeights& w, const ChainTangent& v, int64_t first,
-                           const Lattice<Shape>& a, const KeptRows<Shape>& kept, const TangentRows<Shape>& d) {
+void scaled_tangent(const ChainPlan& data, const ChainWeights& w, const ChainTangent& v, int64_t first,
+                    const Lattice<Shape>& a, const KeptRows<Shape>& kept, const TangentRows& d) {
     const Shape& shape = a.shape;
     const auto span = shape.span();
     const int64_t length = a.length;
@@ -67,7 +65,7 @@ static void scaled_tangent(const ChainPlan& data, const ChainWeights& w, const C
     for (int64_t s = 0; s < span; ++s) beta[s] = 0.0;
     for (int64_t step = 0; step < length; ++step) {
         if (const int64_t t = step; t > 0) {
-            const Jumps<Shape> jumps = jumps_at(data, w, v, a, d, first, t);
+            const Jumps jumps = jumps_at(data, w, v, a, d, first, t);
             double* out = d.alpha + t * span;
             shape.forward(d.alpha + (t - 1) * span, jumps.m, nullptr, out);
             shape.forward(kept.alpha(t - 1), jumps.tilted, nullptr, temporary);
@@ -81,7 +79,7 @@ static void scaled_tangent(const ChainPlan& data, const ChainWeights& w, const C
             store(b + j, load(d.u + t * span + j) * load(point_b + j) + load(kept.e(t) + j) * load(beta + j));
         if (t == 0) continue;
         if (a.matrices) {
-            const Jumps<Shape> jumps = jumps_at(data, w, v, a, d, first, t);
+            const Jumps jumps = jumps_at(data, w, v, a, d, first, t);
             const int64_t n = shape.n_labels, width = shape.width;
             for (int64_t i = 0; i < n; ++i)
                 beta[i] = row_dot(jumps.m + i * width, b, width) + row_dot(jumps.tilted + i * width, point_b, width);
@@ -111,9 +109,8 @@ static void scaled_tangent(const ChainPlan& data, const ChainWeights& w, const C
 // B of what lies behind, each less its mean over the states, so that nothing grows with the length. Adds the
 // derivatives of the edges to g; the lattice holds log_recursions' results.
 template <class Shape>
-static void log_tangent(const ChainPlan& data, const ChainWeights& w, const ChainTangent& v, const ChainGradient& g,
-                        int64_t first, double weight, const Inference& found, const Lattice<Shape>& a,
-                        const TangentRows<Shape>& d) {
+void log_tangent(const ChainPlan& data, const ChainWeights& w, const ChainTangent& v, const ChainGradient& g,
+                 int64_t first, double weight, const Inference& found, const Lattice<Shape>& a, const TangentRows& d) {
     const Shape& shape = a.shape;
     const int64_t span = shape.span(), width = shape.width, length = a.length, n = shape.n_labels;
     double *F = d.alpha, *B = d.b, *terms = a.edge;

@@ -1,5 +1,5 @@
 // What differs between chains of order 1 and 2: which states there are, how they follow each other, and how a
-// row of states is made from scores of labels and label pairs. Part of kernels.inl.
+// row of states is made from scores of labels and label pairs. Part of inference.hpp.
 
 // out[P] = sum_i a[i * a_stride] m[i * m_stride + P], times e where given; plus add * by where given.
 struct RowTimesMatrix {
@@ -10,7 +10,7 @@ struct RowTimesMatrix {
     const Real* e;  // or null
     Real* out;
     template <int B>
-    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+    CRFKIT_INLINE void run(int64_t column) const {
         V even[B] = {}, odd[B] = {};  // two chains of additions, to hide their latency
         const Real* row = m + column;
         int64_t i = 0;
@@ -43,7 +43,7 @@ struct MaxStep {
     const Real* u;
     Real* delta;
     template <int B>
-    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+    CRFKIT_INLINE void run(int64_t column) const {
         V best[B];
         for (int b = 0; b < B; ++b) best[b] = splat(previous[0]) + load(m + column + b * kLanes);
         for (int64_t i = 1; i < n; ++i) {
@@ -53,6 +53,8 @@ struct MaxStep {
         for (int b = 0; b < B; ++b) store(delta + column + b * kLanes, best[b] + load(u + column + b * kLanes));
     }
 };
+
+constexpr int kOuterVectors = 3 * kRegisters / 4;  // that a tile of outer products may fill
 
 // out[R * out_stride + P] += sum_t alpha[t * step + R * a_stride] b[t * step + P], accumulators in registers.
 template <int R, int B, class Step>
@@ -85,10 +87,10 @@ struct AddOuter {
     Real* out;
     int64_t out_stride;
     template <int B>
-    CRFKIT_INLINE_MEMBER void run(int64_t column) const {
+    CRFKIT_INLINE void run(int64_t column) const {
         int64_t i = 0;
         const auto tiles = [&]<int R>() {
-            if constexpr (R * B <= CRFKIT_OUTER_VECTORS || R == 1)
+            if constexpr (R * B <= kOuterVectors || R == 1)
                 for (; i + R <= n; i += R)
                     outer_tile<R, B>(alpha + i * a_stride, a_stride, b + column, length, step,
                                      out + i * out_stride + column, out_stride);
@@ -110,32 +112,35 @@ struct LabelStates {
     int64_t n_labels;
     Width width;
 
-    CRFKIT_INLINE_MEMBER Width span() const { return width; }
-    CRFKIT_INLINE_MEMBER int64_t jump_rows() const { return n_labels; }
+    CRFKIT_INLINE Width span() const { return width; }
+    CRFKIT_INLINE int64_t jump_rows() const { return n_labels; }
     // State s, and the i-th state that may come before it; the label that s ends with; the k-th state after it.
-    CRFKIT_INLINE_MEMBER int64_t n_before() const { return n_labels; }
-    CRFKIT_INLINE_MEMBER int64_t before(int64_t, int64_t i) const { return i; }
-    CRFKIT_INLINE_MEMBER int64_t label(int64_t s) const { return s; }
-    CRFKIT_INLINE_MEMBER int64_t after(int64_t, int64_t k) const { return k; }
-    CRFKIT_INLINE_MEMBER int64_t state(const int32_t* y, int64_t t) const { return y[t]; }
+    CRFKIT_INLINE int64_t n_before() const { return n_labels; }
+    CRFKIT_INLINE int64_t before(int64_t, int64_t i) const { return i; }
+    CRFKIT_INLINE int64_t label(int64_t s) const { return s; }
+    CRFKIT_INLINE int64_t after(int64_t, int64_t k) const { return k; }
+    CRFKIT_INLINE int64_t state(const int32_t* y, int64_t t) const { return y[t]; }
     // Calls f(s) for every state but those of the padding.
     template <class F>
-    CRFKIT_INLINE_MEMBER void each(const F& f) const {
+    CRFKIT_INLINE void each(const F& f) const {
         for (int64_t s = 0; s < n_labels; ++s) f(s);
     }
-    CRFKIT_INLINE_MEMBER void forward(const Real* alpha, const Real* m, const Real* e, Real* out) const {
+    CRFKIT_INLINE void forward(const Real* alpha, const Real* m, const Real* e, Real* out) const {
         over_blocks(width, RowTimesMatrix{alpha, 1, m, width, n_labels, e, out});
     }
-    CRFKIT_INLINE_MEMBER void backward(const Real* b, const Real* transposed, Real*, Real* out) const {
+    CRFKIT_INLINE void backward(const Real* b, const Real* transposed, Real*, Real* out) const {
         over_blocks(width, RowTimesMatrix{b, 1, transposed, width, n_labels, nullptr, out});
     }
-    CRFKIT_INLINE_MEMBER void outer(const Real* alpha, const Real* b, int64_t length, Real* out) const {
-        over_blocks(width, AddOuter<Width>{alpha, 1, b, length, width, n_labels, out, width});
-    }
-    CRFKIT_INLINE_MEMBER void maximise(const Real* delta, const Real* m, const Real* u, Real* out) const {
+    void outer(const Real* alpha, const Real* b, int64_t length, Real* out) const;
+    CRFKIT_INLINE void maximise(const Real* delta, const Real* m, const Real* u, Real* out) const {
         over_blocks(width, MaxStep{delta, 1, m, width, n_labels, u, out});
     }
 };
+
+template <class Width>
+void LabelStates<Width>::outer(const Real* alpha, const Real* b, int64_t length, Real* out) const {
+    over_blocks(width, AddOuter<Width>{alpha, 1, b, length, width, n_labels, out, width});
+}
 
 // Order 2: state (i, j) at i * P + j; i = L before the first position.
 struct LabelPairStates {
@@ -153,35 +158,16 @@ struct LabelPairStates {
         for (int64_t i = 0; i <= n_labels; ++i)
             for (int64_t j = 0; j < n_labels; ++j) f(i * width + j);
     }
-    void forward(const Real* alpha, const Real* m, const Real* e, Real* out) const {
-        for (int64_t j = 0; j < n_labels; ++j)
-            over_blocks(width, RowTimesMatrix{alpha + j, width, m + j * width, width * width, n_labels + 1,
-                                              e ? e + j * width : nullptr, out + j * width});
-        for (int64_t k = 0; k < width; ++k) out[n_labels * width + k] = 0.0;
-    }
-    // temporary: [P][P]
-    void backward(const Real* b, const Real* transposed, Real* temporary, Real* out) const {
-        for (int64_t j = 0; j < width; ++j)
-            for (int64_t k = 0; k < n_labels; ++k) temporary[k * width + j] = j < n_labels ? b[j * width + k] : 0.0;
-        for (int64_t i = 0; i <= n_labels; ++i) {
-            const Real* m = transposed + i * width * width;
-            for (int64_t j = 0; j < width; j += kLanes) {
-                V total = {};
-                for (int64_t k = 0; k < n_labels; ++k)
-                    total += load(m + k * width + j) * load(temporary + k * width + j);
-                store(out + i * width + j, total);
-            }
-        }
-    }
-    void outer(const Real* alpha, const Real* b, int64_t length, Real* out) const {
-        for (int64_t j = 0; j < n_labels; ++j)
-            over_blocks(width, AddOuter<int64_t>{alpha + j, width, b + j * width, length, span(), n_labels + 1,
-                                                 out + j * width, width * width});
-    }
-    void maximise(const Real* delta, const Real* m, const Real* u, Real* out) const {
-        for (int64_t j = 0; j < n_labels; ++j)
-            over_blocks(width, MaxStep{delta + j, width, m + j * width, width * width, n_labels + 1, u + j * width,
-                                       out + j * width});
-        for (int64_t k = 0; k < width; ++k) out[n_labels * width + k] = -INFINITY;
-    }
+    // These are in inference.cpp. `temporary`: [P][P].
+    void forward(const Real* alpha, const Real* m, const Real* e, Real* out) const;
+    void backward(const Real* b, const Real* transposed, Real* temporary, Real* out) const;
+    void outer(const Real* alpha, const Real* b, int64_t length, Real* out) const;
+    void maximise(const Real* delta, const Real* m, const Real* u, Real* out) const;
 };
+
+// The same states with a width that the compiler does not know: for code that is rarely run or not made of rows.
+template <class Width>
+CRFKIT_INLINE LabelStates<int64_t> plain(const LabelStates<Width>& shape) {
+    return {shape.n_labels, shape.width};
+}
+CRFKIT_INLINE const LabelPairStates& plain(const LabelPairStates& shape) { return shape; }

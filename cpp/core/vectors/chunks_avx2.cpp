@@ -1,3 +1,0 @@
-#define CRFKIT_CHUNKS chunks_avx2
-#define CRFKIT_LANES 4
-#include "chunks.inl"

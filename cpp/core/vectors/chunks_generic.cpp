@@ -1,3 +1,0 @@
-#define CRFKIT_CHUNKS chunks_generic
-#define CRFKIT_LANES 2
-#include "chunks.inl"
