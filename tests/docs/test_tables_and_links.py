@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crfkit.extras import PACKAGES
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS
 from crfkit.inference.engines import ENGINES
 from crfkit.models.graph import DECODERS
@@ -62,6 +63,17 @@ def test_a_table_lists_the_registry(page, title, registry):
 def test_a_guide_names_members_of_the_registry_only(page, title, registry):
     """It may leave some out: the page that docs/_ext/members.py writes has them all (test_member_lists.py)."""
     assert set(first_column(page, title)) <= set(registry)
+
+
+def test_the_page_on_installing_lists_the_extras_of_users():
+    """pyproject.toml also declares extras for those who work on crfkit; they bring tools, not functions."""
+    text = (DOCS.parent / "pyproject.toml").read_text(encoding="utf-8")
+    section = text.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    declared = set(re.findall(r"(?m)^(\w+) = \[", section))
+    listed = first_column("../howto/install.md", "extra")
+    assert len(listed) == len(set(listed))
+    assert set(listed) == declared - {"bench", "dev", "peers", "site"}
+    assert {extra for _, extra in PACKAGES.values()} == set(listed)
 
 
 def test_every_loss_of_chains_is_documented():
