@@ -39,7 +39,7 @@ def label_errors(
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
     folds: Annotated[
-        int, option(MODEL, "--folds", metavar="N", min=2, help="Labels are judged by models of the other folds.")
+        int, option(MODEL, "--folds", metavar="N", min=2, help="Number of cross-validation folds.")
     ] = 5,
     rounds: Annotated[
         int,
