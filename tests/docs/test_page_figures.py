@@ -28,3 +28,13 @@ def test_what_training_from_disk_costs() -> None:
     short = page("howto/big_files.md")
     assert f"fell from {memory['peak megabytes']} to {disk['peak megabytes']} MB" in short
     assert f"training file of {largest:.0f} MB" in short
+
+
+def test_what_tagging_with_models_of_crfsuite_takes() -> None:
+    taggers = json.loads((RESULTS / "packages.json").read_text(encoding="utf-8"))["taggers"]
+    calls = [100 * row["call_ratio"] for row in taggers]
+    faster = [row["bulk_speedup"] for row in taggers]
+    share = f"{min(calls):.0f} % to {max(calls):.0f} % of"
+    assert share in page("migration/index.md")
+    assert share in page("migration/python_crfsuite.md")
+    assert f"{min(faster):.1f} to {max(faster):.1f} times faster" in page("migration/index.md")
