@@ -1,4 +1,7 @@
-"""Draw docs/images/front/tagging.png: names in plain sentences, each with its exact probability."""
+"""Draw docs/images/front/tagging.png: names in plain sentences, each with its exact probability.
+
+The model is that of docs/tutorials/names.md, which shows some of these sentences with the same probabilities.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from front_parts import INK, save
-
-from crfkit import ChainCRF
-from crfkit.synthetic import news_corpus
+from tutorial_parts import variables
 
 COLOURS = {"PER": "#cfe8d5", "LOC": "#cfe0f5", "ORG": "#f6dcc0", "DATE": "#e5d8f0"}
 SENTENCES = (
@@ -40,10 +41,7 @@ def draw(ax: Any, words: list[str], spans: Any, y: float) -> None:
 
 
 def main() -> None:
-    corpus = news_corpus(400, seed=0)
-    X = [[word for word, _, _ in sentence] for sentence in corpus]
-    y = [[label for _, _, label in sentence] for sentence in corpus]
-    crf = ChainCRF(features="ner").fit(X, y)
+    crf = variables("names")["crf"]
     sentences = [sentence.split() for sentence in SENTENCES]
     figure, ax = plt.subplots(figsize=(7.2, 2.5))
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.98)

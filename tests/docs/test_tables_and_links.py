@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from crfkit.extras import PACKAGES
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS
 from crfkit.inference.engines import ENGINES
+from crfkit.losses import ContrastiveDivergence, GraphLikelihood, PseudoLikelihood
 from crfkit.models.graph import DECODERS
 from crfkit.result import Status
 from crfkit.schemes import TAG_SCHEMES
@@ -62,6 +64,28 @@ def test_a_table_lists_the_registry(page, title, registry):
 def test_a_guide_names_members_of_the_registry_only(page, title, registry):
     """It may leave some out: the page that docs/_ext/members.py writes has them all (test_member_lists.py)."""
     assert set(first_column(page, title)) <= set(registry)
+
+
+def test_the_solvers_of_graphs_are_those_that_their_losses_allow():
+    """Each row of the table "On graphs" names all solvers whose needs the losses meet, and no others."""
+    text = (DOCS / "guides" / "choose_a_solver.md").read_text(encoding="utf-8").partition("\n## On graphs\n")[2]
+    rows = [row.split("|")[1:3] for row in text.partition("\n## ")[0].splitlines() if row.startswith("| ")][1:]
+    listed: set[str] = set()
+    for (said, names), loss in zip(rows, (GraphLikelihood, PseudoLikelihood, ContrastiveDivergence), strict=True):
+        listed = set(re.findall(r"`([^`]+)`", names)) | (listed if "the same" in names else set())
+        can = {name for name, kind in SOLVERS.items() if kind().needs <= loss.example().capabilities}
+        assert listed == can, said
+
+
+def test_the_page_on_installing_lists_the_extras_of_users():
+    """pyproject.toml also declares extras for those who work on crfkit; they bring tools, not functions."""
+    text = (DOCS.parent / "pyproject.toml").read_text(encoding="utf-8")
+    section = text.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    declared = set(re.findall(r"(?m)^(\w+) = \[", section))
+    listed = first_column("../howto/install.md", "extra")
+    assert len(listed) == len(set(listed))
+    assert set(listed) == declared - {"bench", "dev", "peers", "site"}
+    assert {extra for _, extra in PACKAGES.values()} == set(listed)
 
 
 def test_every_loss_of_chains_is_documented():

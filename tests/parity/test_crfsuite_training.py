@@ -9,7 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 from optional import optional
 
+from crfkit import arrays
 from crfkit.compat import pycrfsuite as ours
+from crfkit.training.chain_problem import FEW_POSITIONS
 
 theirs = optional("pycrfsuite")
 
@@ -99,6 +101,29 @@ def _assert_alike(found: list[str], expected: list[str]) -> None:
         assert number.sub("#", mine) == number.sub("#", their)
         pair = [[float(x) for x in number.findall(line)] for line in (mine, their)]
         assert_allclose(*pair, atol=3e-6, rtol=1e-6, err_msg=their)
+
+
+def test_large_data_are_trained_in_double_precision_as_well(tmp_path):
+    """From 32,768 positions on, ChainCRF begins in single floats: its first log lines would differ here."""
+    X, y = corpus(seed=2, n=9000)
+    assert sum(map(len, X)) > FEW_POSITIONS
+    logs = []
+    for module in (theirs, ours):
+        trainer = module.Trainer("lbfgs", params={"c2": 0.1, "max_iterations": 6}, verbose=False)
+        for items, labels in zip(X, y, strict=True):
+            trainer.append(items, labels)
+        trainer.train(str(tmp_path / module.__name__))
+        logs.append(re.sub(r"([Ss]econds.*): \d+\.\d+", r"\1", "".join(trainer.logparser.log)).splitlines())
+    expected, found = logs
+    assert sum(line.startswith("Loss: ") for line in expected) == 6
+    _assert_alike(found, expected)
+
+
+def test_many_weights_keep_their_curvature_in_double_precision(tmp_path, monkeypatch):
+    expected, _ = train_theirs(tmp_path, "lbfgs", {"c2": 0.1}, -1)
+    monkeypatch.setattr(arrays, "MANY", 1)  # from as many weights on, curvature pairs are single floats by default
+    found, _ = train(ours, tmp_path / "ours", "lbfgs", {"c2": 0.1}, -1)
+    _assert_alike(found, expected)
 
 
 @pytest.fixture(scope="module")

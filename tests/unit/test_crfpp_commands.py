@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from crfpp_cases import binary_model, text_model
 
-from crfkit import ChainModel
+from crfkit import L2, ChainModel, Template
 from crfkit.compat.crfpp import learn, tag
 from crfkit.compat.crfpp.lines import Columns
 from crfkit.convert import crfpp
+from crfkit.encoders.sequences import learn_file
+from crfkit.losses import ChainLikelihood
+from crfkit.synthetic import news_corpus, write_columns
+from crfkit.training.chain_problem import FEW_POSITIONS
 
 TRAIN = "the DT B\nold JJ I\nman NN I\nsleeps VB O\n\nold JJ B\nmen NN I\nsleep VB O\n\n" * 3
 TEMPLATE = "# words \nU01:%x[0,0] \r\nU02:%x[-1,1]/%x[0,1]\n\nB\n"
@@ -61,6 +65,18 @@ def test_learning_prints_what_crf_learn_prints(files, capsys):
     assert not any(all(c < 0.001 for c in changes[k : k + 3]) for k in range(len(changes) - 3))
     assert out[13 + len(lines)] == ""
     assert re.fullmatch(r"Done!\d+\.\d\d s", out[14 + len(lines)])
+
+
+def test_large_data_are_trained_in_double_precision_as_well(files, capsys):
+    """From 32,768 positions on, ChainCRF begins in single floats, which have fewer digits than crf_learn prints."""
+    write_columns("large", news_corpus(4000, seed=0))
+    assert run(learn.learn, "-e", 0.1, "-p", 1, "template", "large", "model") == 0
+    printed = re.findall(r" obj=(\S+) ", capsys.readouterr().out)
+    model = ChainModel.load("model")
+    corpus = learn_file("large", Template.read("template", "crf++"), 1)
+    assert corpus.data.n_positions > FEW_POSITIONS
+    value = ChainLikelihood(corpus.data, model.field, 1).at(model.w).value + L2.from_crfpp(1.0).value(model.w)
+    assert abs(float(printed[-1]) - value) < 1.1e-5
 
 
 def test_the_text_model_is_the_model(files, capsys):

@@ -1,4 +1,4 @@
-"""`crfkit demo`: a guided tour on generated data, which asks nothing."""
+"""`crfkit demo`: a non-interactive tour on generated data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def demo(
         bool, flag(OUTPUT, "--json", help="Print the figures of the tour as one JSON document instead.")
     ] = False,
 ) -> None:
-    """Show what crfkit can do: a guided tour on generated data, which asks nothing.
+    """Show what crfkit can do: a non-interactive tour on generated data.
 
     Finds names in text, scores them and says why; finds discs in noisy pictures; and finds out which pixels of
     handwritten digits depend on each other. At the end there are a report page and three commands to try next.
@@ -70,7 +70,7 @@ def _tour(folder: Path, sentences: int, seed: int, screen: Any) -> dict[str, Any
 
     begin = time.perf_counter()
     screen.title("A tour of crfkit in five steps")
-    screen.say(f"It asks nothing. The data are generated, and all files go to {folder}.")
+    screen.say(f"You need not type anything. The data are generated, and all files go to {folder}.")
     has_images = demo_data.write(folder, sentences, seed)
     tagger = demo_tagger.train(folder, sentences, screen)
     figures: dict[str, Any] = {"folder": str(folder), "images": has_images}

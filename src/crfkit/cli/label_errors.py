@@ -38,9 +38,7 @@ def label_errors(
     ] = None,
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
-    folds: Annotated[
-        int, option(MODEL, "--folds", metavar="N", min=2, help="Labels are judged by models of the other folds.")
-    ] = 5,
+    folds: Annotated[int, option(MODEL, "--folds", metavar="N", min=2, help="Number of cross-validation folds.")] = 5,
     rounds: Annotated[
         int,
         option(

@@ -13,7 +13,7 @@ UnknownLabel = Annotated[
         INPUT,
         "--unknown-label",
         metavar="NAME",
-        help="This label says that the label of a token is not known, as in --unknown-label '?'.",
+        help="Label that marks a token as unlabelled, as in --unknown-label '?'.",
     ),
 ]
 LabelSeparator = Annotated[

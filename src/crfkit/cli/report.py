@@ -32,7 +32,7 @@ def report(
         int, option(MODEL, "--samples", metavar="N", min=1, help="Number of resampled test sets, for the intervals.")
     ] = 2000,
     confidence: Annotated[
-        float, option(MODEL, "--confidence", metavar="C", help="Probability that intervals stand for.")
+        float, option(MODEL, "--confidence", metavar="C", help="Confidence level of the intervals.")
     ] = 0.95,
     errors: Annotated[
         int,

@@ -104,8 +104,8 @@ def learn(
             MODEL,
             "--inference",
             metavar="NAME",
-            help="Inference engine for --loss likelihood: {engines}. auto and junction are exact; bp, trw and "
-            "mean-field are approximations that find worse graphs.",
+            help="Inference engine for --loss likelihood: {engines}. auto is exact, and chooses edges by "
+            "pseudo-likelihood if that is too expensive; bp, trw and mean-field find worse graphs.",
         ),
     ] = "auto",
     node_strength: Annotated[

@@ -36,7 +36,7 @@ def suggest(
             MODEL,
             "--diversity",
             metavar="D",
-            help="From 0 to 1: how much less a sentence is worth that resembles one already chosen.",
+            help="Penalty (0 to 1) for resembling a sentence that was chosen before.",
         ),
     ] = 0.5,
     encoding: shared.Encoding = "utf-8",

@@ -57,7 +57,7 @@ def update(
     seed: shared.Seed = 0,
     threads: shared.Threads = None,
 ) -> None:
-    """Go on training a tagger with further files, by passes of an online solver from the model's weights.
+    """Continue training a tagger on more files, by passes of an online solver from the model's weights.
 
     New labels and attributes are added. The model learns from these files alone, so that few sentences can make it
     worse on others: give files that are like those it was trained on, or train again on all of them.

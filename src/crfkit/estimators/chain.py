@@ -153,7 +153,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         resume: Checkpoint | None = None,
         token_weight: Iterable[Iterable[float]] | None = None,
     ) -> ChainCRF:
-        """Learn from sequences X with labels y; `sample_weight` counts each sequence as often as it says.
+        """Learn from sequences X with labels y. `sample_weight` has one weight per sequence.
 
         A label may be None, if it is not known, or a set of labels, if it is one of these; the labels of a sequence may
         be :class:`crfkit.Annotations` of several people. `token_weight` has a weight for every position.

@@ -20,7 +20,7 @@ class StructureLearner(StructureEstimator):
     [1, g, f_i], an edge [1, g, f_i, f_j], of features g of the row, f_i of the variable, or both. The objective is
     ``loss + node_strength/2·‖node weights‖² + edge_strength·Σ_edges ‖weights of the edge‖``: whole edges become zero.
     Binary variables have one coupling per edge and one bias each in ±1 coding (Ising); variables of more labels a table
-    of K_i × K_j weights per edge, of which the penalty settles what biases could say as well.
+    of K_i × K_j weights per edge; the penalty removes the redundancy with the biases.
 
     Parameters
     ----------
@@ -30,8 +30,9 @@ class StructureLearner(StructureEstimator):
         candidates); "auto" is "newton" where it can be, else "grafting-light". All have the same optimum, but for a
         likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
     loss : "pseudo-likelihood" ("pl" for short), or "likelihood", as `inference` computes it
-    inference : for the likelihood, and for prediction, as in :class:`GraphCRF`; "auto" is exact if the graph of all
-        candidates allows that, else "trw"
+    inference : the engine of the likelihood and of predictions, as in :class:`GraphCRF`. With "auto", the likelihood is
+        exact if the graph of all candidates allows that (about 20 binary columns); if it does not, edges are chosen by
+        pseudo-likelihood instead, with a warning. Predictions are exact if the learned graph allows that, else "trw"
     group_norm : of the weights of an edge: "inf", "2" or "1"
     node_strength : of L2 on the weights of nodes
     edge_strength : a number, or how to choose it. "path": solutions for `n_strengths` strengths, the weakest last,
@@ -39,7 +40,7 @@ class StructureLearner(StructureEstimator):
         held-out folds; the fewest edges within one standard error of the best. "ebic": the least extended BIC of
         refitted edges. "stability": of the edges at the strength of "ebic", those that at least `threshold` of
         `n_subsamples` random halves of the rows select. With these three the model is the refitted one, without
-        shrinkage and, but for "stability", without edges that the extended BIC finds not worth their price.
+        shrinkage and, but for "stability", without edges that do not lower the extended BIC.
     select_unit : how many edges Grafting switches on at a time
     candidates : pairs of columns (numbers or names) that may become edges; None: all
     form : "ising", "full" tables, "reference", "ordinal", or "auto": Ising where all variables are binary, else full.
@@ -53,8 +54,9 @@ class StructureLearner(StructureEstimator):
         up to 150 variables), else they stay those of the loss, with a warning if marginals differ from the data's.
         "likelihood": exact if memory allows it, else by particles, for any `edge_strength`. "pseudo-likelihood" (or
         "pl"): as the loss has them; right for predicting one variable from the others, maybe far off as a distribution.
-    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early where all edges that
-        are worth their price are in, and go on while scores fall. A larger `ebic_gamma` is for fewer edges.
+    n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early once they
+        have all edges that lower the extended BIC, and continue while scores fall. A larger `ebic_gamma` selects fewer
+        edges.
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
     n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration

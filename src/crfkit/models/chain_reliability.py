@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say: of what the model holds for 80 % certain, 80 % should be right."""
+"""Whether probabilities can be trusted: of what the model predicts with 80 % confidence, 80 % should be right."""
 
 from __future__ import annotations
 

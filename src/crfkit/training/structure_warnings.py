@@ -26,7 +26,7 @@ def concerns(training: StructureTraining, learned: Learned, data: StructureData)
         yield learned.refit.concern, False
     result = learned.solution.result
     if result is not None and not _done(result, learned.critical):
-        advice = "; another `inference` or loss='pseudo-likelihood' may help" if training.loss == "likelihood" else ""
+        advice = "; loss='pseudo-likelihood' needs no inference" if training.loss == "likelihood" else ""
         yield f"{result.status}{advice}", True
 
 

@@ -190,7 +190,8 @@ def _learn(options: argparse.Namespace, corpus: TaggedCorpus, encoding: str) -> 
     elif algorithm == "mira":
         solver = training.SequentialMIRA(max_iterations=options.maxiter, c=C, shrinking=options.shrinking_size)
         penalty = NoPenalty()
-    trainer = ChainTraining(penalty, solver, max(options.freq, 1), True, True, n_threads=threads)
+    # In doubles: the watched loss has no precision that a solver could raise, and its lines are to be those of CRF++.
+    trainer = ChainTraining(penalty, solver, max(options.freq, 1), True, True, n_threads=threads, precision="double")
     problem = trainer.make_problem(corpus)
     print(
         f"Number of sentences: {len(corpus.data)}\nNumber of features:  {problem.field.size}\n"

@@ -105,7 +105,7 @@ class LBFGSAlgorithm(Algorithm):
         if given["c1"] > 0:
             return OrthantWise(**options, max_trials=given["max_linesearch"], watch=self.watch)
         search = make_search(given["linesearch"], given["max_linesearch"])
-        return LBFGS(**options, line_search=WatchedSearch(search, self.watch))
+        return LBFGS(**options, line_search=WatchedSearch(search, self.watch), double=True)
 
     def progress(self, row: TraceRow, w: Any) -> Iterator[str]:
         yield f"Loss: {row.value:f}\n"

@@ -101,7 +101,8 @@ def _untrained(algorithm: Algorithm, training_set: TrainingSet | None, field: Ch
 def _run(algorithm: Algorithm, training_set: TrainingSet, field: ChainField) -> ChainModel:
     """Train, with the messages of the algorithm."""
     say, corpus = algorithm.say, training_set.corpus
-    loss = FeatureRules(n_threads=thread_limit()).make_loss(corpus.data, field)
+    rules = FeatureRules(n_threads=thread_limit(), precision="double")  # single floats would change steps and log lines
+    loss = rules.make_loss(corpus.data, field)
     penalty = algorithm.penalty().bind(loss)
     solver = algorithm.solver(len(corpus.data))
     holdout = None
