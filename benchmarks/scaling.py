@@ -158,8 +158,8 @@ def run_curve(curve: str, store: Store, small: bool = False) -> Report:
         lines[line] = {"axis": axis, "sizes": sizes, "seconds": times, "peak_bytes": [r["peak_bytes"] for r in rows]}
         lines[line]["exponent"] = exponent(sizes, times)
         say(f"{curve}: {line}: exponent {lines[line]['exponent']:.3f}")
-    store.results.setdefault("curves", {})[curve] = lines
-    store.write()
+    curves = store.results["curves"] if store.has("curves") else {}
+    store.put("curves", {**curves, curve: lines})
     return lines
 
 
