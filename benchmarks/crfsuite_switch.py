@@ -1,6 +1,6 @@
 """One program before and after the change of a line: sklearn_crfsuite.CRF and crfkit.compat.sklearn_crfsuite.CRF.
 
-    python benchmarks/crfsuite_switch.py [--sequences 2000] [--iterations 100] [--rounds 3] [--output results/crfsuite_switch]
+    python benchmarks/crfsuite_switch.py [--sequences 2000] [--iterations 100] [--rounds 3] [--output …]
 
 Both train on the same sentences with the parameters of sklearn-crfsuite's tutorial (lbfgs, c1 = c2 = 0.1) and tag the
 test set; runs take turns. Writes seconds, F1, and the largest difference of weights and marginals.

@@ -1,6 +1,6 @@
 """Training time of crfkit next to Wapiti and Python packages on CoNLL-2000.
 
-    python benchmarks/peers.py [--wapiti PROGRAM] [--parts wapiti,chaine,…] [--resume] [--quick] [--output results/peers]
+    python benchmarks/peers.py [--wapiti PROGRAM] [--parts wapiti,chaine,…] [--resume] [--quick] [--output …]
 
 wapiti     all of CoNLL-2000, all pairs (7.4 million weights), NLL + ‖w‖²/2, two threads; from the file to the model
            file, each until its own rule stops it. The program is built from PyPI's libwapiti (wapiti_program.py)
@@ -8,7 +8,8 @@ chaine, underthesea, crfs, sklearn
            Python packages, from the same lists of attributes: training, tagging on one thread, F1 (peer_packages.py)
 
 Ours run before and after theirs, and the median counts. Parts that are not run keep their last results. CRFsuite is in
-speed.py, CRF++ in crfpp_commands.py. The objective of either is in the results: crfkit's may not be higher by more than 10⁻⁴ of it.
+speed.py, CRF++ in crfpp_commands.py. The objective of either is in the results: crfkit's may not be higher by more
+than 10⁻⁴ of it.
 """
 
 from __future__ import annotations
@@ -51,9 +52,7 @@ def ours(train: Path, template: Path, folder: Path, *options: str) -> tuple[floa
     return wall, cpu, float(told["training"]["value"])
 
 
-def row(
-    peer: str, unit: str, theirs: float, their_objective: float, our: list[float], objective: float
-) -> Report:
+def row(peer: str, unit: str, theirs: float, their_objective: float, our: list[float], objective: float) -> Report:
     if objective > their_objective * (1 + SLACK):
         raise SystemExit(f"{peer}: our objective {objective} is above theirs, {their_objective}")
     median = statistics.median(our)

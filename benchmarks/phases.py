@@ -192,7 +192,16 @@ def table(results: Report) -> str:
         )
         for name, f in rows.items()
     ]
-    head = ("phase", "threads", "precision", "time", "moves", "of the memory's speed", "10⁹ operations/s", "of the peak")
+    head = (
+        "phase",
+        "threads",
+        "precision",
+        "time",
+        "moves",
+        "of the memory's speed",
+        "10⁹ operations/s",
+        "of the peak",
+    )
     return "\n".join(
         (
             markdown(("speed of memory", "long vectors", "vectors of 2 MB"), memory),

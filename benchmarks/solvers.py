@@ -36,7 +36,6 @@ from solvers_report import (
     ONLINE,
     Report,
     crfsuite_table,
-    divided,
     hessian_table,
     l1_table,
     plot,

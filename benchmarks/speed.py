@@ -113,7 +113,9 @@ def fit(bench: Bench) -> Report:
         single.append(our_fit(bench, 1))
         run = bench.long_run("fit", k, lambda: crfsuite_fit(bench))
         theirs.append(run)
-        taken = f"{ours[-1]['seconds']:.2f} s to {ours[-1]['objective']:.2f}, on one thread {single[-1]['seconds']:.2f} s"
+        taken = (
+            f"{ours[-1]['seconds']:.2f} s to {ours[-1]['objective']:.2f}, on one thread {single[-1]['seconds']:.2f} s"
+        )
         say(f"fit, round {k + 1}: {taken}; CRFsuite {run['seconds']:.1f} s to {run['objective']:.2f}")
     whole, near = [run["seconds"] for run in theirs], [run["to_0.1_percent"] for run in ours]
     return {

@@ -61,8 +61,8 @@ def fit(r: Report) -> Iterator[Target]:
         "`fit` from lists to the default stop, against CRFsuite's append + train",
         r["times_faster"],
         45,
-        detail=f"{seconds_of(ours, 'seconds')} on {r['threads']} threads; CRFsuite {seconds_of(theirs, 'seconds')} on one; "
-        f"ours on one {seconds_of(r['crfkit_one_thread'], 'seconds')}, {r['times_faster_one_thread']:.3g} ×",
+        detail=f"{seconds_of(ours, 'seconds')} on {r['threads']} threads; CRFsuite {seconds_of(theirs, 'seconds')} on one "
+        f"thread; ours on one {seconds_of(r['crfkit_one_thread'], 'seconds')}, {r['times_faster_one_thread']:.3g} ×",
     )
     each = r["times_faster_to_0.1_percent_each"]
     yield at_least(
