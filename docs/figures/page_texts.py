@@ -165,7 +165,6 @@ def crfpp(load: Load) -> Texts:
         rows.append((title.format_map(row), times(row["times faster"]), *taken))
     same = found["crfkit-learn chunking"]
     return {
-        "crfpp.times": times(same["times faster"]),
         "crfpp.seconds": seconds(same["seconds"]),
         "crfpp.peer_seconds": seconds(same["seconds of CRF++"]),
         "crfpp.table": table(("CPU seconds of training", "faster", "CRF++, another machine", "crfkit"), rows),

@@ -3,8 +3,9 @@
     python docs/figures/pages.py [--check]
 
 A place is `<!--=NAME-->text<!--/-->`, and page_texts.py computes the text of NAME from benchmarks/results. A place
-whose text begins on a line of its own holds a whole block, such as a table. Readers see the text alone, because Markdown
-shows no comments. --check writes nothing, lists the places that differ and exits with 1 if there are any.
+whose text begins on a line of its own holds a whole block, such as a table; any other place may not begin a line, where
+Markdown would end the paragraph. Readers see the text alone, because Markdown shows no comments. --check writes
+nothing, lists the places that differ and exits with 1 if there are any.
 """
 
 from __future__ import annotations
