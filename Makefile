@@ -88,7 +88,7 @@ docs: $(VENV)/.dev
 
 # Measured figures and pictures of README and documentation, from committed results.
 figures: $(VENV)/.dev
-	$(BIN)/python docs/figures/pages.py
+	$(BIN)/python docs/figures/write_figures.py
 	for script in docs/figures/front_*.py docs/figures/tutorial_*.py; do $(BIN)/python $$script || exit 1; done
 
 # The documentation site in build/site. Warnings and dead links are errors. GALLERY=0 leaves out the pictures of the

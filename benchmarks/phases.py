@@ -15,7 +15,8 @@ W weights:
     plan          bytes: 4·A of ids read, 4·A written
     epoch         bytes: 3·8·P (weights read, read again and written); operations: 2·P + 6·T·L²
     scores and gradients   bytes: 3·8·P; operations: 2·P
-    recursions    bytes: 3·8·T·L (scores, forward, backward); operations: 6·T·L² (forward, backward, transitions)
+    recursions    bytes: 3·8·T·L (scores, forward, backward), or 3·4·T·L in single precision; operations: 6·T·L²
+                  (forward, backward, transitions)
     vectors       bytes per iteration: 4·W·2·2·m for m pairs in single precision, read twice (2·W·2·2·m from 2²⁰ weights
                   on); 10·8·W for the rest
     tagging       operations: P + 2·T·L²; bytes: 8·P
@@ -99,12 +100,13 @@ def phases(train: Path, template_file: Path, rounds: int) -> tuple[Report, Repor
     sizes = n_labels, len(corpus.vocabulary.attributes)
     begin = time.perf_counter()
     field = ChainField.from_data(data, *sizes, all_states=False, all_transitions=False)
-    loss = ChainLikelihood(data, field)
+    loss = ChainLikelihood(data, field, precision="auto")  # as in training
     plan = time.perf_counter() - begin
     full_field = ChainField.from_data(data, *sizes, all_states=True, all_transitions=True)
-    full = ChainLikelihood(data, full_field)
+    full = ChainLikelihood(data, full_field, precision="auto")
     nothing = replace(data, offsets=np.zeros_like(data.offsets), attributes=data.attributes[:0], values=None)
-    bare = ChainLikelihood(nothing, ChainField.from_data(nothing, *sizes, all_states=False, all_transitions=False))
+    bare_field = ChainField.from_data(nothing, *sizes, all_states=False, all_transitions=False)
+    bare = ChainLikelihood(nothing, bare_field, precision="auto")
     timed: dict[str, list[float]] = {name: [] for name in ("evaluation", "recursions", "full", "epoch", "tagging")}
     online = loss.epochs()  # as the default solver begins
     online.start(np.zeros(loss.size))
@@ -127,6 +129,7 @@ def phases(train: Path, template_file: Path, rounds: int) -> tuple[Report, Repor
         "tokens": T, "labels": L, "attributes": A, "pairs": P, "weights": loss.size, "all_weights": full.size,
     }  # fmt: skip
     n = count_threads(None)
+    size = 4 if loss.used == "single" else 8  # bytes of a score or a message
     epochs_in = "single" if isinstance(online, SingleEpochs) else "double"
 
     def row(seconds: float, moved: float, operations: float, threads: int = n, precision: str | None = None) -> Report:
@@ -137,10 +140,10 @@ def phases(train: Path, template_file: Path, rounds: int) -> tuple[Report, Repor
         "encode: text to attribute ids": row(encode, train.stat().st_size + 4 * A, 0, 1, "–"),
         "plan: ids to what the kernels read": row(plan, 8 * A, 0, precision="–"),
         "stochastic epoch": row(took["epoch"], 24 * P, 2 * P + 6 * T * L**2, 1, epochs_in),
-        "evaluation": row(took["evaluation"], 24 * P + 24 * T * L, 2 * P + 6 * T * L**2),
+        "evaluation": row(took["evaluation"], 24 * P + 3 * size * T * L, 2 * P + 6 * T * L**2),
         "evaluation: scores and gradients": row(max(1e-9, took["evaluation"] - took["recursions"]), 24 * P, 2 * P),
-        "evaluation: recursions": row(took["recursions"], 24 * T * L, 6 * T * L**2),
-        "evaluation, all pairs": row(took["full"], 24 * A * L + 24 * T * L, 2 * A * L + 6 * T * L**2),
+        "evaluation: recursions": row(took["recursions"], 3 * size * T * L, 6 * T * L**2),
+        "evaluation, all pairs": row(took["full"], 24 * A * L + 3 * size * T * L, 2 * A * L + 6 * T * L**2),
     }
     for name, some, one in (("", loss, took["evaluation"]), (", all pairs", full, took["full"])):
         vectors = vector_seconds(some, one, 15)

@@ -9,7 +9,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from front_parts import INK, OURS, THEIRS, results, save
-from page_texts import middle, seconds, times
+from page_forms import middle, seconds, times
 
 PALE = "#8fbcc5"
 

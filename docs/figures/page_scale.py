@@ -1,4 +1,4 @@
-"""The tables of docs/explanation/scale.md: what cluster.py measured, and a prediction. pages.py puts them in.
+"""The tables of docs/explanation/scale.md: what cluster.py measured, and a prediction. write_figures.py puts them in.
 
 The time of an evaluation on n machines is modelled as
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -15,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "figures"))
-page_texts, pages = import_module("page_texts"), import_module("pages")
+page_texts, pages = import_module("page_texts"), import_module("write_figures")
 
 TEXTS = page_texts.texts()
 PAGES = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in pages.pages()}
@@ -194,6 +195,18 @@ def test_no_phase_is_above_the_peak_of_the_machine() -> None:
     }
     assert shares
     assert max(shares.values()) <= 1.0, shares
+
+
+def test_one_command_measures_what_the_pages_state() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "run_all.py"), "--list"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    steps = dict(re.findall(r"^(\w+) +(\d+ (?:min|s))\b", listed, re.MULTILINE))
+    total, unit = steps.pop("all").split()
+    assert set(steps) == set(page_texts.BENCH)
+    assert unit == "min"
+    assert int(total) <= 90
+    for name in steps:
+        assert (ROOT / "benchmarks" / page_texts.BENCH[name]).is_file()
 
 
 def test_links_of_the_benchmarks_lead_to_files() -> None:

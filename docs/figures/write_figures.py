@@ -1,6 +1,6 @@
 """Write the measured figures of README, documentation and benchmarks/README.md into their places.
 
-    python docs/figures/pages.py [--check]
+    python docs/figures/write_figures.py [--check]
 
 A place is `<!--=NAME-->text<!--/-->`, and page_texts.py computes the text of NAME from benchmarks/results. A place
 whose text begins on a line of its own holds a whole block, such as a table; any other place may not begin a line, where
