@@ -59,8 +59,8 @@ def solvers(load: Callable[[str], Any]) -> dict[str, str]:
         "solvers.l1_evaluations": f"{found['l1']['owlqn']['to']['16834.2']['evaluations']}",
         "solvers.l1_evaluations_to_optimum": f"{found['l1']['owlqn']['to']['16802.5']['evaluations']}",
     }
-    if "product in JAX" in ratios:
-        texts["solvers.jax"] = f"{ratios['product in JAX']:.0f}"
+    jax = ratios.get("product in JAX")  # which may not be installed
+    texts["solvers.jax"] = "an unmeasured number" if jax is None else f"{jax:.0f}"
     if "Spanish NER" in smooth:
         spanish = smooth["Spanish NER"]
         title = f"Spanish named entities, {spanish['weights']:,} weights"

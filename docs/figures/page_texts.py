@@ -1,6 +1,7 @@
-"""The measured figures of README and documentation as texts by name, from benchmarks/results; write_figures.py puts them in.
+"""The measured figures of README and documentation as texts by name, from benchmarks/results.
 
-A name is `topic.what`. Ratios are medians of rounds. A topic whose results are missing has no texts.
+write_figures.py puts them into the pages. A name is `topic.what`. Ratios are medians of rounds. A topic whose results
+are missing has no texts.
 """
 
 from __future__ import annotations
