@@ -179,8 +179,21 @@ def text_features(load: Load) -> Texts:
 
 
 def decoding(load: Load) -> Texts:
-    found = load("decoding")["results"].values()
-    return {"decoding.nbest": f"{between(f['ratios']['nbest_10 / viterbi'] for f in found)} times"}
+    results = load("decoding")["results"]
+    found = results.values()
+    rows = [
+        (title, *(f"{short(f['ratios'][key])} times" for f in found))
+        for title, key in (
+            ("ten best labellings, of the time of the best one", "nbest_10 / viterbi"),
+            ("all spans with probabilities, of the time of marginals", "spans / marginals"),
+            ("marginals by sklearn-crfsuite, of our time", "sklearn-crfsuite marginals / ours"),
+        )
+    ]
+    ten = between(f["ratios"]["nbest_10 / viterbi"] for f in found)
+    return {
+        "decoding.nbest": f"{ten} times",
+        "decoding.table": table(("", *(f"{name}, test set" for name in results)), rows),
+    }
 
 
 def segment(load: Load) -> Texts:
