@@ -73,24 +73,25 @@ format: $(VENV)/.dev
 stubs: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m crfkit._core -o src/crfkit/_core.pyi
 
-bench: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet 'crfkit[bench]'
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/scaling.py --curves labels,attributes,threads,order
-	$(BIN)/python benchmarks/phases.py
-	$(BIN)/python benchmarks/peers.py
-	$(BIN)/python benchmarks/solvers.py
-	$(BIN)/python benchmarks/inference.py
-	$(BIN)/python benchmarks/segment.py
+# All measurements of README and documentation; at most 90 minutes on two cores. An interrupted run continues. With
+# BENCH='--quick' a trial of minutes; '--list' shows the steps, '--only speed' runs some, '--fresh' measures all again.
+BENCH ?=
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run_all.py $(BENCH)
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet 'crfkit[bench,peers]' || echo 'their benchmarks are skipped'
+	touch $@
 
 # Every example of the documentation runs: docstrings, Python and shell blocks of pages, scripts of the gallery.
 PAGES := README.md docs/index.md $(addprefix docs/,tutorials howto guides migration explanation)
 docs: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --doctest-modules src/crfkit --doctest-glob='*.md' $(PAGES) tests/docs
 
-# Pictures of the README and of the documentation, and the table of fast_training.md, from committed results.
+# Measured figures and pictures of README and documentation, from committed results.
 figures: $(VENV)/.dev
-	for script in docs/figures/*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python docs/figures/write_figures.py
+	for script in docs/figures/front_*.py docs/figures/tutorial_*.py; do $(BIN)/python $$script || exit 1; done
 
 # The documentation site in build/site. Warnings and dead links are errors. GALLERY=0 leaves out the pictures of the
 # gallery, whose scripts take a minute.

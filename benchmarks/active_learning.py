@@ -12,13 +12,12 @@ the pool, 1,936 others to score, and seeds 100 and 101.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import write_results
 
 from crfkit import ChainCRF, Template, evaluate, read_columns
 from crfkit.explain import suggest
@@ -81,14 +80,13 @@ def main() -> None:
                 if any(row["strategy"] == name for row in rows)
             }
             report = {
-                "machine": platform.processor() or platform.machine(),
                 "full_f1": round(full, 5),
                 "aim_f1": round(AIM * full, 5),
                 "pool_tokens": sum(map(len, pool[1])),
                 "mean_tokens": means,
                 "rows": rows,
             }
-            options.output.write_text(json.dumps(report, indent=1) + "\n")
+            write_results(options.output, report)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import write_results
 from decoding import NER, attributes, encoding_of, prepared
 
 from crfkit import Template
@@ -110,7 +111,7 @@ def main() -> None:
         results["right"] = float(np.mean([a == b for a, b in zip(calibrated.predict(X), y, strict=True)]))
         results["sets, esp.testa to esp.testb"] = sets(calibrated, X, y)
         results["sets, random halves"] = halves(model, X + X_dev, y + y_dev)
-    options.out.write_text(json.dumps(results, indent=2) + "\n")
+    write_results(options.out, results)
     print(json.dumps(results, indent=2))
 
 

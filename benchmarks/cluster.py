@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import HERE, RESULTS, SHARED, Report, child, machine, say
+from common import HERE, RESULTS, SHARED, Report, child, say, write_results
 
 from crfkit import L2, ElasticNet, Template
 from crfkit.distributed import Cluster, connect
@@ -284,8 +284,7 @@ def main() -> None:
             else:
                 with connect("local:2") as client:
                     results[part] = parts[part](client)
-            results["machine"] = machine()
-            options.output.write_text(json.dumps(results, indent=1) + "\n")
+            write_results(options.output, results)
 
 
 if __name__ == "__main__":

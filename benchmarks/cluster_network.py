@@ -10,7 +10,6 @@ cut. The namespaces and the bridge are removed at the end.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from cluster import Corpus
-from common import RESULTS, SHARED, Report, machine, say
+from common import RESULTS, SHARED, Report, say, write_results
 
 from crfkit import L2
 from crfkit.distributed import Cluster, connect
@@ -132,7 +131,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, network(), dask() as address:
         found = measure(Corpus(options.data, Path(folder), False), address)
-    options.output.write_text(json.dumps({**found, "machine": machine()}, indent=1) + "\n")
+    write_results(options.output, found)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.bag
-from common import RESULTS, SHARED, machine, say, seconds
+from common import RESULTS, SHARED, say, seconds, write_results
 
 from crfkit import ChainCRF, ChainModel, Template, read_columns
 from crfkit.distributed import connect, tag_bag
@@ -97,8 +97,8 @@ def main() -> None:
         path = Path(folder) / "model.crf"
         train(options.data, path)
         results = measure(options.data, path, options.copies, options.rounds)
-    results |= {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
-    options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    results |= {"date": time.strftime("%Y-%m-%d")}
+    write_results(options.output, results)
     print(json.dumps(results, indent=1))
 
 

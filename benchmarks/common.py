@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from crfkit import Template, read_columns
-from crfkit._core import available_kernels
+from crfkit._core import build, default_kernels
+from crfkit._threads import count_threads
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parent.parent / "shared"
@@ -25,6 +28,7 @@ SCRATCH = HERE.parent / "build" / "benchmarks"  # generated files; a later run u
 Sequences = list[list[list[str]]]
 Report = dict[str, Any]
 _BEGIN = time.perf_counter()
+_LOAD = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def say(text: str) -> None:
@@ -55,19 +59,56 @@ def exponent(sizes: Sequence[float], times: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
-def machine() -> Report:
-    """Return what the figures depend on."""
-    name = platform.processor() or platform.machine()
+# --- the machine
+
+
+def git(*arguments: str) -> str:
+    """Return what git prints about this repository; an empty text outside a checkout."""
+    try:
+        command = ["git", "-C", str(HERE), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def sources() -> str:
+    """Return the last commit that changed src or cpp, with a `+` if they have changes that are not committed."""
+    return git("log", "-1", "--format=%h", "--", ":/src", ":/cpp") + (
+        "+" if git("status", "--porcelain", "--", ":/src", ":/cpp") else ""
+    )
+
+
+def processor() -> str:
     if Path("/proc/cpuinfo").is_file():
-        models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-        name = models[0].split(":")[1].strip() if models else name
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":")[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def machine() -> Report:
+    """Return what the figures depend on; every file of results has it as `machine`."""
     return {
+        "processor": processor(),
         "cores": os.cpu_count(),
-        "processor": name,
-        "kernels": available_kernels()[0],
+        "kernels": default_kernels(),
+        "threads": count_threads(None),
+        "load": _LOAD,  # mean number of running processes in the minute before the benchmark
+        "crfkit": version("crfkit"),
+        "commit": git("rev-parse", "--short", "HEAD"),
+        "sources": sources(),
+        "compiler": build()[1],
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
+
+
+SAME_RUN = ("processor", "cores", "kernels", "threads", "sources")
+
+
+def same_run(one: Report | None, two: Report) -> bool:
+    """Return whether two machine blocks are of the same machine and of the same sources."""
+    return one is not None and all(one.get(key) == two[key] for key in SAME_RUN)
 
 
 # --- CRFsuite
@@ -133,27 +174,49 @@ def child(script: str, *arguments: Any) -> Report:
 # --- results
 
 
+def write_results(path: Path, results: Report) -> None:
+    """Write results as JSON, with the machine and the commit that they are of."""
+    text = json.dumps({**results, "machine": machine()}, indent=1, ensure_ascii=False)
+    text = re.sub(r"\[[-\d.e,+\s]+\]", lambda numbers: " ".join(numbers[0].split()), text)  # a line for each list
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
 class Store:
-    """A JSON file of results by part, written after every part, so that a run that was cut off can go on."""
+    """A JSON file of results by part, written after every part, so that an interrupted run can continue.
+
+    Parts that are kept from another machine or from other sources are listed in `other_runs`, with their machine.
+    """
 
     def __init__(self, path: Path, resume: bool = False, keep: bool = True) -> None:
         self.path, self.resume = path, resume
         self.results: Report = json.loads(path.read_text(encoding="utf-8")) if keep and path.is_file() else {}
+        others: Report = self.results.setdefault("other_runs", {})
+        before = self.results.pop("machine", None)
+        if not same_run(before, machine()):
+            others |= {part: before for part in self.results if part != "other_runs" and part not in others}
+
+    def has(self, part: str) -> bool:
+        """Return whether a part was measured on this machine with these sources."""
+        return part in self.results and part not in self.results["other_runs"]
 
     def part(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the results of a part: of an earlier run with `resume`, else measured now."""
-        if self.resume and name in self.results:
+        if self.resume and self.has(name):
             say(f"{name}: there are results; not measured again")
         else:
             say(f"{name} …")
-            self.results[name] = make()
-            self.write()
+            self.put(name, make())
         return self.results[name]
 
+    def put(self, name: str, found: Any) -> None:
+        """Keep what has been measured now."""
+        self.results[name] = found
+        self.results["other_runs"].pop(name, None)
+        self.write()
+
     def write(self) -> None:
-        self.results["machine"] = machine()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.results, indent=1) + "\n", encoding="utf-8")
+        write_results(self.path, self.results)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

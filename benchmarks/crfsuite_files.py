@@ -11,7 +11,6 @@ Memory is that of a fresh process, before and after it opens the file and tags.
 from __future__ import annotations
 
 import argparse
-import json
 import pickle
 import statistics
 import subprocess
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pycrfsuite
+from common import write_results
 
 from crfkit import L2, ChainCRF, Template
 from crfkit.compat import pycrfsuite as compat
@@ -120,7 +120,7 @@ def main() -> None:
     for name, value in report.items():
         print(f"{name:24} {value:.4g}" if isinstance(value, float) else f"{name:24} {value}")
     if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n")
+        write_results(options.out, report)
 
 
 if __name__ == "__main__":

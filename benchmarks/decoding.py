@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import tempfile
 import time
@@ -20,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from common import write_results
 
 from crfkit import L2, ChainCRF, Template, evaluate, read_columns
 from crfkit.convert import save
@@ -150,8 +149,7 @@ def main() -> None:
             for name, (folder, *_) in TASKS.items()
             if (options.data / folder).is_dir()
         }
-    machine = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()}
-    options.out.write_text(json.dumps({"machine": machine, "results": results}, indent=2) + "\n")
+    write_results(options.out, {"results": results})
     for name, found in results.items():
         print(name, json.dumps(found["ratios"], indent=2), f"F1 {found['f1']:.4f}")
 

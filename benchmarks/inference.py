@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import Store, machine
 
 from crfkit import _core
 from crfkit.data.graph import Graph
@@ -290,7 +290,7 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def table(results: dict[str, Any]) -> str:
-    lines = ["# Inference on graphs", "", f"{results['machine']['cpu']}, {THREADS} core(s)", ""]
+    lines = ["# Inference on graphs", "", f"{machine()['processor']}, {THREADS} core(s)", ""]
     if results.get("messages"):
         lines += ["| case | million directed updates per second |", "|---|---|"]
         lines += [f"| {name} | {rate / 1e6:.0f} |" for name, rate in results["messages"].items()]
@@ -314,40 +314,25 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "inference")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--resume", action="store_true", help="keep parts of this machine and these sources")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         large_child(options.child)
         return
     file = options.output.with_suffix(".json")
-    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    results["machine"] = {
-        "cpu": cpu_name(),
-        "cores": THREADS,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
+    store = Store(file, options.resume)
     for part in options.parts.split(","):
         if part not in PARTS:
             parser.error(f"unknown part {part!r}; one of {', '.join(PARTS)}")
-        print(f"{part} …", file=sys.stderr, flush=True)
-        results[part] = PARTS[part](rounds=options.rounds, data=options.data)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(results, indent=1) + "\n")
+        store.part(part, lambda part=part: PARTS[part](rounds=options.rounds, data=options.data))
+    results = store.results
     options.output.with_suffix(".md").write_text(table(results))
     print(table(results))
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 
 import corruptions
 import numpy as np
+from common import write_results
 from sklearn.metrics import average_precision_score
 
 from crfkit import ChainCRF, Template, read_columns
@@ -83,8 +83,7 @@ def main() -> None:
                 }
                 rows.append(row)
                 print(json.dumps(row), flush=True)
-                report = {"machine": platform.processor() or platform.machine(), "rows": rows}
-                options.output.write_text(json.dumps(report, indent=1) + "\n")
+                write_results(options.output, {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import io
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from common import write_results
 
 from crfkit import GraphCRF, _core, limits
 from crfkit.readers.columns import ColumnFile, rows_of
@@ -117,7 +117,7 @@ def main() -> None:
     for name, found in result.items():
         print(f"{name:26}{found['exponent']:8}  {found['seconds']}")
     if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+        write_results(options.json, result)
 
 
 if __name__ == "__main__":

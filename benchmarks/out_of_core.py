@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from common import write_results
+
 EPOCHS = 3
 
 
@@ -61,7 +63,7 @@ def main() -> None:
                 results.append(json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
                 print(results[-1], flush=True)
     if options.output:
-        options.output.write_text(json.dumps(results, indent=1) + "\n")
+        write_results(options.output, {"rows": results})
 
 
 if __name__ == "__main__":

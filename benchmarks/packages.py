@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-import platform
 import statistics
 import subprocess
 import sys
@@ -168,7 +167,7 @@ def main() -> None:
     if options.work:
         work(options.work, options.inputs, options.out, options.record)
         return
-    report: dict[str, Any] = {"machine": platform.processor() or platform.machine(), "packages": {}, "taggers": []}
+    report: dict[str, Any] = {"packages": {}, "taggers": []}
     with tempfile.TemporaryDirectory() as folder:
         for package in options.packages or CASES:
             outcome, recorded = run_package(package, options.inputs, Path(folder))
@@ -181,7 +180,9 @@ def main() -> None:
             if not options.packages or package in options.packages:
                 _show(report, f"{package} (random attributes)", compare_taggers(model, random_attributes(model, 1000)))
     if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n")
+        from common import write_results  # its children run without it
+
+        write_results(options.out, report)
 
 
 def _show(report: dict[str, Any], package: str, row: dict[str, Any]) -> None:

@@ -104,8 +104,8 @@ PACKAGES: dict[str, tuple[str, Callable[..., Made]]] = {
 }
 
 
-def compare(part: str, data: Path, folder: Path, rounds: int, quick: bool) -> Report | None:
-    """Return how a package does next to crfkit; None if it is not installed."""
+def compare(part: str, data: Path, folder: Path, rounds: int, quick: bool) -> Report:
+    """Return how a package does next to crfkit; raises ImportError if it is not installed."""
     name, peer = PACKAGES[part]
     most = 300 if quick else None
     template = Template.read(data / "chunking.template")

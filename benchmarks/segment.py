@@ -9,9 +9,7 @@ pixels, in blocks of 2×2 and of 4×4. Writes JSON and a Markdown table.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -19,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from common import write_results
 from PIL import Image
 
 from crfkit.readers.images import pair_folders
@@ -80,9 +78,7 @@ def main() -> None:
                     "images_per_second": options.count / taken["seconds"],
                 }
             )
-    found = {"machine": platform.processor() or platform.machine(), "numpy": np.__version__, "rows": rows}
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+    write_results(options.output.with_suffix(".json"), {"rows": rows})
     lines = ["| blocks | images | seconds | images per second | peak memory |", "|---|---|---|---|---|"]
     lines += [
         f"| {r['block']}×{r['block']} | {r['images']} of 320×240 | {r['seconds']:.1f} | {r['images_per_second']:.1f} "

@@ -94,7 +94,9 @@ def main() -> None:
         for worker in workers:
             worker.stdin.close()
             worker.wait()
-    (HERE / "results" / "serving.json").write_text(json.dumps(found, indent=1) + "\n")
+    from common import write_results
+
+    write_results(HERE / "results" / "serving.json", found)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,24 @@
 """All solvers, and python-crfsuite's, on CoNLL-2000 chunking and Spanish named entities.
 
-    python benchmarks/solvers.py [--data DIR] [--output results/solvers] [--limit 30] [--sequences N] [--parts a,b,c]
+    python benchmarks/solvers.py [--output results/solvers] [--limit 20] [--sequences N] [--parts a,b] [--resume]
 
 hessian   what a Hessian-vector product costs: ours, by finite differences, by automatic differentiation (JAX)
 smooth    every solver of loss + L2: time and work until the objective is 1 %, 0.1 %, … above the best known
 tron      to a gradient of 1e-6 of the first: TRON plain, preconditioned, warm-started; L-BFGS; auto
-crfsuite  CRFsuite's algorithms and ours, run ours – theirs – ours
-l1        CRFsuite's OWL-QN and ours
+crfsuite  CRFsuite's online algorithms and ours, run ours – theirs – ours; its L-BFGS and OWL-QN are in speed.py
+l1        our solvers of loss + L1: evaluations and weights that are not zero
 
 Work is counted in evaluations of value and gradient: a product counts by its measured time, an epoch as one.
 Our seconds are wall-clock time on all cores; CRFsuite's, which uses one, are the processor time that it logs for the
-optimisation alone. Writes JSON, into which parts that are run later are merged, Markdown tables and a plot.
+optimisation alone. Writes JSON, into which parts that are run later are merged, Markdown tables and a plot. --resume
+keeps the parts that were measured on this machine with these sources.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import math
-import platform
-import re
 import statistics
 import tempfile
 import time
@@ -32,12 +30,12 @@ from typing import Any
 
 import numpy as np
 import pycrfsuite
+from common import Store
 from solvers_report import (
     GAPS,
     ONLINE,
     Report,
     crfsuite_table,
-    divided,
     hessian_table,
     l1_table,
     plot,
@@ -46,7 +44,6 @@ from solvers_report import (
 )
 
 from crfkit import L2, Template, evaluate, penalties, read_columns
-from crfkit._core import available_kernels
 from crfkit._threads import count_threads, using_threads
 from crfkit.arrays import norm
 from crfkit.encoders.sequences import learn
@@ -60,7 +57,6 @@ from crfkit.solvers import LBFGS, SOLVERS, Auto, Iteration, PeriodDecrease, Tron
 HERE = Path(__file__).resolve().parent
 PENALTY = L2.from_crfsuite(c2=1.0)
 BEST = 12_887.12  # the least value known of CoNLL-2000, observed pairs, L2(2)
-CLOSE = 12_887.3  # where CRFsuite's L-BFGS stops
 L1_CLOSE = {"16834.2": 16_834.2, "16802.5": 16_802.5}  # where CRFsuite's OWL-QN stops; near the optimum
 DENSE = ("bfgs", "dfp")  # they need a matrix of all pairs of weights
 MANY = 1_000_000
@@ -385,7 +381,7 @@ def tron(bench: Bench) -> Report:
     }
     solvers: Report = {}
     for name, (solver, start) in runs.items():
-        result = problem.minimize(solver, callbacks=[Until(10 * bench.limit)], w0=start.w if start else None)
+        result = problem.minimize(solver, callbacks=[Until(3 * bench.limit)], w0=start.w if start else None)
         row = outcome(result) | {"seconds": result.seconds + (start.seconds if start else 0.0)}
         say(f"{name:34s} {row['seconds']:6.2f} s  {row['evaluations']} + {row['products']}  {row['status']}")
         solvers[name] = row
@@ -444,12 +440,10 @@ class CRFsuite:
 
 def crfsuite(bench: Bench) -> Report:
     best = BEST if bench.conll.whole else least(bench.conll, 20 * bench.limit)
-    close = best * CLOSE / BEST
-    targets = {"0.1 %": 1.001 * best, f"{close:.1f}": close}
-    ours, theirs, scores = batch_training(bench, targets)
-    mean = {name: average(run["to"][name] for run in ours) for name in targets}
-    faster = {name: divided(theirs["to"][name], mean[name]) for name in targets}
-    report: Report = {"lbfgs": {"crfkit": ours, "crfsuite": theirs, "times faster": faster}}
+    scores = Scores(bench.conll)
+    until = Until(3 * bench.limit, best * (1 + min(GAPS.values())))
+    bench.conll.minimize(Auto(stopping=Never(), max_iterations=MANY), callbacks=[scores, until])
+    report: Report = {}
     for algorithm in ONLINE:
         report[algorithm], ours_scored = online_training(bench, algorithm)
         if algorithm == "l2sgd":
@@ -457,32 +451,6 @@ def crfsuite(bench: Bench) -> Report:
             to = {"auto": scores.seconds_to(f1), "sgd": ours_scored.seconds_to(f1)}
             report[algorithm]["seconds to its F1"] = to
     return report
-
-
-def average(seconds: Any) -> float | None:
-    """None where one is."""
-    found = list(seconds)
-    return None if None in found else statistics.mean(found)
-
-
-def batch_training(bench: Bench, targets: dict[str, float]) -> tuple[list[Report], Report, Scores]:
-    """auto – CRFsuite's L-BFGS – auto, until the least of the targets."""
-
-    def ours() -> tuple[Report, Scores]:
-        scores = Scores(bench.conll)
-        until = Until(3 * bench.limit, min(targets.values()))
-        result = bench.conll.minimize(Auto(stopping=Never(), max_iterations=MANY), callbacks=[scores, until])
-        rows = [row.as_dict() for row in result.trace]
-        f1 = scores.rows[-1][1]
-        say(f"crfkit   {'auto':22s} {result.seconds:7.2f} s  {result.value:.2f}  F1 {f1:.4f}")
-        to = {name: seconds_at(rows, value) for name, value in targets.items()}
-        return outcome(result) | {"f1": f1, "to": to}, scores
-
-    first, scores = ours()
-    theirs, rows = bench.crfsuite.train("lbfgs", c1=0.0, c2=1.0, max_iterations=1000)
-    theirs["to"] = {name: seconds_at(rows, value) for name, value in targets.items()}
-    theirs["trace"] = columns(rows, ("seconds", "value"))
-    return [first, ours()[0]], theirs, scores
 
 
 def online_training(bench: Bench, algorithm: str) -> tuple[Report, Scores]:
@@ -509,23 +477,13 @@ def online_training(bench: Bench, algorithm: str) -> tuple[Report, Scores]:
 # --- l1 ---------------------------------------------------------------------------------------------------------------
 
 
-def l1(bench: Bench) -> Report | None:
-    if not hasattr(penalties, "L1") or "owlqn" not in SOLVERS:
-        say("there is no L1 or no owlqn: skipped")
-        return None
-    names = ("owlqn", "auto")
-    before = [l1_run(bench, name) for name in names]
-    theirs, rows = bench.crfsuite.train("lbfgs", c1=1.0, c2=0.0, max_iterations=300)
-    after = [l1_run(bench, name) for name in names]
-    targets = {"CRFsuite's last": theirs["value"], **(L1_CLOSE if bench.conll.whole else {})}
-    theirs["to"] = {name: seconds_at(rows, value) for name, value in targets.items()}
-
+def l1(bench: Bench) -> Report:
     def report(result: Result) -> Report:
-        reached = {name: first_at([row.as_dict() for row in result.trace], value) for name, value in targets.items()}
+        rows = [row.as_dict() for row in result.trace]
+        reached = {name: first_at(rows, value) for name, value in L1_CLOSE.items()}
         return outcome(result) | {"nonzeros": result.trace[-1].nonzeros, "to": reached}
 
-    ours = {name: [report(result) for result in pair] for name, *pair in zip(names, before, after, strict=True)}
-    return {"crfkit": ours, "crfsuite": theirs}
+    return {name: report(l1_run(bench, name)) for name in ("owlqn", "auto")}
 
 
 def l1_run(bench: Bench, name: str) -> Result:
@@ -546,23 +504,9 @@ PARTS: dict[str, tuple[Callable[[Bench], Report | None], Callable[[Report], str]
 }
 
 
-def machine() -> Report:
-    return {
-        "cores": count_threads(None),
-        "processor": platform.processor() or platform.machine(),
-        "kernels": available_kernels()[0],
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
-
-
-def write(results: Report, output: Path) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=1)
-    text = re.sub(r"\[[-\d.e,+\s]+\]", lambda numbers: " ".join(numbers[0].split()), text)  # a line for each list
-    output.with_suffix(".json").write_text(text + "\n")
+def write_report(results: Report, output: Path) -> None:
     tables = [f"## {name}\n\n{show(results[name])}\n" for name, (_, show) in PARTS.items() if results.get(name)]
-    output.with_suffix(".md").write_text("\n".join(tables))
+    output.with_suffix(".md").write_text("\n".join(tables), encoding="utf-8")
     if results.get("smooth"):
         plot(results["smooth"], output.with_suffix(".png"))
 
@@ -571,9 +515,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "solvers")
-    parser.add_argument("--limit", type=float, default=30.0, help="seconds for each solver; some parts allow more")
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds for each solver; some parts allow more")
     parser.add_argument("--sequences", type=int, help="only the first so many of each file")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--resume", action="store_true", help="keep parts of this machine and these sources")
     options = parser.parse_args()
     parts = options.parts.split(",")
     if unknown := sorted(set(parts) - set(PARTS)):
@@ -581,22 +526,16 @@ def main() -> None:
     if not (options.data / "conll2000").is_dir():
         print(f"skipped: there is no conll2000 in {options.data}; see benchmarks/README.md")
         return
-    saved = options.output.with_suffix(".json")
-    results: Report = json.loads(saved.read_text()) if saved.exists() else {"runs": {}}
+    store = Store(options.output.with_suffix(".json"), options.resume)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.data, options.limit, options.sequences, Path(folder))
         for name in parts:
-            print(f"{name} …", flush=True)
-            begin = time.perf_counter()
-            report = PARTS[name][0](bench)
-            if report is None:
-                continue
-            results[name] = report
-            took = time.perf_counter() - begin
-            options_of = {"limit": options.limit, "sequences": options.sequences, "took": took}
-            results["runs"][name] = options_of | {"machine": machine()}
-            write(results, options.output)
-            print(PARTS[name][1](report), flush=True)
+            make, show = PARTS[name]
+            store.part(name, lambda make=make: make(bench))
+            store.results.setdefault("options", {})[name] = {"limit": options.limit, "sequences": options.sequences}
+            store.write()
+            write_report(store.results, options.output)
+            print(show(store.results[name]), flush=True)
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ def number(x: float | None, digits: int = 2, unit: str = "") -> str:
 
 
 def hessian_table(r: Report) -> str:
-    rows = [(name, f"{1e3 * s:.1f} ms", number(r["ratios"][name])) for name, s in r["seconds"].items()]
-    return table([f"{r['weights']:,} weights", "time", "of value and gradient"], rows)
+    rows = [(name, number(ratio)) for name, ratio in r["ratios"].items()]
+    return table([f"{r['weights']:,} weights", "time, of that of value and gradient"], rows)
 
 
 def smooth_table(r: Report) -> str:
@@ -69,12 +69,6 @@ def crfsuite_table(r: Report) -> str:
     for algorithm, part in r.items():
         ours, theirs = part["crfkit"][0], part["crfsuite"]
         f1 = (number(100 * ours["f1"]), number(100 * theirs["f1"]), "")
-        if algorithm == "lbfgs":
-            for target, faster in part["times faster"].items():
-                cells = (number(x["to"][target], 2, " s") for x in (ours, theirs))
-                rows.append((f"auto, lbfgs: to {target}", *cells, number(faster, 1)))
-            rows.append(("F1 at the end", *f1))
-            continue
         cells = (number(x["seconds per iteration"], 3, " s") for x in (ours, theirs))
         rows.append((f"{ONLINE[algorithm][2]}, {algorithm}: an epoch", *cells, number(part["times faster"], 1)))
         rows.append((f"F1 after {theirs['iterations']} epochs", *f1))
@@ -85,21 +79,18 @@ def crfsuite_table(r: Report) -> str:
 
 
 def l1_table(r: Report) -> str:
-    theirs = r["crfsuite"]
-    runs = {"CRFsuite's OWL-QN": theirs, **{name: pair[0] for name, pair in r["crfkit"].items()}}
-
-    def cell(reached: Any) -> str:
-        return (
-            f"{reached['seconds']:.2f} s, {reached['evaluations']}"
-            if isinstance(reached, dict)
-            else number(reached, 2, " s")
-        )
-
     rows = [
-        (name, *map(cell, run["to"].values()), f"{run['seconds']:.2f} s", number(run["value"]), f"{run['nonzeros']:,}")
-        for name, run in runs.items()
+        (
+            name,
+            *(f"{row['evaluations']}" if row else "–" for row in run["to"].values()),
+            f"{run['evaluations']}",
+            number(run["value"]),
+            f"{run['nonzeros']:,}",
+        )
+        for name, run in r.items()
     ]
-    return table(["time, evaluations to", *theirs["to"], "in all", "objective", "weights that are not zero"], rows)
+    targets = next(iter(r.values()))["to"]
+    return table(["evaluations to", *targets, "in all", "objective", "weights that are not zero"], rows)
 
 
 def plot(r: Report, path: Path, top: float = 30.0) -> None:

@@ -9,7 +9,6 @@ Wall seconds are what a person waits on a quiet machine; CPU seconds mean someth
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -17,6 +16,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from common import write_results
 
 from crfkit import ChainCRF
 from crfkit.cli.demo_data import TEMPLATE
@@ -68,7 +69,7 @@ def main() -> None:
         result[name] = {"wall": round(wall, 3), "cpu": round(cpu, 3)}
         print(f"{name:30}  {wall:6.3f}  {cpu:6.3f}")
     if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_results(options.json, result)
 
 
 if __name__ == "__main__":

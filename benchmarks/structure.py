@@ -21,6 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments" / "structure"))
 
+from common import write_results
 from fields import gibbs
 
 from crfkit import StructureLearner
@@ -77,7 +78,7 @@ def main() -> None:
         }
         print(size, json.dumps(found[size]), flush=True)
     if options.output is not None:
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+        write_results(options.output, found)
 
 
 if __name__ == "__main__":

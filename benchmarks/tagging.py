@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import statistics
 import tempfile
 import time
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 import pycrfsuite
 import sklearn_crfsuite
+from common import write_results
 
 from crfkit import L2, ChainCRF, ChainModel, Template, convert, read_columns
 from crfkit.compat import pycrfsuite as compat
@@ -165,8 +165,7 @@ def main() -> None:
             }
             text += f"   {statistics.median(ratios):.1f} × as fast, by CPU {statistics.median(cpu_ratios):.1f} ×"
         print(text + (f"   {tokens[name] / seconds:,.0f} tokens/s" if tokens[name] else ""), flush=True)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(found, indent=1) + "\n")
+    write_results(options.output, found)
 
 
 if __name__ == "__main__":

@@ -193,12 +193,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--parts", default="spanish,speed,chunking,hashing,spanish_tags")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "text_features.json")
+    parser.add_argument("--resume", action="store_true", help="keep parts of this machine and these sources")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
         print(json.dumps(measure(*given.measure)))
         return
-    found = json.loads(given.output.read_text()) if given.output.exists() else {}
+    from common import Store  # the process that is measured runs without it
+
+    store = Store(given.output, given.resume)
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "ner.crf"
         parts = {
@@ -209,9 +212,7 @@ def main() -> None:
             "hashing": lambda: hashing(given.data),
         }
         for part in given.parts.split(","):
-            found[part] = parts[part]()
-            given.output.write_text(json.dumps(found, indent=2) + "\n")
-            print(json.dumps(found[part], indent=2))
+            print(json.dumps(store.part(part, parts[part]), indent=2))
 
 
 if __name__ == "__main__":

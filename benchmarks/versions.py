@@ -187,7 +187,9 @@ def main() -> None:
         cells.append(f"{max(pair[1]['difference'] for pair in rounds):.0e}")
         print("| " + " | ".join(cells) + " |")
     if options.output:
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+        from common import write_results
+
+        write_results(options.output, found)
 
 
 if __name__ == "__main__":

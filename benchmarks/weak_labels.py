@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import write_results
 
 from crfkit import ChainCRF, evaluate, read_columns
 
@@ -97,7 +98,7 @@ def main() -> None:
         for weight in (1.0, 0.3, 3.0):
             add(f"Spanish names, O weighs {weight:g}", None, f1(folder, *train, held_out, class_weight={"O": weight}))
     if options.output:
-        options.output.write_text(json.dumps(results, indent=1) + "\n")
+        write_results(options.output, {"rows": results})
 
 
 if __name__ == "__main__":

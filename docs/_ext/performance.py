@@ -15,10 +15,10 @@ RESULTS = REPOSITORY / "benchmarks" / "results"
 HEAD = """# Performance
 
 Every figure on this page is read from a file in
-[benchmarks/results](https://github.com/crfkit/crfkit/tree/main/benchmarks/results) when the site is built. The scripts
-that measure are in [benchmarks](https://github.com/crfkit/crfkit/tree/main/benchmarks);
-[the method](method.md) says how, and on which data. The machine has two cores;
-[a page of its own](phases.md) says which share of its bandwidth and arithmetic each phase of training reaches.
+[benchmarks/results](https://github.com/crfkit/crfkit/tree/main/benchmarks/results) when the site is built.
+[The method](method.md) says how and on which data each file is measured, and on which machine and commit.
+[A page of its own](phases.md) says which share of the machine's bandwidth and arithmetic each phase of training
+reaches.
 
 """
 
@@ -32,12 +32,13 @@ weights ({all_weights} with all pairs). The machine: {machine}.
 
 {table}
 
-*Memory* is the speed at which vectors that no cache holds can be read and written. *Of the bandwidth* compares the
-bytes of a phase with it, and *of the peak* its operations with fused multiply-adds in double precision. How to read
-them:
+*Long vectors* are vectors that no cache holds; *of the memory* compares the bytes of a phase with the speed at which
+those can be read and written. *Of the peak* compares its operations with the additions and multiplications that
+machine_peak.cpp does in registers, with the kernels in use, in the precision of the phase and on as many threads. How
+to read them:
 
-- A share of the bandwidth near 1 or above means that the caches do the work, or that kernels do less than the plain
-  formula: attributes that always occur together are one row (see
+- A multiple of the memory's speed near 1 or above means that the caches do the work, or that kernels do less than the
+  plain formula: attributes that always occur together are one row (see
   [How training is fast](../explanation/fast_training.md)).
 - Recursions work in registers and in the nearest cache, so that their limit is arithmetic. Rows are padded to the width
   of a vector, and rows of few labels do not fill the units.
@@ -83,29 +84,42 @@ def solvers() -> str:
 
 
 def peers() -> str:
-    rows = (
-        (
-            f"{row['peer']} ({row['unit']})",
-            f"{row['peer_seconds']:.1f}",
-            f"{row['crfkit_seconds']:.1f}",
-            f"{row['times_faster']:.1f} ×",
-            f"{row['peer_objective']:.2f}",
-            f"{row['crfkit_objective']:.2f}",
+    fit, wapiti = load("speed")["fit"], load("peers")["wapiti"]
+    theirs = fit["crfsuite"]
+
+    def row(name: str, faster: float, peer: float, ours: float, values: tuple[float, float]) -> tuple[str, ...]:
+        return name, f"{faster:.1f} ×", f"{peer:.1f} s", f"{ours:.1f} s", *(f"{value:.2f}" for value in values)
+
+    rows = []
+    for title, ours, key in (
+        (f"CRFsuite, 1 thread; crfkit, {fit['threads']} threads", fit["crfkit"], "times_faster"),
+        ("CRFsuite, 1 thread; crfkit, 1 thread", fit["crfkit_one_thread"], "times_faster_one_thread"),
+    ):
+        seconds = (statistics.median(run["seconds"] for run in side) for side in (theirs, ours))
+        values = (theirs[0]["objective"], ours[0]["objective"])
+        rows.append(row(title, fit[key], *seconds, values))
+    rows.append(
+        row(
+            "Wapiti and crfkit, 2 threads each, all pairs",
+            wapiti["times_faster"],
+            wapiti["peer_seconds"],
+            wapiti["crfkit_seconds"],
+            (wapiti["peer_objective"], wapiti["crfkit_objective"]),
         )
-        for row in load("peers")["rows"].values()
     )
-    return table("peer", "its time", "crfkit's", "faster", "its objective", "crfkit's", rows=rows)
+    head = ("training on CoNLL-2000", "faster", "its time", "crfkit's", "its objective", "crfkit's")
+    return table(*head, rows=rows)
 
 
 def peer_packages() -> str:
     rows = []
-    for row in load("peers").get("packages", {}).values():
+    for row in (row for row in load("peers").values() if "package" in row):
         train, tagging = row["times_faster_training"], row["times_faster_tagging"]
         rows.append(
             (
                 f"{row['package']} {row['version']}",
-                "does not train" if train is None else f"{row['peer']['train']:.1f} s, {train:.1f} × crfkit's",
-                f"{row['peer']['tokens_per_second']:,.0f}, {tagging:.1f} × fewer than crfkit",
+                "does not train" if train is None else f"{train:.1f} × crfkit's time, {row['peer']['train']:.1f} s",
+                f"{tagging:.1f} × fewer than crfkit, {row['peer']['tokens_per_second']:,.0f}",
                 f"{row['peer']['f1']:.2%}, crfkit {row['crfkit']['f1']:.2%}",
             )
         )
@@ -155,16 +169,14 @@ def decoding() -> str:
 
 def text_features() -> str:
     found = load("text_features")
-    rows = []
-    for part in ("spanish", "chunking"):
-        for name, figures in found[part].items():
-            cpu = figures.get("fit_cpu_seconds", "")
-            rows.append(
-                (f"{'Spanish names' if part == 'spanish' else 'chunks'}: {name}", f"{figures['test_f1']}", f"{cpu}")
-            )
+    rows = [
+        (f"{'Spanish names' if part == 'spanish' else 'chunks'}: {name}", f"{figures['test_f1']}")
+        for part in ("spanish", "chunking")
+        for name, figures in found[part].items()
+    ]
     speed = found["speed"]["tokens_per_second_best_of_3"]
     return (
-        table("features", "F1 on the test set", "CPU seconds of training", rows=rows)
+        table("features", "F1 on the test set", rows=rows)
         + f"\n\nPlain words are tagged at {speed['cold']:,} tokens per second on one thread, "
         + f"and at {speed['warm']:,} when the words have been seen before."
     )
@@ -172,7 +184,7 @@ def text_features() -> str:
 
 def weak_labels() -> str:
     by_kind: dict[str, list[float]] = {}
-    for row in load("weak_labels"):
+    for row in load("weak_labels")["rows"]:
         name = row["labels"] if "class" not in row["labels"] else None
         if name and "f1" in row:
             by_kind.setdefault(name, []).append(row["f1"])
@@ -241,7 +253,7 @@ def out_of_core() -> str:
             f"{row['seconds']} s",
             f"{row['f1']}",
         )
-        for row in load("out_of_core")
+        for row in load("out_of_core")["rows"]
     )
     return table("training from", "text", "peak memory", "time", "F1", rows=rows)
 
@@ -256,6 +268,7 @@ def structure() -> str:
             f"{f['right']}",
         )
         for name, f in load("structure").items()
+        if name != "machine"
     )
     return table("generated table", "time", "true edges", "found", "right", rows=rows)
 

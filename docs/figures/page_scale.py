@@ -1,4 +1,4 @@
-"""The tables of docs/explanation/scale.md, from benchmarks/results/cluster.json: what was measured, and a prediction.
+"""The tables of docs/explanation/scale.md: what cluster.py measured, and a prediction. write_figures.py puts them in.
 
 The time of an evaluation on n machines is modelled as
 
@@ -10,17 +10,8 @@ to and receives from the branches below it: 2·8 bytes for every weight of every
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from pathlib import Path
 from typing import Any
-
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "benchmarks" / "results" / "cluster.json"
-PAGE = ROOT / "docs" / "explanation" / "scale.md"
-MEASURED = re.compile(r"(<!-- measured -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-PREDICTED = re.compile(r"(<!-- predicted -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 FAN_OUT = 8
 CORES, BANDWIDTH, LATENCY = 16, 1.25e9, 0.005  # of a machine; bytes and seconds of a 10 Gbit network
@@ -66,7 +57,7 @@ def measured(found: dict[str, Any]) -> str:
             f"| {n} | {1000 * row['seconds']:.0f} ms | {1000 * row['slowest shard']:.0f} ms | {row['megabytes']:.1f} | "
             f"{1000 * model:.0f} ms |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def predicted(found: dict[str, Any]) -> str:
@@ -79,16 +70,4 @@ def predicted(found: dict[str, Any]) -> str:
         best = min(every, key=lambda n: seconds(tokens, weights, n, per_token(found)))
         cells = " | ".join(f"{t:.3g} s" if t < 1000 else f"{t:,.0f} s" for t in times.values())
         lines.append(f"| 10^{round(math.log10(tokens))} | {weights / 1e6:,.0f} M | {cells} | {best} |")
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    found = json.loads(RESULTS.read_text(encoding="utf-8"))
-    page = PAGE.read_text(encoding="utf-8")
-    page = MEASURED.sub(lambda m: m[1] + measured(found) + m[3], page)
-    page = PREDICTED.sub(lambda m: m[1] + predicted(found) + m[3], page)
-    PAGE.write_text(page, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return "\n".join(lines)
