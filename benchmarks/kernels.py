@@ -39,7 +39,10 @@ def works(n_labels: int, kernels: str, order: int) -> dict[str, Callable[[], flo
     weak = SequenceData(starts, np.arange(n + 1) * 20, attributes.ravel(), targets=targets)
     field = ChainField.from_data(data, n_labels, 5_000, all_states=True, all_transitions=True, order=order)
     options: dict[str, Any] = {"n_threads": 1, "kernels": kernels}
-    double, single = ChainLikelihood(data, field, **options), ChainLikelihood(data, field, precision="single", **options)
+    double, single = (
+        ChainLikelihood(data, field, **options),
+        ChainLikelihood(data, field, precision="single", **options),
+    )
     partly = ChainLikelihood(weak, field, **options)
     w = rng.normal(scale=0.1, size=double.size)
     v = rng.normal(size=double.size)
