@@ -3,8 +3,8 @@
     python benchmarks/kernels.py BEFORE/python AFTER/python [--kernels avx2,generic] [--labels 9,22,45] [--rounds 5]
 
 Each argument is the interpreter of an environment with one version. The processes stay alive and take turns, on one
-thread each; a figure is the least of the rounds, and a ratio above 1 means that AFTER is faster. Every case compares the
-values that the two computed.
+thread each; a figure is the least of the rounds, and a ratio above 1 means that AFTER is faster. Every case compares
+the values that the two computed.
 """
 
 from __future__ import annotations
