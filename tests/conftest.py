@@ -36,18 +36,21 @@ def shared_reference() -> Path:
     return SHARED / "reference"
 
 
-def _keep_to_one_core() -> None:
+def _choose_cores() -> None:
     """Give each process of `pytest -n` a core of its own: threads of two processes on the same cores wait for another.
 
-    What is tested with several threads names their number. Only the default, as many as there are cores, is one here.
+    What is tested with several threads names their number. Only the default, as many as there are cores, is one here;
+    CRFKIT_TEST_THREADS makes it another number, on every machine.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    if worker.startswith("gw") and hasattr(os, "sched_setaffinity"):
+    if threads := os.environ.get("CRFKIT_TEST_THREADS"):
+        os.sched_getaffinity = lambda pid: set(range(int(threads)))
+    elif worker.startswith("gw") and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker[2:]) % len(cores)]})
 
 
-_keep_to_one_core()
+_choose_cores()
 
 
 def pytest_configure() -> None:
