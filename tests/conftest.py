@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
+import cores  # noqa: F401 - chooses them, before NumPy is loaded
 import pytest
 from hypothesis import HealthCheck, settings
 from optional import SHARED
+from recipes.registered import register
 
 from crfkit import files
 
@@ -36,29 +37,9 @@ def shared_reference() -> Path:
     return SHARED / "reference"
 
 
-def _choose_cores() -> None:
-    """Give each process of `pytest -n` a core of its own: threads of two processes on the same cores wait for another.
-
-    What is tested with several threads names their number. Only the default, as many as there are cores, is one here;
-    CRFKIT_TEST_THREADS makes it another number, on every machine.
-    """
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    if threads := os.environ.get("CRFKIT_TEST_THREADS"):
-        os.sched_getaffinity = lambda pid: set(range(int(threads)))
-    elif worker.startswith("gw") and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(worker[2:]) % len(cores)]})
-
-
-_choose_cores()
-
-
 def pytest_configure() -> None:
-    """Enter the toy members of tests/recipes in the registries before tests are collected, if asked to."""
-    if os.environ.get("CRFKIT_RECIPES"):
-        from recipes.registered import register
-
-        register()
+    """Enter the toy members of tests/recipes in the registries before tests are collected: every suite tests them."""
+    register()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
