@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
+import cores  # noqa: F401 - chooses them, before NumPy is loaded
 import pytest
 from hypothesis import HealthCheck, settings
 from optional import SHARED
+from recipes.registered import register
 
 from crfkit import files
 
@@ -36,26 +37,9 @@ def shared_reference() -> Path:
     return SHARED / "reference"
 
 
-def _keep_to_one_core() -> None:
-    """Give each process of `pytest -n` a core of its own: threads of two processes on the same cores wait for another.
-
-    What is tested with several threads names their number. Only the default, as many as there are cores, is one here.
-    """
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    if worker.startswith("gw") and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(worker[2:]) % len(cores)]})
-
-
-_keep_to_one_core()
-
-
 def pytest_configure() -> None:
-    """Enter the toy members of tests/recipes in the registries before tests are collected, if asked to."""
-    if os.environ.get("CRFKIT_RECIPES"):
-        from recipes.registered import register
-
-        register()
+    """Enter the toy members of tests/recipes in the registries before tests are collected: every suite tests them."""
+    register()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -76,7 +76,7 @@ def test_names_come_from_the_registries(call, monkeypatch, path, names):
 
 def test_a_new_member_is_listed(monkeypatch):
     monkeypatch.setitem(ENGINES, "exotic", "crfkit.inference.tree:Tree")
-    assert fill_in("Engine: {engines}.").endswith("gibbs or exotic.")
+    assert fill_in("Engine: {engines}.").endswith(" or exotic.")
     assert fill_in("{name} stays, {no such list} too") == "{name} stays, {no such list} too"
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import os
-import signal
 import threading
 import time
 from contextlib import contextmanager
@@ -16,10 +14,12 @@ from structure_cases import planted
 
 from crfkit import StructureLearner
 from crfkit.cli.main import main
-from crfkit.distributed import Cluster, connect
+from crfkit.distributed import Cluster
 from crfkit.distributed.tasks import ClusterTasks, cluster_tasks
 from crfkit.errors import ClusterError, DataError, ParameterError
 from crfkit.training.tasks import Tasks
+
+pytestmark = pytest.mark.xdist_group("cluster")
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -27,26 +27,9 @@ distributed = pytest.importorskip("distributed")
 Y, _ = planted(0, p=6, n_edges=5, rows=300)
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Another cluster than the one of the other tests, as its workers are killed."""
-    # a worker that is started again while the machine is busy stays part of the cluster
-    with connect("local:2") as client:
-        yield client
-
-
 def learner(rule="stability", **options):
     small = {"n_subsamples": 8, "n_strengths": 8, "n_folds": 3, "refit": "pl", "n_threads": 1, "random_state": 3}
     return StructureLearner(edge_strength=rule, **(small | options))
-
-
-def pids(client):
-    return list(client.run(os.getpid).values())
-
-
-def kill(numbers, how=signal.SIGKILL):
-    for pid in numbers:
-        os.kill(pid, how)
 
 
 def same(found, expected):
@@ -121,6 +104,11 @@ def test_errors_arrive_as_they_were(error, client):
 def test_other_errors_are_those_of_the_cluster(client):
     with pytest.raises(ClusterError, match="a task failed on a worker: MemoryError: 3 GB"):
         list(ClusterTasks(client, Cluster(client)).map(_refused, MemoryError("3 GB"), range(2)))
+
+
+def _slow(data, item):
+    time.sleep(0.3)
+    return data + item
 
 
 def test_ctrl_c_cancels_what_is_pending(client):
@@ -212,14 +200,6 @@ def test_the_command_line(client, alone, tmp_path, monkeypatch, capsys):
     assert shares[0] == shares[1]
 
 
-# --- faults: the last tests, as workers take a while to come back
-
-
-def _slow(data, item):
-    time.sleep(0.3)
-    return data + item
-
-
 def test_no_workers_are_left():
     local = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0")
     with local as cluster, cluster_tasks(Cluster(cluster, timeout=1.0)) as tasks:
@@ -228,48 +208,3 @@ def test_no_workers_are_left():
         cluster.scale(0)
         with pytest.raises(ClusterError, match="no workers, for 1 s"):
             list(results)
-
-
-def test_a_worker_that_hangs_is_left_alone(client):
-    """It answers nobody, but its connections are open. The other worker takes its tasks."""
-    stopped = pids(client)[:1]
-    results = ClusterTasks(client, Cluster(client, timeout=3.0)).map(_slow, 100, range(4))
-    kill(stopped, signal.SIGSTOP)
-    try:
-        assert list(results) == [100, 101, 102, 103]
-    finally:
-        kill(stopped, signal.SIGCONT)
-
-
-def test_a_worker_that_is_killed_changes_no_share(alone, client):
-    found = learner(cluster=client)
-    found._on_half = lambda done, of: kill(pids(client)[:1]) if done == 1 else None
-    same(found.fit(Y), alone["stability"])
-
-
-def test_all_workers_and_the_data_are_lost_without_a_change_of_scores(alone, client):
-    strengths = []
-
-    def callback(iteration):
-        if iteration.row.iteration == 0:
-            strengths.append(iteration.row.extra["strength"])
-            if len(strengths) == 3:
-                kill(pids(client))
-
-    same(learner("cv", cluster=client).fit(Y, callbacks=[callback]), alone["cv"])
-
-
-def _deadly(data, item):
-    if item == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item
-
-
-def test_a_task_that_kills_its_workers_ends_in_an_error(client):
-    client.run_on_scheduler(_allow_no_failure)
-    with pytest.raises(ClusterError, match=r"lost with 4 workers.*too little memory.*retries"):
-        list(ClusterTasks(client, Cluster(client, retries=2)).map(_deadly, None, range(2)))
-
-
-def _allow_no_failure(dask_scheduler):
-    dask_scheduler.allowed_failures = 0

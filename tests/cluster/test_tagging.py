@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import shutil
-import signal
 import sys
 import threading
 import time
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -22,10 +19,12 @@ optional("distributed.client")  # the folder of this file is a namespace package
 bags = optional("dask.bag")
 
 from crfkit import ChainCRF, ChainModel  # noqa: E402
-from crfkit.distributed import connect, tag_bag, tag_dataframe, tag_in_pandas  # noqa: E402
+from crfkit.distributed import tag_bag, tag_dataframe, tag_in_pandas  # noqa: E402
 from crfkit.distributed.worker_models import LoadedModels, ModelParts, model_source, models_loaded  # noqa: E402
 from crfkit.errors import DataError, ModelFileError, ParameterError  # noqa: E402
 from crfkit.synthetic import entity_words  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("cluster")
 
 HERE = {"scheduler": "synchronous"}
 X, Y = entity_words(120)
@@ -41,14 +40,6 @@ def path(crf, tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model.crf"
     crf.save(path)
     return path
-
-
-@pytest.fixture(scope="module")
-def client():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=ResourceWarning)  # sockets that Dask closes late
-        with connect("local:2") as client:
-            yield client
 
 
 def compute(client, collection):
@@ -118,27 +109,6 @@ def test_a_file_that_a_worker_cannot_read_is_an_error(client, tmp_path):
     (tmp_path / "text.crf").write_text("no model")
     with pytest.raises(ModelFileError, match=r"on .*text\.crf: this is not a model that crfkit knows"):
         compute(client, tag_bag(tmp_path / "text.crf", bags.from_sequence(X, npartitions=1)))
-
-
-def slowly(x):
-    time.sleep(0.01)
-    return x
-
-
-def process():
-    return os.getpid()
-
-
-def test_a_worker_that_is_killed_does_not_matter(client, crf):
-    """The tasks of the lost worker, and the model that it may have held alone, go to others."""
-    bag = bags.from_sequence(X * 3, npartitions=40).map(slowly)
-    future = client.compute(tag_bag(crf, bag))
-    victim = next(iter(client.run(process).values()))
-    time.sleep(0.4)
-    assert not future.done()
-    os.kill(victim, signal.SIGKILL)
-    assert future.result(timeout=60) == crf.predict(X * 3)
-    client.wait_for_workers(2, timeout=30)
 
 
 # --- frames of Dask

@@ -45,7 +45,8 @@ def test_the_same_objective_as_wapiti_and_crfpp() -> None:
 
 
 def test_counts() -> None:
-    assert f"{'Thirty' if len(SOLVERS) == 30 else len(SOLVERS)} solvers" in PROSE
+    n = sum(solver.__module__.startswith("crfkit.") for solver in SOLVERS.values())  # without the toy of the tests
+    assert f"{'Thirty' if n == 30 else n} solvers" in PROSE
     tutorials = [page for page in (ROOT / "docs" / "tutorials").glob("*.md") if page.name != "index.md"]
     assert "seven, from raw text" in PROSE
     assert len(tutorials) == WORDS["seven"]

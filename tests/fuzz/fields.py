@@ -42,7 +42,8 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "structure": lambda: StructureLearner(edge_strength=1.0).fit(ROWS),
     "structure-inputs": lambda: StructureLearner(edge_strength=1.0).fit(ROWS, inputs=ROW_INPUTS),
 }
-ENGINES_OF = {f"graph-{name}": name for name in ENGINES}
+# without the toy of tests/recipes, which workers do not have
+ENGINES_OF = {f"graph-{name}": name for name in ENGINES if name != "toy"}
 
 
 def _valid(name: str) -> bytes:

@@ -11,12 +11,14 @@ from numpy.testing import assert_allclose
 from crfkit.fields.graph import untied_field
 from crfkit.losses import PseudoLikelihood
 from crfkit.penalties import L2, Blockwise, GroupLinf
+from crfkit.result import Status
 from crfkit.solvers import AGPM, GradientNorm
 from crfkit.synthetic import random_pairwise
 
 LAMBDA_1, LAMBDA_2 = 0.5, 4.0  # stronger than in the paper, for a quick end
 NU, EPSILON, KAPPA, ETA = 1e-4, 1e-4, 0.5, 0.7
 BETA_MIN, BETA_MAX = 1e-10, 1e10
+SAME_STEPS = 30  # rounding doubles every few steps: here it is at most 1e-8, whatever the machine
 
 
 class Paper:
@@ -72,6 +74,10 @@ class Paper:
         scores = np.hstack([self.x_edge[e] @ w[e].T, np.zeros((self.N, 1))])
         return scores[np.arange(self.N), self.cell(e, i, state)]
 
+    def optimality(self, x):
+        """Return the norm of the projected gradient, which the stopping rule looks at."""
+        return np.linalg.norm(self.project(x - self.f(x)[1]) - x)
+
     def project(self, x):
         """Problem (8) for each edge. At a given α the nearest w is w cut to ±α; α by bisection of the derivative."""
         x = x.copy()
@@ -108,11 +114,11 @@ def equation_6(k, x, f, g, x_new, f_new, g_new):
 
 
 def algorithm_1(problem, x):
-    """Return the iterates, and how often a step was cut."""
-    iterates, cuts = [x], 0
+    """Return the iterates, and the numbers of the iterations in which a step was cut."""
+    iterates, cuts = [x], []
     f, g = problem.f(x)
     C, Q, k, beta = f, 1.0, 0, 1.0
-    while np.linalg.norm(problem.project(x - g) - x) >= EPSILON:
+    while problem.optimality(x) >= EPSILON:
         beta = min(BETA_MAX, max(beta, BETA_MIN))
         d = problem.project(x - beta * g) - x
         t = 1.0
@@ -120,7 +126,8 @@ def algorithm_1(problem, x):
             f_new, g_new = problem.f(x + t * d)
             if f_new <= C + NU * t * (g @ d):
                 break
-            t, cuts = shorter(t, f, g @ d, f_new, g_new @ d), cuts + 1
+            t = shorter(t, f, g @ d, f_new, g_new @ d)
+            cuts.append(k + 1)
         k += 1
         beta = equation_6(k, x, f, g, x + t * d, f_new, g_new)
         x, f, g = x + t * d, f_new, g_new
@@ -140,16 +147,18 @@ def test_agpm_is_algorithm_1():
     value = paper.f(x)[0] - LAMBDA_1 * (x[:n] @ x[:n]) - LAMBDA_2 * x[-edges:].sum()
     assert_allclose(value, loss.at(x[:-edges]).value)
     iterates, cuts = algorithm_1(paper, np.zeros(sum(paper.sizes)))
-    assert cuts > 0  # so that the search is compared as well
+    assert cuts[0] <= SAME_STEPS  # so the search is compared as well
 
     def run(iterations):
         solver = AGPM(eps=EPSILON, stopping=GradientNorm(0.0), max_iterations=iterations)
         return solver.minimize(loss, penalty, np.zeros(loss.size))
 
-    for k in range(31):
+    for k in range(SAME_STEPS + 1):
         found = run(k)
         assert_allclose(found.w, iterates[k][:-edges], rtol=1e-7, atol=1e-7, err_msg=f"step {k}")
         assert_allclose(found.state["alpha"], iterates[k][-edges:], rtol=1e-7, atol=1e-7)
-    end = run(10_000)  # rounding doubles every few steps, so that only the ends can agree
+    # Rounding has grown too much to compare later steps. Both runs end at other points, by the same rule.
+    end = run(10_000)
+    assert end.status is Status.CONVERGED
     assert_allclose(end.value, paper.f(iterates[-1])[0], rtol=1e-7)
-    assert_allclose(end.w, iterates[-1][:-edges], atol=1e-3)
+    assert paper.optimality(np.concatenate([end.w, end.state["alpha"]])) < EPSILON

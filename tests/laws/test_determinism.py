@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from oracle import make_problem
+from recipes.toy_loss import ToyLoss
 
 from crfkit import losses
 from crfkit._threads import using_threads
@@ -81,6 +82,7 @@ MAKE = {
     "contrastive-divergence": lambda threads: losses.ContrastiveDivergence(*grids(), n_threads=threads),
     "structure-likelihood": lambda threads: losses.StructureLikelihood(table(), engine=Junction(n_threads=threads)),
     "structure-pseudo-likelihood": lambda threads: losses.StructurePseudoLikelihood(table()),
+    "toy": lambda threads: ToyLoss.example(),
 }
 
 

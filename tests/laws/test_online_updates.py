@@ -180,57 +180,54 @@ def epochs(problem: Problem, seed: int, n: int = 3) -> list[np.ndarray]:
     return [rng.permutation(np.repeat(usable, rng.integers(1, 3, len(usable)))).astype(np.int64) for _ in range(n)]
 
 
-def compare(
-    problem: Problem, kernels: str, run, kind: str = "likelihood", averaged: bool = True, tolerance: float = 1e-10
-) -> None:
-    """`run(updates)` yields what the epochs return; weights are compared after each of them."""
+def compare(problem: Problem, run, kind: str = "likelihood", averaged: bool = True, tolerance: float = 1e-10) -> None:
+    """`run(updates)` yields what the epochs return; weights are compared after each of them, for all kernels."""
     twin = Twin(problem, kind)
-    online = LOSSES[kind](problem.data, problem.field, n_threads=1, kernels=kernels).online()
-    for updates in (twin, online):
-        updates.start(problem.w)
-    for expected, found in zip(run(twin), run(online), strict=True):
-        assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-        size = tolerance * (1 + np.abs(twin.w).max(initial=0.0))
-        assert_allclose(online.weights(), twin.weights(), rtol=0, atol=size)
-        if averaged and twin.n_done:
-            assert_allclose(online.average(), twin.average(), rtol=0, atol=size)
+    twin.start(problem.w)
+    steps = [(returned, twin.weights(), twin.average() if averaged and twin.n_done else None) for returned in run(twin)]
+    for kernels in KERNELS:
+        online = LOSSES[kind](problem.data, problem.field, n_threads=1, kernels=kernels).online()
+        online.start(problem.w)
+        for (expected, w, average), found in zip(steps, run(online), strict=True):
+            assert_allclose(found, expected, rtol=tolerance, atol=tolerance, err_msg=kernels)
+            size = tolerance * (1 + np.abs(w).max(initial=0.0))
+            assert_allclose(online.weights(), w, rtol=0, atol=size, err_msg=kernels)
+            if average is not None:
+                assert_allclose(online.average(), average, rtol=0, atol=size, err_msg=kernels)
 
 
 # --- stochastic gradients
 
 
-@every_kernel
 @every_loss
 @pytest.mark.parametrize("l2", [0.0, 2.0])
 @settings(max_examples=5)
 @given(problem=any_problem, seed=st.integers(0, 1000), averaged=st.booleans())
-def test_gradient_steps(kernels, kind, l2, problem, seed, averaged):
+def test_gradient_steps(kind, l2, problem, seed, averaged):
     def run(updates):
         for epoch, order in enumerate(epochs(problem, seed)):
             yield updates.sgd(order, 0.1 / (1 + epoch + np.arange(len(order))), l2=l2, averaged=averaged)
 
-    compare(problem, kernels, run, kind, averaged)
+    compare(problem, run, kind, averaged)
 
 
-@every_kernel
 @pytest.mark.parametrize("kind", ["likelihood", "softmax margin"])
 @pytest.mark.parametrize("l1", [0.01, 1.0, 30.0])
 @settings(max_examples=5)
 @given(problem=any_problem, seed=st.integers(0, 1000), averaged=st.booleans())
-def test_gradient_steps_with_the_cumulative_penalty(kernels, kind, l1, problem, seed, averaged):
+def test_gradient_steps_with_the_cumulative_penalty(kind, l1, problem, seed, averaged):
     """A weight that a sequence does not touch pays later: the average has it as it stands."""
 
     def run(updates):
         for order in epochs(problem, seed):
             yield updates.sgd(order, np.full(len(order), 0.1), l1=l1, averaged=averaged)
 
-    compare(problem, kernels, run, kind, averaged)
+    compare(problem, run, kind, averaged)
 
 
-@every_kernel
 @pytest.mark.parametrize("shrink_first", [False, True])
 @pytest.mark.parametrize("averaged", [False, True])
-def test_weights_that_shrink_fast(kernels, averaged, shrink_first):
+def test_weights_that_shrink_fast(averaged, shrink_first):
     """To 1/5 at each step, by L2: whatever factor is kept apart soon has to be multiplied into the weights."""
     for seed in range(3):
         problem = make_problem(seed, 3, (4, 2, 5, 1), order=1 + seed % 2, values=True)
@@ -240,11 +237,10 @@ def test_weights_that_shrink_fast(kernels, averaged, shrink_first):
                 steps = np.full(len(order), 0.1)
                 yield updates.sgd(order, steps, l2=0.8 * 4 / 0.1, averaged=averaged, shrink_first=shrink_first)
 
-        compare(problem, kernels, run, averaged=averaged)
+        compare(problem, run, averaged=averaged)
 
 
-@every_kernel
-def test_both_penalties_at_once(kernels):
+def test_both_penalties_at_once():
     """The kernels keep weights, u and q in scaled variables: the same as long as the scale stays near 1."""
     for seed in range(5):
         problem = make_problem(seed, 3, (4, 2, 5, 1), order=1 + seed % 2, values=True)
@@ -253,7 +249,7 @@ def test_both_penalties_at_once(kernels):
             for order in epochs(problem, seed):
                 yield updates.sgd(order, np.full(len(order), 0.1), l2=1e-6, l1=0.5, averaged=True)
 
-        compare(problem, kernels, run, tolerance=1e-5)
+        compare(problem, run, tolerance=1e-5)
 
 
 @every_kernel
@@ -339,18 +335,16 @@ def test_steps_approach_the_minimum(kernels):
 # --- mistakes
 
 
-@every_kernel
 @settings(max_examples=20)
 @given(problem=any_problem, seed=st.integers(0, 1000))
-def test_perceptron(kernels, problem, seed):
+def test_perceptron(problem, seed):
     def run(updates):
         for order in epochs(problem, seed):
             yield updates.perceptron(order)
 
-    compare(problem, kernels, run)
+    compare(problem, run)
 
 
-@every_kernel
 @pytest.mark.parametrize("kind", [0, 1, 2])
 @settings(max_examples=20)
 @given(
@@ -359,34 +353,32 @@ def test_perceptron(kernels, problem, seed):
     c=st.sampled_from([0.05, 1.0, 20.0]),
     count_errors=st.booleans(),
 )
-def test_passive_aggressive(kernels, kind, problem, seed, c, count_errors):
+def test_passive_aggressive(kind, problem, seed, c, count_errors):
     def run(updates):
         for order in epochs(problem, seed):
             yield updates.passive_aggressive(order, kind, c, count_errors)
 
-    compare(problem, kernels, run)
+    compare(problem, run)
 
 
-@every_kernel
 @settings(max_examples=20)
 @given(problem=any_problem, seed=st.integers(0, 1000), constants=st.sampled_from([(0.1, 2.0), (1.0, 0.5), (1.0, 20.0)]))
-def test_arow(kernels, problem, seed, constants):
+def test_arow(problem, seed, constants):
     def run(updates):
         for order in epochs(problem, seed):
             yield updates.arow(order, *constants)
 
-    compare(problem, kernels, run)
+    compare(problem, run)
 
 
-@every_kernel
 @settings(max_examples=20)
 @given(problem=any_problem, seed=st.integers(0, 1000), c=st.sampled_from([0.05, 0.5, 100.0]), shortened=st.booleans())
-def test_mira(kernels, problem, seed, c, shortened):
+def test_mira(problem, seed, c, shortened):
     def run(updates):
         for order in epochs(problem, seed):
             yield updates.mira(order, c, shortened)
 
-    compare(problem, kernels, run)
+    compare(problem, run)
 
 
 @every_kernel

@@ -1,7 +1,6 @@
-"""One suite over every penalty, then what is particular to each."""
+"""What is particular to penalties of single weights; test_every_penalty.py has the laws of all."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -10,17 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from crfkit.errors import ParameterError
-from crfkit.penalties import L1, L2, ElasticNet, HuberL1, NoPenalty
-from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty
+from crfkit.penalties import L1, L2, ElasticNet, HuberL1
+from crfkit.protocols import RestPenalty
 
-PENALTIES = [
-    NoPenalty(), L2(0.0), L2(0.5), L2(3.0), L1(0.0), L1(0.4), L1(2.0), ElasticNet(0.4, 1.5), ElasticNet(0.0, 0.5),
-    HuberL1(0.7, 0.5), HuberL1(2.0, 1e-2), HuberL1(0.0, 1.0),
-]  # fmt: skip
-every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p.name)
-every_smooth_part = pytest.mark.parametrize(
-    "smooth", [p.split()[0] for p in PENALTIES if p.split()[0] is not None], ids=lambda p: p.name
-)
+PENALTIES = [L1(0.0), L1(0.4), L1(2.0), ElasticNet(0.4, 1.5), ElasticNet(0.0, 0.5)]
 every_rest = pytest.mark.parametrize(
     "rest", [p.split()[1] for p in PENALTIES if p.split()[1] is not None], ids=lambda p: p.name
 )
@@ -28,65 +20,6 @@ every_rest = pytest.mark.parametrize(
 
 def vector(seed: int, n: int = 20) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=n)
-
-
-@every_penalty
-def test_keeps_the_contract(penalty):
-    assert isinstance(penalty, Penalty)
-    assert isinstance(penalty.name, str)
-    assert pickle.loads(pickle.dumps(penalty)) == penalty
-    assert hash(penalty) == hash(pickle.loads(pickle.dumps(penalty)))
-
-
-@every_penalty
-def test_parts_add_up_to_the_whole(penalty):
-    w = vector(0)
-    parts = [part for part in penalty.split() if part is not None]
-    assert_allclose(sum(part.value(w) for part in parts), penalty.value(w), rtol=1e-14)
-
-
-@every_smooth_part
-def test_gradient_of_the_smooth_part_is_its_derivative(smooth):
-    w, h = vector(1), 1e-6
-    assert isinstance(smooth, SmoothPenalty)
-    gradient = np.zeros_like(w)
-    smooth.add_gradient(w, gradient)
-    slopes = [(smooth.value(w + e) - smooth.value(w - e)) / (2 * h) for e in h * np.eye(len(w))]
-    assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
-
-
-@every_smooth_part
-def test_gradient_is_added_to_what_is_there(smooth):
-    w, base = vector(2), vector(3)
-    alone, onto, kept = np.zeros_like(w), base.copy(), w.copy()
-    smooth.add_gradient(w, alone)
-    smooth.add_gradient(w, onto)
-    assert_allclose(onto, base + alone, rtol=1e-14)
-    assert (w == kept).all()
-
-
-@every_penalty
-@given(seed=st.integers(0, 10**6), t=st.floats(0, 1))
-def test_convex_non_negative_and_zero_at_zero(penalty, seed, t):
-    a, b = vector(seed), vector(seed + 1)
-    assert penalty.value(np.zeros(20)) == 0.0
-    assert penalty.value(a) >= 0.0
-    assert penalty.value(t * a + (1 - t) * b) <= t * penalty.value(a) + (1 - t) * penalty.value(b) + 1e-12
-
-
-@every_smooth_part
-def test_second_derivatives_are_those_of_the_gradient(smooth):
-    w, v, h = vector(1), vector(2), 1e-4
-    product, diagonal, ahead, behind = (np.zeros_like(w) for _ in range(4))
-    smooth.add_hessp(w, v, product)
-    smooth.add_hess_diag(w, diagonal)
-    smooth.add_gradient(w + h * v, ahead)
-    smooth.add_gradient(w - h * v, behind)
-    assert_allclose(product, (ahead - behind) / (2 * h), rtol=1e-8, atol=1e-10)
-    for k, e in enumerate(np.eye(len(w))):
-        column = np.zeros_like(w)
-        smooth.add_hessp(w, e, column)
-        assert_allclose(diagonal[k], column[k], rtol=1e-14)
 
 
 # --- what is not smooth: proximal points and sub-gradients
@@ -116,31 +49,12 @@ def test_prox_by_brute_force(rest, step):
 
 @every_rest
 @given(seed=st.integers(0, 10**6), step=st.floats(1e-3, 10))
-def test_prox_satisfies_the_condition_of_its_minimum(rest, seed, step):
-    w = with_zeros(seed)
-    x = rest.prox(w, step)
-    # 0 ∈ (x − w)/step + ∂penalty(x)
-    assert_allclose(rest.min_norm_subgradient(x, (x - w) / step), 0.0, atol=1e-10)
-
-
-@every_rest
-@given(seed=st.integers(0, 10**6), step=st.floats(1e-3, 10))
 def test_moreau_identity(rest, seed, step):
     """w = prox(w) + projection onto the dual ball, which has the radius step·strength in the maximum norm."""
     w = with_zeros(seed)
     radius = step * rest.strength
     dual = np.clip(w, -radius, radius)
     assert_allclose(rest.prox(w, step) + dual, w, rtol=1e-13, atol=1e-13)
-
-
-@every_rest
-@given(seed=st.integers(0, 10**6), step=st.floats(0, 10))
-def test_prox_does_not_expand(rest, seed, step):
-    a, b = with_zeros(seed), with_zeros(seed + 7)
-    kept = a.copy()
-    assert np.linalg.norm(rest.prox(a, step) - rest.prox(b, step)) <= np.linalg.norm(a - b) * (1 + 1e-12)
-    assert (a == kept).all()
-    assert (rest.prox(np.zeros(20), step) == 0).all()
 
 
 @every_rest

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from crfkit.errors import CapabilityError, ParameterError
 from crfkit.fields.graph import tied_field
 from crfkit.losses import PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ElasticNet, GroupL2, GroupLinf, Groups, HuberL1, NoPenalty
-from crfkit.protocols import Penalty, RestPenalty, SmoothPenalty
 from crfkit.solvers import FISTA, LBFGS, OWLQN, GradientNorm, make_solver
 from crfkit.training.path import regularisation_path
 
@@ -49,30 +47,7 @@ def with_zeros(seed):
     return np.where(rng.random(N) < 0.3, np.sign(w), w)
 
 
-# --- the contract
-
-
-@pytest.mark.parametrize("penalty", [*RESTS, HuberL1(0.5, 0.1)], ids=lambda p: p.name)
-def test_keeps_the_contract(penalty):
-    w = with_zeros(0)
-    kept = w.copy()
-    assert isinstance(penalty, Penalty)
-    again = pickle.loads(pickle.dumps(penalty))
-    assert again == penalty
-    assert hash(again) == hash(penalty)
-    parts = [part for part in penalty.split() if part is not None]
-    assert_allclose(sum(part.value(w) for part in parts), penalty.value(w), rtol=1e-14)
-    assert penalty.value(np.zeros(N)) == 0.0
-    for part in parts:
-        assert isinstance(part, (SmoothPenalty, RestPenalty))
-    assert (w == kept).all()
-
-
-@every_rest
-@given(seed=seeds, t=st.floats(0, 1))
-def test_convex(penalty, seed, t):
-    a, b = vector(seed), with_zeros(seed + 1)
-    assert penalty.value(t * a + (1 - t) * b) <= t * penalty.value(a) + (1 - t) * penalty.value(b) + 1e-12
+# --- values, and prox
 
 
 def test_values_by_hand():
@@ -83,26 +58,11 @@ def test_values_by_hand():
     assert_allclose(BLOCKS.value(w), 0.5 * w[:7].sum() + 1.5 * np.linalg.norm(w[7:10]))
 
 
-# --- prox
-
-
-@every_rest
-@pytest.mark.parametrize("step", [0.4, 1.5])
-def test_nothing_near_the_prox_is_better(penalty, step):
-    """So nothing at all is: ‖x − w‖²/2 + step·rest(x) is convex."""
-    rest, w = penalty.split()[1], vector(3)
-    x = rest.prox(w, step)
-
-    def cost(x):
-        return 0.5 * (x - w) @ (x - w) + step * rest.value(x)
-
-    rng = np.random.default_rng(0)
-    for size in (1e-6, 1e-4, 1e-2, 1.0):
-        assert all(cost(x + size * rng.normal(size=N)) >= cost(x) for _ in range(100))
-        # one weight at a time, too
-        assert all(cost(x + e) >= cost(x) - 1e-15 for e in np.vstack([size * np.eye(N), -size * np.eye(N)]))
-    if step * rest.strength == 0:
-        assert (x == w).all()
+@pytest.mark.parametrize("kind", [GroupL2, GroupLinf])
+def test_no_strength_changes_nothing(kind):
+    w = vector(3)
+    for penalty, step in ((kind(0.0, UNEQUAL), 1.5), (kind(0.8, UNEQUAL), 0.0)):
+        assert (penalty.prox(w, step) == w).all()
 
 
 @pytest.mark.parametrize("radius", [0.1, 1.0, 2.5])
@@ -130,14 +90,6 @@ def test_the_largest_norm_by_quadratic_programming(radius):
         options={"ftol": 1e-14, "maxiter": 1000},
     )
     assert_allclose(GroupLinf(1.0, [0] * 4).prox(w, radius), slow.x[:-1], atol=1e-5)
-
-
-@every_rest
-@given(seed=seeds, step=st.floats(1e-3, 10))
-def test_prox_satisfies_the_condition_of_its_minimum(penalty, seed, step):
-    rest, w = penalty.split()[1], with_zeros(seed)
-    x = rest.prox(w, step)
-    assert_allclose(rest.min_norm_subgradient(x, (x - w) / step), 0.0, atol=1e-9)
 
 
 def dual_projection(penalty, w, radius):

@@ -1,5 +1,6 @@
 """The tests of python-crfsuite 0.9.12 itself, run on crfkit.compat.pycrfsuite."""
 
+import pytest
 from peer_suites import run_suite, source_tests
 
 # Tests that cannot apply, each with its reason. There are none.
@@ -9,6 +10,7 @@ NOT_APPLICABLE: dict[str, str] = {}
 NOT_RUN = {"test_tagger::test_open_invalid_with_correct_signature", "test_tagger::test_tag_not_opened"}
 
 
+@pytest.mark.slow
 def test_its_own_tests_pass(tmp_path):
     tests = source_tests("python-crfsuite", "0.9.12", tmp_path)
     outcome = run_suite(tests, "--doctest-modules")

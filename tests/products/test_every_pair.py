@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from optima import reach
 
 from crfkit.errors import CapabilityError
 from crfkit.losses import LOSSES
@@ -38,12 +39,11 @@ def test_two_solvers_agree(loss, penalty):
     chosen = penalty_for(penalty, function)
     start = np.zeros(function.size)
     limits = {"stopping": GradientNorm(1e-5), "max_iterations": 3000}
-    values = []
-    for name in ("fista", "auto"):
-        result = make_solver(name, **limits).minimize(function, chosen, start)
-        assert np.isfinite(result.value)
-        assert result.value <= result.trace[0].value
-        values.append(result.value)
-    # Without a penalty some weights may grow for ever: there the values meet only slowly.
-    tolerance = 1e-6 if chosen.value(start + 1.0) > 0 else 1e-2
-    assert abs(values[0] - values[1]) <= tolerance * max(1.0, abs(values[1]))
+    best = make_solver("auto", **limits).minimize(function, chosen, start)
+    assert np.isfinite(best.value)
+    assert best.value <= best.trace[0].value
+    # Weights without a penalty may grow for ever: there the values meet only slowly.
+    penalised = [chosen.value(e) > 0 for e in np.eye(function.size)]
+    gap = 1e-6 if all(penalised) else 1e-4 if any(penalised) else 1e-2
+    # auto is never PQN, but it is FISTA where nothing else takes the penalty
+    reach(make_solver("pqn", **limits), function, chosen, start, best.value, gap, below=gap)

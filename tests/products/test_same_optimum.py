@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from compatibility import compatible
+from optima import reach
 from oracle import make_problem
 
 from crfkit.errors import CapabilityError
@@ -61,10 +62,7 @@ def test_one_optimum(solver, name, penalty, order):
         with pytest.raises(CapabilityError, match=solver):
             chosen.minimize(loss, penalty, start)
         return
-    best = optimum(name, penalty, order)
-    result = chosen.minimize(loss, penalty, start)
-    gap = (result.value - best) / abs(best)
-    assert -1e-9 < gap < STOCHASTIC.get(solver, 1e-6), result
+    reach(chosen, loss, penalty, start, optimum(name, penalty, order), STOCHASTIC.get(solver, 1e-6), below=1e-9)
 
 
 @pytest.mark.parametrize("solver", sorted(SOLVERS))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from compatibility import compatible
 from growing import growing_regression
+from optima import reach
 
 from crfkit.data.observations import Observations
 from crfkit.errors import CapabilityError
@@ -69,12 +70,6 @@ CASES = [(("regression", "table")[(k + k // 4) % 2], p) for k, p in enumerate(PE
 every_case = pytest.mark.parametrize(("name", "penalty"), CASES, ids=lambda x: x if isinstance(x, str) else x.name)
 
 
-def run(solver, loss, penalty, value):
-    result = solver.minimize(loss, penalty, np.zeros(loss.size))
-    assert abs(result.value - value) < 1e-6 * abs(value), result
-    return result
-
-
 @every_case
 @pytest.mark.parametrize("solver", sorted(set(SOLVERS) - SLOW))
 def test_one_optimum_over_all_blocks(solver, name, penalty):
@@ -84,7 +79,7 @@ def test_one_optimum_over_all_blocks(solver, name, penalty):
         with pytest.raises(CapabilityError, match=solver):
             chosen.minimize(loss, penalty, np.zeros(loss.size))
         return
-    run(chosen, loss, penalty, optimum(name, penalty))
+    reach(chosen, loss, penalty, np.zeros(loss.size), optimum(name, penalty), 1e-6)
 
 
 @every_case
@@ -94,7 +89,7 @@ def test_the_same_where_the_solver_switches_blocks_on(solver, name, penalty):
     loss = loss_of(name)
     assert compatible(SOLVERS[solver], loss, penalty)
     chosen = make_solver(solver, stopping=GradientNorm(1e-6), max_iterations=20_000, select_unit=1)
-    result = run(chosen, loss, penalty, optimum(name, penalty))
+    result = reach(chosen, loss, penalty, np.zeros(loss.size), optimum(name, penalty), 1e-6)
     assert len(result.loss.active_ids) < len(whole(name).active_ids)
 
 

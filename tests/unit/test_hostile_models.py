@@ -215,7 +215,9 @@ def test_pairs_without_curvature_are_refused(changed, name):
 
 
 def test_every_solver_has_a_checkpoint_in_the_fuzzer():
-    assert {name.removeprefix("checkpoint-")[:-2] for name in SEEDS if name.startswith("checkpoint-")} == set(SOLVERS)
+    assert {name.removeprefix("checkpoint-")[:-2] for name in SEEDS if name.startswith("checkpoint-")} == (
+        set(SOLVERS) - {"toy"}  # of tests/recipes
+    )
 
 
 def test_a_checkpoint_of_lists_is_refused(changed):

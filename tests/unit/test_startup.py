@@ -81,7 +81,7 @@ def test_training_needs_no_scikit_learn(folder):
 # --- estimators and scikit-learn
 
 
-@pytest.mark.parametrize("first", ["crfkit", "sklearn"])
+@pytest.mark.parametrize("first", ["crfkit", pytest.param("sklearn", marks=pytest.mark.slow)])
 def test_an_estimator_is_one_of_scikit_learn_once_that_is_loaded(folder, first):
     """Whichever was imported first, and for instances and subclasses that were made before."""
     imports = ["from crfkit import ChainCRF", "from sklearn.base import BaseEstimator, clone"]
@@ -109,9 +109,12 @@ def test_an_estimator_is_one_of_scikit_learn_once_that_is_loaded(folder, first):
 @pytest.mark.parametrize(
     "code",
     [
-        "assert ChainCRF(order=2).set_params(order=1).get_params()['order'] == 1",
         "assert repr(ChainCRF(order=2)) == 'ChainCRF(order=2)'",
-        "import pickle; assert pickle.loads(pickle.dumps(ChainCRF(order=2))).get_params()['order'] == 2",
+        pytest.param("assert ChainCRF(order=2).set_params(order=1).get_params()['order'] == 1", marks=pytest.mark.slow),
+        pytest.param(
+            "import pickle; assert pickle.loads(pickle.dumps(ChainCRF(order=2))).get_params()['order'] == 2",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_methods_of_scikit_learn_load_it(folder, code):

@@ -18,6 +18,8 @@ from crfkit.errors import ClusterError, DataError
 from crfkit.solvers.parts.stopping import GradientNorm
 from crfkit.training.chain import ChainTraining
 
+pytestmark = pytest.mark.xdist_group("cluster")
+slow = pytest.mark.slow
 TIGHT = GradientNorm(1e-8)
 
 
@@ -55,7 +57,9 @@ def problem_of(training):
     return training.make_problem(training._learn(X, y, None, None, None)[0])
 
 
-@pytest.mark.parametrize(("solver", "victims"), [("lbfgs", 1), ("lbfgs", 2), ("tron", 1)])
+@pytest.mark.parametrize(
+    ("solver", "victims"), [("lbfgs", 1), pytest.param("lbfgs", 2, marks=slow), pytest.param("tron", 1, marks=slow)]
+)
 def test_killed_workers_do_not_change_the_optimum(own, solver, victims):
     X, y = sentences()
     here = ChainCRF(solver=solver, tolerance=TIGHT).fit(X, y)
@@ -71,6 +75,7 @@ def test_killed_workers_do_not_change_the_optimum(own, solver, victims):
     assert there.predict(X) == here.predict(X)
 
 
+@slow
 def test_a_worker_is_killed_in_the_middle_of_an_evaluation(own):
     """A killer that nobody waits for; evaluations go on all the time."""
     training = ChainTraining()
@@ -88,6 +93,7 @@ def test_a_worker_is_killed_in_the_middle_of_an_evaluation(own):
     loss.shards.close()
 
 
+@slow
 def test_files_are_read_again(own, tmp_path):
     (tmp_path / "train.txt").write_text(column_text())
     options = {"template": "U00:%x[0,0]\nU01:%x[0,1]\nB\n", "tolerance": TIGHT, "solver": "lbfgs"}
@@ -99,6 +105,7 @@ def test_files_are_read_again(own, tmp_path):
     assert_allclose(there.result_.value, here.result_.value, rtol=1e-9)
 
 
+@slow
 def test_a_worker_that_does_not_answer_is_replaced(own, monkeypatch):
     monkeypatch.setattr(shards, "PING", 1.0)
     training = ChainTraining()
@@ -115,6 +122,7 @@ def test_a_worker_that_does_not_answer_is_replaced(own, monkeypatch):
         loss.shards.close()
 
 
+@slow
 def test_a_worker_that_comes_late_gets_a_shard(monkeypatch):
     from distributed import Client, LocalCluster
 
@@ -133,6 +141,7 @@ def test_a_worker_that_comes_late_gets_a_shard(monkeypatch):
         assert "on 2 workers" in loss.shards.describe()
 
 
+@slow
 def test_the_scheduler_goes(monkeypatch):
     monkeypatch.setattr(shards, "PING", 2.0)
     training = ChainTraining()
@@ -165,6 +174,7 @@ def test_errors_of_shards_arrive(own):
         Shards(own, [recipe], None, 1, Cluster(own))
 
 
+@slow
 def test_shards_that_kill_every_worker_end_the_run(own):
     own.upload_file(__file__)
     recipe = Recipe(die, Named(), 0, 1, "part7.txt")
