@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CPP := $(wildcard $(foreach ext,cpp hpp inl,cpp/bind/*.$(ext) cpp/core/*/*.$(ext) cpp/core/*/*/*.$(ext)))
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 
-.PHONY: demo test explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
+.PHONY: demo test test-all test-kernels explore fuzz faults sanitize lint format stubs bench docs figures site dist wheels package-check clean
 
 # The environment with what crfkit is built with; crfkit itself; the tools of developers. The core is compiled in one
 # place (build/) by one set of tools, so each source is compiled once and again only when it changes. Python files are
@@ -26,8 +26,17 @@ $(VENV)/.dev: $(VENV)/.user
 demo: $(VENV)/.user
 	$(BIN)/crfkit demo
 
+# Most tests, in minutes; all of them; and those that compute as other machines would: every set of kernels, 1 to 4
+# threads, other kernels of OpenBLAS and NumPy. `make docs` runs tests/docs.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/docs
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --ignore=tests/docs # make docs runs those
+	$(PYTEST) -m 'not slow'
+
+test-all: $(VENV)/.dev
+	$(PYTEST)
+
+test-kernels: $(VENV)/.dev
+	$(BIN)/python tests/settings.py
 
 # Property-based tests with fresh seeds, for ten minutes or MINUTES=…; exits with 1 when one fails.
 MINUTES ?= 10
