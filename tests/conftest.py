@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from pathlib import Path
 
@@ -35,6 +36,17 @@ def shared_data() -> Path:
 def shared_reference() -> Path:
     """Return the folder of what CRF++ and Wapiti printed."""
     return SHARED / "reference"
+
+
+def pytest_collection() -> None:
+    """Collect no garbage among the thousands of tests and what they share: none of it is, and looking takes seconds."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure() -> None:
