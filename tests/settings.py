@@ -26,7 +26,8 @@ from crfkit import _core
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Commands, clusters, faults and the fuzzer train with the same code, in other processes and more slowly.
-DEFAULT = ["-n", "2", "-m", "not slow", *(f"tests/{folder}" for folder in ("laws", "products", "parity", "unit"))]
+FOLDERS = [f"tests/{folder}" for folder in ("laws", "products", "parity", "unit")]
+DEFAULT = ["-n", "2", "--dist", "worksteal", "-m", "not slow", *FOLDERS]
 CORES = {"Nehalem": "generic", "Haswell": "avx2", "SkylakeX": "avx512"}  # of OpenBLAS: what the machine must run
 
 

@@ -1,4 +1,4 @@
-"""A cluster of two processes for all tests of this folder, which --dist loadgroup keeps in one process."""
+"""A cluster of two processes for all tests of this folder, which --dist worksteal begins in one process."""
 
 from __future__ import annotations
 

@@ -13,8 +13,6 @@ from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.solvers.parts.stopping import GradientNorm
 from crfkit.training.chain import ChainTraining
 
-pytestmark = pytest.mark.xdist_group("cluster")
-
 
 @pytest.fixture(scope="module")
 def losses(client):

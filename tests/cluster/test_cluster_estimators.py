@@ -15,8 +15,6 @@ from crfkit.distributed import Cluster, cluster, connect
 from crfkit.errors import CapabilityError, ClusterError, DataError, ParameterError
 from crfkit.solvers.parts.stopping import GradientNorm
 
-pytestmark = pytest.mark.xdist_group("cluster")
-
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,0]/%x[0,0]\nB\n"
 TIGHT = GradientNorm(1e-8)
 

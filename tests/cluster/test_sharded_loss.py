@@ -25,8 +25,6 @@ from crfkit.solvers import make_solver
 from crfkit.solvers.parts.stopping import GradientNorm
 from crfkit.training.chain import ChainTraining
 
-pytestmark = pytest.mark.xdist_group("cluster")
-
 SHARDS = (1, 2, 4, 7)
 
 

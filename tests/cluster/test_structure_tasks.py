@@ -19,8 +19,6 @@ from crfkit.distributed.tasks import ClusterTasks, cluster_tasks
 from crfkit.errors import ClusterError, DataError, ParameterError
 from crfkit.training.tasks import Tasks
 
-pytestmark = pytest.mark.xdist_group("cluster")
-
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 

@@ -24,8 +24,6 @@ from crfkit.distributed.worker_models import LoadedModels, ModelParts, model_sou
 from crfkit.errors import DataError, ModelFileError, ParameterError  # noqa: E402
 from crfkit.synthetic import entity_words  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("cluster")
-
 HERE = {"scheduler": "synchronous"}
 X, Y = entity_words(120)
 

@@ -16,7 +16,7 @@ from crfkit import ChainCRF  # noqa: E402
 from crfkit.distributed import connect, tag_bag  # noqa: E402
 from crfkit.synthetic import entity_words  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.slow
 X, Y = entity_words(120)
 
 

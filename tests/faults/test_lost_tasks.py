@@ -14,7 +14,7 @@ from crfkit.distributed import Cluster, connect
 from crfkit.distributed.tasks import ClusterTasks
 from crfkit.errors import ClusterError
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.slow
 
 Y, _ = planted(0, p=6, n_edges=5, rows=300)
 

@@ -18,7 +18,6 @@ from crfkit.errors import ClusterError, DataError
 from crfkit.solvers.parts.stopping import GradientNorm
 from crfkit.training.chain import ChainTraining
 
-pytestmark = pytest.mark.xdist_group("cluster")
 slow = pytest.mark.slow
 TIGHT = GradientNorm(1e-8)
 
