@@ -28,7 +28,7 @@ demo: $(VENV)/.user
 
 # Most tests, in minutes; all of them; and those that compute as other machines would: every set of kernels, 1 to 4
 # threads, other kernels of OpenBLAS and NumPy. `make docs` runs tests/docs.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --ignore=tests/docs
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/docs
 test: $(VENV)/.dev
 	$(PYTEST) -m 'not slow'
 
