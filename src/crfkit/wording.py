@@ -23,3 +23,21 @@ def shortened(text: str, length: int = 400) -> str:
     if len(text) > length:
         text = f"{text[: length // 2]} … {text[-(length // 2) :]}"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable(text: str) -> str:
+    """Return a text for the terminal: line ends and tabs stay, other control characters are shown as escapes.
+
+    Names in models and files may hold anything, such as a sequence that clears the screen or turns a line around.
+
+    >>> printable("B-\x1b[2J\tO")
+    'B-\\\\x1b[2J\\tO'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c.encode("unicode_escape").decode() if c in _CONTROLS else c for c in text)
+
+
+_CONTROLS = frozenset(
+    map(chr, [*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+)

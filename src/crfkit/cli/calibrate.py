@@ -10,6 +10,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OUTPUT, flag, option
+from crfkit.cli.output import say
 
 if TYPE_CHECKING:
     from crfkit.models.chain_reliability import Reliability
@@ -127,9 +128,9 @@ def calibrate(
         entry = {**found.as_dict(), "ece_before": before.ece, "ece_after": after.ece, "kind": kind}
         typer.echo(json.dumps(entry, indent=2, ensure_ascii=False))
         return
-    typer.echo(found)
-    typer.echo(f"expected calibration error of {kind} on these files: {before.ece:.4f} before, {after.ece:.4f} after")
-    typer.echo(f"wrote {output}")
+    say(found)
+    say(f"expected calibration error of {kind} on these files: {before.ece:.4f} before, {after.ece:.4f} after")
+    say(f"wrote {output}")
 
 
 def _check_plot(path: Path) -> None:

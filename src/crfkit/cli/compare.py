@@ -10,7 +10,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import MODEL, OUTPUT, option
-from crfkit.cli.output import open_input
+from crfkit.cli.output import open_input, say
 
 if TYPE_CHECKING:
     from crfkit.explain.comparison import Comparison
@@ -75,7 +75,7 @@ def compare(
         differing = [_sentence(n, tokens, gold, labels) for n in found.differing]
         typer.echo(json.dumps({**found.as_dict(), "differing": differing}, indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n".join([str(found), *_shown(found, tokens, gold, labels, show)]))
+        say("\n".join([str(found), *_shown(found, tokens, gold, labels, show)]))
 
 
 def _sentence(n: int, tokens: Rows, gold: Rows, labels: list[Rows]) -> dict[str, Any]:

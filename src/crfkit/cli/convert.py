@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from crfkit.cli.help import INPUT, OUTPUT, option
+from crfkit.cli.output import say
 
 
 def convert(
@@ -70,8 +71,8 @@ def convert(
     model = load(source, encoding=encoding)
     save(model, target, kind, weights)
     v = model.vocabulary
-    typer.echo(
+    say(
         f"{counted(len(model.classes), 'label')}, {counted(len(v.attributes) + len(v.pair_attributes), 'attribute')}, "
         f"{counted(len(model.w), 'weight')}"
     )
-    typer.echo(f"wrote {target} (for {kind})")
+    say(f"wrote {target} (for {kind})")

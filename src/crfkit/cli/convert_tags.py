@@ -9,7 +9,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, OUTPUT, option
-from crfkit.cli.output import open_input, open_output
+from crfkit.cli.output import open_input, open_output, say
 from crfkit.errors import DataError
 
 
@@ -75,7 +75,7 @@ def convert_tags(
         if not seen.counts:
             raise DataError("the file has no sequences", str(files[0]) if files else "<stdin>")
     if origin is None and seen.tags and seen.scheme is None:
-        typer.echo(
+        say(
             "the labels break the rules of every tagging scheme; phrases were read as conlleval reads them. Give "
             "--from SCHEME to see the line of the first label that breaks that scheme.",
             err=True,

@@ -14,6 +14,7 @@ import typer
 
 from crfkit.cli import demo_data
 from crfkit.cli.help import INPUT, OUTPUT, flag, option
+from crfkit.cli.output import say
 
 FOLDER = Path("crfkit-demo")
 
@@ -52,14 +53,12 @@ def demo(
     demo_data.prepare(output)
     if data_only:
         demo_data.write(output, sentences, seed)
-        typer.echo(f"The data are in {output}; README.txt there explains the files.")
+        say(f"The data are in {output}; README.txt there explains the files.")
         return
     try:
         figures = _tour(output, sentences, seed, Screen(silent=as_json))
     except KeyboardInterrupt:
-        typer.echo(
-            f"\nThe demo was stopped. What it had finished is in {output}; `crfkit demo` starts again.", err=True
-        )
+        say(f"\nThe demo was stopped. What it had finished is in {output}; `crfkit demo` starts again.", err=True)
         raise
     if as_json:
         typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))

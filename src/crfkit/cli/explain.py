@@ -10,7 +10,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, OUTPUT, option
-from crfkit.cli.output import open_input
+from crfkit.cli.output import open_input, say
 from crfkit.cli.text_hint import hinting
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def explain(
         if as_json:
             rows.append({"sentence": n, **_told(found, top)})
         else:
-            typer.echo(f"sentence {n}: {found.to_text(top)}\n")
+            say(f"sentence {n}: {found.to_text(top)}\n")
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from crfkit.cli import signals
+from crfkit.cli.output import say
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def outcome(result: Result) -> str:
 
 def say_written(model: Path, interrupted: bool) -> None:
     """Say where the model is; exit if training was interrupted."""
-    typer.echo(f"model written to {model}")
+    say(f"model written to {model}")
     if interrupted:
         signals.remark("the model so far was written")
         raise typer.Exit(130)
@@ -37,4 +38,4 @@ def say_written(model: Path, interrupted: bool) -> None:
 
 def note(text: str) -> None:
     """Print a remark that is neither an error nor a warning on stderr."""
-    typer.echo(f"crfkit: note: {text}", err=True)
+    say(f"crfkit: note: {text}", err=True)

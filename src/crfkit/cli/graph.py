@@ -10,6 +10,7 @@ import typer
 from crfkit.cli import shared_options as shared
 from crfkit.cli.graph_predict import predict
 from crfkit.cli.help import INPUT, MODEL, Command, flag, option
+from crfkit.cli.output import say
 from crfkit.cli.table_options import COLUMNS, Data, Header, LabelFile, MissingValues, missing_cells
 from crfkit.errors import DataError
 
@@ -105,7 +106,7 @@ def train(
         standardize=standardize,
         edge_penalty=None if edge_l2 is None else L2(edge_l2),
         options=options,
-        announce=lambda note: typer.echo(in_options(note), err=True),
+        announce=lambda note: say(in_options(note), err=True),
     )
     training.check()
     edge_file = None if edges in ("complete", "none") else Path(edges)
@@ -118,7 +119,7 @@ def train(
     graph: Any = edges if edge_file is None else read_edges(edge_file, Y)
     try:
         encoder, states = TableEncoder.learn(
-            X, Y, graph=graph, edge_inputs=edge_features, constant=lambda note: typer.echo(note, err=True)
+            X, Y, graph=graph, edge_inputs=edge_features, constant=lambda note: say(note, err=True)
         )
     except DataError as error:
         raise DataError(str(error), Y.path) from None
@@ -131,13 +132,13 @@ def train(
     if interrupted and result.iterations == 0:
         exit_without_model()
     trained.save(model)
-    typer.echo(
+    say(
         f"{len(encoder.variables)} variables, {encoder.structure.n_edges} edges, {len(encoder.features or [])} "
         f"features, {len(trained.w)} weights"
     )
-    typer.echo(outcome(result))
+    say(outcome(result))
     for line in done.concerns("--sweeps") or [str(result.status)]:
-        typer.echo(in_options(line))
+        say(in_options(line))
     say_written(model, interrupted)
 
 

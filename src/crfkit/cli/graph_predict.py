@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OUTPUT, flag, option
+from crfkit.cli.output import say
 from crfkit.cli.table_options import Data, Header, LabelFile, MissingValues, missing_cells
 from crfkit.errors import ParameterError
 
@@ -129,10 +128,10 @@ def predict(
         out.flush()
     if alone:
         filled = "missing cells were filled in from the other cells of their row"
-        typer.echo("every cell was predicted from the other cells of its row" if known is None else filled, err=True)
+        say("every cell was predicted from the other cells of its row" if known is None else filled, err=True)
     if inferred is not None and inferred.matters:
-        typer.echo(in_options(inferred.explain("--sweeps")), err=True)
+        say(in_options(inferred.explain("--sweeps")), err=True)
     if states is not None and states.size:
         gold_states = states if known is None else np.where(known >= 0, -1, states)
         if (gold_states >= 0).any() or all(name in source.places for name in encoder.variables):
-            typer.echo(errors(best.reshape(states.shape), gold_states), err=True)
+            say(errors(best.reshape(states.shape), gold_states), err=True)

@@ -9,6 +9,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import MODEL, OUTPUT, option
+from crfkit.cli.output import say
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -57,13 +58,13 @@ def inspect(
         )
     if kind == "graph":
         graph = GraphModel.load(model)
-        typer.echo(_json(_graph_summary(kind, graph, top)) if as_json else inspect_graph.report(graph, top))
+        typer.echo(_json(_graph_summary(kind, graph, top))) if as_json else say(inspect_graph.report(graph, top))
     elif kind == "refiner":
         from crfkit.cli import refine
         from crfkit.models.refiner import RefinerModel
 
         refiner = RefinerModel.load(model)
-        typer.echo(_json(_refiner_summary(refiner)) if as_json else refine.describe(refiner))
+        typer.echo(_json(_refiner_summary(refiner))) if as_json else say(refine.describe(refiner))
     elif kind == "segmenter":
         segmenter = SegmenterModel.load_weights(model)
         if as_json:
@@ -71,10 +72,10 @@ def inspect(
             known = {"classes": segmenter.classes.tolist(), "features_used": used}
             typer.echo(_json({**_graph_summary(kind, segmenter.field, top), **known}))
         else:
-            typer.echo(inspect_segmenter.report(segmenter, top))
+            say(inspect_segmenter.report(segmenter, top))
     else:
         found = summary(load(model), top, label or [], attribute or [])
-        typer.echo(_json(found) if as_json else _report(found))
+        typer.echo(_json(found)) if as_json else say(_report(found))
 
 
 def report(model: ChainModel, top: int) -> str:

@@ -13,7 +13,7 @@ import typer
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OUTPUT, option
 from crfkit.cli.options import make_penalty, read_template
-from crfkit.cli.output import open_input
+from crfkit.cli.output import open_input, say
 from crfkit.cli.text_options import text_features
 from crfkit.errors import DataError, ParameterError
 
@@ -104,7 +104,7 @@ def label_errors(
     if as_json:
         typer.echo(json.dumps(_told(found, lines), indent=2, ensure_ascii=False))
     else:
-        typer.echo(_text(found, lines, top))
+        say(_text(found, lines, top))
 
 
 def _progress() -> Callable[[int, int], None]:

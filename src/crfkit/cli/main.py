@@ -28,6 +28,7 @@ from crfkit.cli import (
     update,
 )
 from crfkit.cli.help import Command
+from crfkit.cli.output import say
 from crfkit.cli.running import prepare_memory, run
 
 app = typer.Typer(
@@ -65,7 +66,7 @@ def _show_version(value: bool) -> None:
     if value:
         from crfkit.versions import version_lines
 
-        typer.echo("\n".join(version_lines()))
+        say("\n".join(version_lines()))
         raise typer.Exit
 
 

@@ -10,6 +10,14 @@ from typing import Any, BinaryIO
 
 from crfkit.errors import DataError
 from crfkit.files import replacing
+from crfkit.wording import printable
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print what a person reads, with control characters of names shown as escapes."""
+    import typer
+
+    typer.echo(printable(str(text)), err=err)
 
 
 def open_input(path: Path) -> Path | BinaryIO:

@@ -12,6 +12,7 @@ import typer
 from crfkit.cli import image_options as given
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OUTPUT, Command, flag, option
+from crfkit.cli.output import say
 from crfkit.errors import CrfkitError, DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def train(
                 raise
             interrupted = True
     for warning in caught:
-        typer.echo(f"crfkit: warning: {warning.message}", err=True)
+        say(f"crfkit: warning: {warning.message}", err=True)
     refiner.save(model)
     _report(refiner, len(triples))
     say_written(model, interrupted)
@@ -128,9 +129,9 @@ def train(
 def _report(refiner: Refiner, n_images: int) -> None:
     from crfkit.cli.finishing import outcome
 
-    typer.echo(f"{n_images} images")
-    typer.echo(describe(refiner.model_))
-    typer.echo(outcome(refiner.result_))
+    say(f"{n_images} images")
+    say(describe(refiner.model_))
+    say(outcome(refiner.result_))
 
 
 def describe(model: RefinerModel) -> str:
@@ -179,12 +180,12 @@ def apply(
             ((mask, p),) = refiner.refine([probability_map], [path])
         except CrfkitError as error:
             failed += 1
-            typer.echo(f"crfkit: error: {segment_files.in_file(error, path)}", err=True)
+            say(f"crfkit: error: {segment_files.in_file(error, path)}", err=True)
             continue
         segment_files.write_mask(output, path.stem, mask, refiner.classes_)
         if maps:
             segment_files.write_map(output, path.stem, p)
-    typer.echo(f"{len(pairs) - failed} images refined into {output}")
+    say(f"{len(pairs) - failed} images refined into {output}")
     segment_files.exit_if_failed(failed, len(pairs), "refined")
 
 
@@ -224,8 +225,8 @@ def evaluate(
         return
     width = max(len(row[0]) for row in rows)
     for name, a, b, _ in rows:
-        typer.echo(f"{name:{width}}  error {a:.4f} as given, {b:.4f} refined")
-    typer.echo(f"{len(rows)} images, error {means[0]:.4f} as given, {means[1]:.4f} refined")
+        say(f"{name:{width}}  error {a:.4f} as given, {b:.4f} refined")
+    say(f"{len(rows)} images, error {means[0]:.4f} as given, {means[1]:.4f} refined")
 
 
 def _triples(probabilities: Path, images: Path, masks: Path | None = None) -> list[tuple[Path, ...]]:

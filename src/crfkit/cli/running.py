@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from crfkit.cli import signals, streams
 from crfkit.errors import CrfkitError
+from crfkit.wording import printable
 
 
 def run(
@@ -125,7 +126,7 @@ def _plain_warnings() -> Any:
     """Show warnings as one line each, without the line of source code that raised them."""
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
-        print(f"{_program[0]}: warning: {message}", file=sys.stderr, flush=True)
+        print(f"{_program[0]}: warning: {printable(str(message))}", file=sys.stderr, flush=True)
 
     before = warnings.showwarning
     warnings.showwarning = show
@@ -137,7 +138,7 @@ def _plain_warnings() -> Any:
 
 def _fail(message: str) -> NoReturn:
     name, code = _program
-    print(f"{name}: error: {message}", file=sys.stderr)
+    print(f"{name}: error: {printable(message)}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -12,6 +12,7 @@ import typer
 from crfkit.cli import image_options as given
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import OUTPUT, Command, flag, option
+from crfkit.cli.output import say
 from crfkit.cli.segment_train import train
 from crfkit.errors import CrfkitError
 
@@ -88,12 +89,12 @@ def apply(
         for done, problem in enumerate(in_threads(one, found, threads), 1):
             if problem is not None:
                 failed += 1
-                typer.echo(f"crfkit: error: {problem}", err=True)
+                say(f"crfkit: error: {problem}", err=True)
             progress(done, len(found))
     seconds = time.perf_counter() - begin
     if not quiet:
         done = len(found) - failed
-        typer.echo(f"{done} images segmented into {output}, {done / seconds:.1f} per second")
+        say(f"{done} images segmented into {output}, {done / seconds:.1f} per second")
     segment_files.exit_if_failed(failed, len(found), "segmented")
 
 
@@ -159,9 +160,9 @@ def evaluate(
         return
     width = max(len(name) for name, _ in rows)
     for name, error in rows:
-        typer.echo(f"{name:{width}}  " + (f"error {error:.4f}" if error is not None else "no known pixel"))
-    typer.echo(f"{len(rows)} images, pixel accuracy {accuracy:.4f}, error {1 - accuracy:.4f}")
-    typer.echo("intersection over union: " + ", ".join(f"{c}: {v:.4f}" for c, v in iou.items() if v is not None))
+        say(f"{name:{width}}  " + (f"error {error:.4f}" if error is not None else "no known pixel"))
+    say(f"{len(rows)} images, pixel accuracy {accuracy:.4f}, error {1 - accuracy:.4f}")
+    say("intersection over union: " + ", ".join(f"{c}: {v:.4f}" for c, v in iou.items() if v is not None))
 
 
 def _load(path: Path, threads: int | None) -> SegmenterModel:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from crfkit.cli.output import say
 from crfkit.errors import DataError, ParameterError
 from crfkit.files import replacing
 
@@ -91,7 +92,7 @@ def in_file(error: Exception, path: Path) -> str:
 def exit_if_failed(failed: int, total: int, what: str) -> None:
     """Exit with code 1 if some images could not be processed."""
     if failed:
-        typer.echo(f"crfkit: error: {failed} of {total} images could not be {what}", err=True)
+        say(f"crfkit: error: {failed} of {total} images could not be {what}", err=True)
         raise typer.Exit(1)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from crfkit.cli import image_options as given
 from crfkit.cli import segment_options as meaning
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option
+from crfkit.cli.output import say
 
 if TYPE_CHECKING:
     from crfkit.estimators.segmenter import ImageSegmenter
@@ -277,13 +276,11 @@ def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
     names, selected = model.features.names, segmenter.selected_features_
     kind = "strength" if segmenter.strengths is not None else "L2 of edges per block"
     for point in segmenter.path_:
-        typer.echo(
-            f"{kind} {point.strength:g}: error {point.score:.4f}, {point.nonzeros} weights, {point.seconds:.2f} s"
-        )
-    typer.echo(
+        say(f"{kind} {point.strength:g}: error {point.score:.4f}, {point.nonzeros} weights, {point.seconds:.2f} s")
+    say(
         f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, {len(names)} features; "
         f"nodes use {len(selected['unary'])} of them, edges {len(selected['pairwise'])}"
     )
-    typer.echo(outcome(result))
+    say(outcome(result))
     for line in dict.fromkeys(concerns or [str(result.status)]):
-        typer.echo(line)
+        say(line)

@@ -11,6 +11,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, Command, flag, option
+from crfkit.cli.output import say
 from crfkit.cli.table_options import COLUMNS, Data, Header, MissingValues, missing_cells
 from crfkit.errors import DataError, ParameterError
 
@@ -243,13 +244,13 @@ def learn(
     if interrupted and not hasattr(learner, "model_"):
         exit_without_model("strength")
     for line in dict.fromkeys(str(w.message) for w in said):
-        typer.echo(f"crfkit: warning: {line}", err=True)
+        say(f"crfkit: warning: {line}", err=True)
     learner.save(model)
-    typer.echo(report(learner, top, path))
-    typer.echo(f"learnt in {time.perf_counter() - begin:.2f} s; model written to {model}")
+    say(report(learner, top, path))
+    say(f"learnt in {time.perf_counter() - begin:.2f} s; model written to {model}")
     write_graph(learner, graph, plot)
     if interrupted:
-        typer.echo("interrupted; the edges were chosen among the strengths that were complete", err=True)
+        say("interrupted; the edges were chosen among the strengths that were complete", err=True)
         raise typer.Exit(130)
 
 
@@ -270,7 +271,7 @@ def show(
     check_distinct({"MODEL": model, "--graph": graph, "--plot": plot})
     check_outputs(graph, plot)
     learner = StructureLearner.load(model)
-    typer.echo(report(learner, top, path, parameters))
+    say(report(learner, top, path, parameters))
     write_graph(learner, graph, plot)
 
 

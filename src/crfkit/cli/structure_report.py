@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from crfkit.cli.inspect_graph import describe_structure
-from crfkit.cli.output import csv_bytes, open_output
+from crfkit.cli.output import csv_bytes, open_output, say
 from crfkit.errors import ParameterError
 from crfkit.extras import check_installed, load
 
@@ -68,7 +66,7 @@ def write_graph(learner: StructureLearner, graph: Path | None, plot: Path | None
     if graph is not None:
         with open_output(graph) as out:
             out.write(_graph_bytes(learner, graph.suffix.lower()))
-        typer.echo(f"graph written to {graph}")
+        say(f"graph written to {graph}")
     if plot is not None:
         load("matplotlib", "--plot needs").use("Agg")
         from crfkit.plots.graph import plot_graph
@@ -78,7 +76,7 @@ def write_graph(learner: StructureLearner, graph: Path | None, plot: Path | None
         ax = plot_graph(learner.edge_records_, nodes)
         with open_output(plot) as out:
             ax.figure.savefig(out, format=plot.suffix.lower()[1:], dpi=150)
-        typer.echo(f"drawing written to {plot}")
+        say(f"drawing written to {plot}")
 
 
 def _graph_bytes(learner: StructureLearner, suffix: str) -> bytes:

@@ -11,6 +11,7 @@ import typer
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option
 from crfkit.cli.label_options import ClassWeight, LabelSeparator, UnknownLabel, WeightColumn, class_weights
+from crfkit.cli.output import say
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -360,7 +361,7 @@ def train(
     if dry_run:
         from crfkit.training.dry_run import Estimate
 
-        typer.echo(Estimate.of(training, corpus, weights))
+        say(Estimate.of(training, corpus, weights))
         return
     with json_log(log) as logging, progress_callback(max_iterations, quiet) as showing:
         seen = [*logging, *showing, *periodic, result_is_kept]
@@ -393,12 +394,12 @@ def train(
         Checkpoint.of(result).save(checkpoint)
     if not enough:
         exit_without_model()
-    typer.echo(
+    say(
         f"{counted(len(trained.classes), 'label')}, {counted(len(trained.vocabulary.attributes), 'attribute')}, "
         f"{counted(len(trained.w), 'weight')}"
     )
-    typer.echo(outcome(result))
-    typer.echo(result.outcome)
+    say(outcome(result))
+    say(result.outcome)
     say_written(model, interrupted)
 
 

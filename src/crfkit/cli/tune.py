@@ -15,7 +15,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, option
-from crfkit.cli.output import open_output
+from crfkit.cli.output import open_output, say
 from crfkit.errors import ParameterError
 from crfkit.extras import load
 
@@ -120,11 +120,11 @@ def tune(
     with _watching(quiet) as watch:
         found = tuner.run(watch)
     found.model.save(model)
-    typer.echo(str(found))
+    say(str(found))
     where = "the development set" if dev is not None else counted(folds, "fold")
-    typer.echo(f"best on {where}: {found.best.candidate}, {found.measure} {100 * found.best.score:.2f} %")
+    say(f"best on {where}: {found.best.candidate}, {found.measure} {100 * found.best.score:.2f} %")
     _write(found, table, plot)
-    typer.echo(f"model written to {model}")
+    say(f"model written to {model}")
 
 
 @contextmanager
@@ -169,14 +169,14 @@ def _write(found: Tuning, table: Path | None, plot: Path | None) -> None:
                 for trial in found.trials]  # fmt: skip
         with open_output(table) as out:
             out.write((json.dumps({"measure": found.measure, "trials": rows}, indent=1) + "\n").encode("utf-8"))
-        typer.echo(f"trials written to {table}")
+        say(f"trials written to {table}")
     if plot is not None:
         load("matplotlib", "--plot needs").use("Agg")
         from crfkit.plots.tuning import plot_tuning
 
         with open_output(plot) as out:
             plot_tuning(found).figure.savefig(out, format=plot.suffix.lower()[1:], dpi=150)
-        typer.echo(f"plot written to {plot}")
+        say(f"plot written to {plot}")
 
 
 def _range(name: str, text: str) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import typer
 
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, option
+from crfkit.cli.output import say
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
@@ -110,14 +111,14 @@ def update(
     known = set(before.class_list)
     labels = [str(label) for label in trained.class_list if label not in known]
     new = len(trained.vocabulary.attributes) - len(before.vocabulary.attributes)
-    typer.echo(
+    say(
         f"{counted(len(corpus.data), 'sequence')}, {counted(new, 'new attribute')}, {counted(len(trained.w), 'weight')}"
     )
     if labels:
-        typer.echo(f"{counted(len(labels), 'new label')}: {' '.join(labels)}")
-    typer.echo(outcome(result))
+        say(f"{counted(len(labels), 'new label')}: {' '.join(labels)}")
+    say(outcome(result))
     if before.calibration is not None:
-        typer.echo("the new model is not calibrated any more; call crfkit calibrate again")
+        say("the new model is not calibrated any more; call crfkit calibrate again")
     say_written(model, False)
 
 

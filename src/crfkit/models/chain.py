@@ -30,6 +30,7 @@ from crfkit.models import chain_calibration, chain_tagging
 from crfkit.models.chain_answers import ChainAnswers
 from crfkit.models.chain_calibration import Calibration, Objective
 from crfkit.models.chain_inputs import KINDS, read_names, table_tensors, text_features, text_tensors
+from crfkit.models.training_record import checked_record
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
 
@@ -243,11 +244,10 @@ class ChainModel(ChainAnswers):
                 raise
             raise ModelFileError(f"inconsistent model: {error}") from None
         w = contents.weights(field.size)
-        training = contents.metadata.get("training")
+        training = checked_record(contents.metadata)
         names = contents.entry("class_names", list)
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
             raise ModelFileError("the names of the label classes do not fit the field")
-        training = training if isinstance(training, dict) else {}
         calibration = Calibration.from_dict(contents.metadata.get("calibration"))
         return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names), calibration)
 

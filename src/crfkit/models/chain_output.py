@@ -20,7 +20,7 @@ import numpy as np
 from crfkit.errors import ParameterError
 from crfkit.models.chain_decoding import Labelling, nbest_of
 from crfkit.models.chain_spans import Span, runs_of, spans_of, thresholds
-from crfkit.models.chain_tagging import PLAIN, Choice, Watch, sentence_blocks
+from crfkit.models.chain_tagging import PLAIN, Choice, Watch, check_lines, sentence_blocks
 from crfkit.readers.columns import ColumnFile, ColumnSource
 from crfkit.schemes import are_phrases
 
@@ -57,6 +57,8 @@ def tag_sentences(
     """
     if form not in FORMS:
         raise ParameterError(f"unknown form {form!r}; expected one of {', '.join(FORMS)}")
+    if form != "json":
+        check_lines(model)
     marked = are_phrases(model.class_list)
     runs = runs_of(model) if form == "spans" or (min_probability is not None and form == "json" and marked) else None
     least = None if runs is None or min_probability is None else thresholds(model, runs, min_probability)

@@ -66,6 +66,16 @@ class Choice:
 PLAIN = Choice()
 
 
+def check_lines(model: ChainModel) -> None:
+    """Raise DataError if a label would end the line that it is written to."""
+    for label in map(str, model.class_list):
+        if "\n" in label or "\r" in label:
+            raise DataError(
+                f"the label {label!r} of the model has a line end, so lines of labels cannot be told apart; "
+                "write JSON instead (--json)"
+            )
+
+
 def tag_columns(
     model: ChainModel,
     source: ColumnSource,
@@ -82,6 +92,7 @@ def tag_columns(
     and writes what ``crfsuite tag`` writes: the labels alone, with probabilities as in "B-NP:0.964923". `choice` says
     how labels are chosen; `watch` is told how the work goes on.
     """
+    check_lines(model)
     file = _prepared(model, source)
     if not model.vocabulary.takes_columns:
         for k, (batch, data) in enumerate(_attribute_batches(model, file)):

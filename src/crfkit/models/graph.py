@@ -29,6 +29,7 @@ from crfkit.inference.decoding import METHODS, Decoding, decode
 from crfkit.inference.defaults import default_engine
 from crfkit.inference.engines import ENGINES, make_engine, restored_engine
 from crfkit.inference.marginals import Engine, Marginals, Sampler
+from crfkit.models.training_record import checked_record
 
 Encoder = TableEncoder | SampleEncoder
 ENCODERS: Mapping[str, type[Encoder]] = {
@@ -192,8 +193,7 @@ class GraphModel:
         decode = contents.entry("decode", str)
         if decode not in DECODERS:
             raise ModelFileError(f"unknown decoding '{decode}'")
-        training = contents.metadata.get("training")
-        training = training if isinstance(training, dict) else {}
+        training = checked_record(contents.metadata)
         auto = training.get("inference")
         return cls(
             encoder,
