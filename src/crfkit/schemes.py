@@ -185,6 +185,13 @@ class LabelPairs:
             return None
         return next((name for name in TAG_SCHEMES if not any(fault(name, *pair) for pair in self.counts)), None)
 
+    @property
+    def closest(self) -> str | None:
+        """Return the scheme that the fewest places break, or None if there is no phrase."""
+        if not self.tags or not are_phrases(self.labels):
+            return None
+        return min(TAG_SCHEMES, key=self.faults)
+
     def advice(self, scheme: str) -> str:
         """Return the scheme that labels seem to follow instead of `scheme`, or how many places break `scheme`."""
         found = self.scheme
@@ -231,6 +238,36 @@ def convert_tags(sequences: Iterable[Sequence[str]], to: str, source: str = "aut
         advice = f"; {LabelPairs.of(rows).advice(origin)}" if origin is not None else ""
         raise DataError(f"sequence {len(written)}, position {error.position}: {error}{advice}") from None
     return written
+
+
+class Rewritten(NamedTuple):
+    """Labels in the scheme of others, and from which scheme into which they were written, if they were."""
+
+    labels: list[list[str]]
+    scheme: tuple[str, str] | None
+
+
+def in_scheme_of(gold: Sequence[Sequence[Any]], labels: Sequence[Sequence[Any]]) -> Rewritten:
+    """Return labels in the scheme of the gold labels, so that the same phrases have the same labels.
+
+    They are written anew only if they plainly follow another scheme: a tagger that breaks the rules here and there
+    keeps its labels.
+
+    >>> in_scheme_of([["B-PER", "I-PER", "O", "B-LOC"]], [["I-PER", "I-PER", "O", "I-LOC"]])
+    Rewritten(labels=[['B-PER', 'I-PER', 'O', 'B-LOC']], scheme=('iob1', 'iob2'))
+    """
+    rows = [list(row) for row in labels]
+    theirs, ours = LabelPairs.of(gold), LabelPairs.of(rows)
+    target = theirs.closest
+    origin = ours.closest
+    if target is None or origin is None or origin == target:
+        return Rewritten(rows, None)
+    if ours.faults(target) <= FAULTS_OF_ANOTHER_SCHEME * ours.faults(origin):
+        return Rewritten(rows, None)
+    return Rewritten(convert_tags(rows, target), (origin, target))
+
+
+FAULTS_OF_ANOTHER_SCHEME = 10  # how many times more labels must break the rules of the gold labels than their own
 
 
 class LabelFaultError(DataError):

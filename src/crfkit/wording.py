@@ -30,8 +30,8 @@ def printable(text: str) -> str:
 
     Names in models and files may hold anything, such as a sequence that clears the screen or turns a line around.
 
-    >>> printable("B-\x1b[2J\tO")
-    'B-\\\\x1b[2J\\tO'
+    >>> print(printable("B-\\x1b[2J"))
+    B-\\x1b[2J
     """
     if text.isprintable():
         return text

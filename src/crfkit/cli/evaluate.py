@@ -144,18 +144,27 @@ def _score_tagged(files: Sequence[Path], gold: int, predicted: int, encoding: st
 
 
 def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Evaluation:
+    from crfkit.cli.finishing import note
     from crfkit.metrics import Evaluation
+    from crfkit.schemes import in_scheme_of
 
     for k, path in enumerate(files):
         if path in files[:k]:
             raise ParameterError(f"{path} is given twice, so that its tokens would count twice; give each file once")
-    result = Evaluation()
+    pairs: list[Rows] = []
     for path in files:
-        before = result.tokens
-        for gold, predicted in rows(path):
-            result.add(gold, predicted)
-        if result.tokens == before:
+        before = len(pairs)
+        pairs += rows(path)
+        if not any(gold for gold, _ in pairs[before:]):
             raise DataError("the file has no sequences", "<stdin>" if path == Path("-") else path)
+    true = [list(gold) for gold, _ in pairs]
+    rewritten = in_scheme_of(true, [list(predicted) for _, predicted in pairs])
+    if rewritten.scheme is not None:
+        origin, target = map(str.upper, rewritten.scheme)
+        note(f"the predicted labels are {origin}; they were converted to {target}, that of the true labels")
+    result = Evaluation()
+    for gold, predicted in zip(true, rewritten.labels, strict=True):
+        result.add(gold, predicted)
     return result
 
 

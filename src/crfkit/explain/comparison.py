@@ -10,7 +10,7 @@ import numpy as np
 
 from crfkit._types import Floats
 from crfkit.errors import DataError, ParameterError
-from crfkit.schemes import are_phrases, phrases
+from crfkit.schemes import are_phrases, in_scheme_of, phrases
 
 DRAWN = 5_000_000  # numbers that are drawn at once
 
@@ -55,6 +55,7 @@ class Comparison:
     worse: list[int]  # of these, where a has more right labels
     confidence: float
     samples: int
+    notes: tuple[str, ...] = ()  # what was done to the labels before they were counted
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as strings, numbers, lists and dicts."""
@@ -63,8 +64,9 @@ class Comparison:
     def __str__(self) -> str:
         percent = f"{self.confidence * 100:g} %"
         lines = [
+            *self.notes,
             f"{self.sequences} sequences, {len(self.differing)} labelled differently: "
-            f"B has more right labels in {len(self.better)}, A in {len(self.worse)}"
+            f"B has more right labels in {len(self.better)}, A in {len(self.worse)}",
         ]
         for d in self.differences.values():
             verdict = "B is better" if d.difference > 0 else "A is better"
@@ -95,7 +97,8 @@ def compare(
     """Compare the labels that two taggers gave to the same sequences.
 
     Sequences are resampled with replacement, the same for both (a paired bootstrap). Scores are accuracy and, if the
-    labels mark phrases, F1 of phrases.
+    labels mark phrases, F1 of phrases. Labels in another tagging scheme than the gold ones are converted to it first,
+    and `notes` says so.
 
     >>> gold = 20 * [["B-PER", "O"], ["O", "B-LOC"]]
     >>> found = compare(gold, 40 * [["B-PER", "O"]], gold, samples=200)
@@ -109,6 +112,13 @@ def compare(
             raise DataError(f"the labels of {name} do not fit the gold labels: sequences or their lengths differ")
     if not gold:
         raise DataError("there are no sequences to compare")
+    notes = []
+    for k, name in enumerate("AB"):
+        rewritten = in_scheme_of(gold, (first, second)[k])
+        if rewritten.scheme is not None:
+            origin, target = map(str.upper, rewritten.scheme)
+            notes.append(f"the labels of {name} are {origin}; they were converted to {target}, that of the gold labels")
+            first, second = (rewritten.labels, second) if k == 0 else (first, rewritten.labels)
     counts = [sentence_counts(gold, rows) for rows in (first, second)]
     differing = [n for n, rows in enumerate(zip(first, second, strict=True)) if rows[0] != rows[1]]
     right = [c["right"] for c in counts]
@@ -146,6 +156,7 @@ def compare(
         [n for n in differing if right[1][n] < right[0][n]],
         confidence,
         samples,
+        tuple(notes),
     )
 
 
