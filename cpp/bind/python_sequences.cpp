@@ -12,7 +12,9 @@ namespace {
 // Guards against dicts that contain themselves, also when an error leaves the scope.
 struct RecursionGuard {
     RecursionGuard() {
-        if (Py_EnterRecursiveCall(" in a nested feature dict")) throw nb::python_error();
+        if (!Py_EnterRecursiveCall("")) return;
+        PyErr_Clear();
+        throw BadInput("the features of a position are nested too deeply, or a dict or list contains itself");
     }
     ~RecursionGuard() { Py_LeaveRecursiveCall(); }
 };

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from crfkit import ChainCRF, _core
+from crfkit import ChainCRF, Graph, _core
 from crfkit.compat.pycrfsuite import ItemSequence
 from crfkit.convert import crfsuite
-from crfkit.errors import DataError
+from crfkit.errors import DataError, ParameterError
 
 X = [[{"w": "the", "n": 0.5}, {"w": "cat", "n": 1.5}], [{"w": "a", "n": 0.1}, {"w": "dog"}, {"w": "barks", "n": 2.0}]]
 Y = [["D", "N"], ["D", "N", "V"]]
@@ -206,7 +206,7 @@ def test_numbers_of_other_types(tagger):
 def test_dicts_that_contain_themselves(tagger):
     item = {"n": Number(lambda: None)}
     item["again"] = item
-    with pytest.raises(RecursionError):
+    with pytest.raises(ValueError, match="contains itself"):
         tagger.tag([item])
 
 
@@ -285,3 +285,24 @@ def test_sets_of_names_are_lists_of_names():
     assert ItemSequence([{"a"}, frozenset("b"), {"k": {"c"}}]).items() == [{"a": 1.0}, {"b": 1.0}, {"k:c": 1.0}]
     with pytest.raises(DataError, match="position 0: an attribute in a list must be a string, not int"):
         ItemSequence([{1}])
+
+
+# --- numbers that are none, graphs that no machine holds
+
+
+def test_weights_that_are_no_numbers():
+    with pytest.raises(DataError, match="sample_weight must be numbers"):
+        ChainCRF().fit(X, Y, sample_weight=["x", 1.0])
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: Graph.grid((100_000, 100_000)), lambda: Graph.complete(200_000), lambda: Graph.path(10**12)]
+)
+def test_graphs_that_are_too_large(build):
+    with pytest.raises(ParameterError, match="possible"):
+        build()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_a_complete_graph_has_the_edges_of_the_upper_triangle(n):
+    assert Graph.complete(n).edges.tolist() == [[i, j] for i in range(n) for j in range(i + 1, n)]

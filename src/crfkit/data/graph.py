@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -15,6 +16,8 @@ from crfkit import _core
 from crfkit._checks import ascends, whole_numbers
 from crfkit._types import Ids, Ints
 from crfkit.errors import DataError, ParameterError
+
+MOST_EDGES = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +96,12 @@ class Graph:
         steps = [step for step in product((0, 1, -1), repeat=len(sizes)) if step > (0,) * len(sizes)]
         if neighbours == 2 * len(sizes):
             steps = [step for step in steps if sum(map(abs, step)) == 1]
-        ids = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes)
+        n_nodes = _count(math.prod(sizes))
+        return _built(f"a grid of {n_nodes:,} nodes", partial(cls._grid, sizes, n_nodes, steps))
+
+    @classmethod
+    def _grid(cls, sizes: list[int], n_nodes: int, steps: list[tuple[int, ...]]) -> Graph:
+        ids = np.arange(n_nodes, dtype=np.int32).reshape(sizes)
         parts = []
         for step in steps:
             here = tuple(slice(max(0, -s), size - max(0, s)) for s, size in zip(step, sizes, strict=True))
@@ -105,7 +113,22 @@ class Graph:
     def complete(cls, n_nodes: int) -> Graph:
         """Return the graph in which every pair of nodes is joined."""
         n = _count(n_nodes)
-        return cls(n, np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32), checked=True)
+        n_edges = n * (n - 1) // 2
+        if n_edges > MOST_EDGES:
+            raise ParameterError(
+                f"a complete graph of {n:,} nodes has {n_edges:,} edges; at most {MOST_EDGES:,} are possible"
+            )
+        return _built(f"a complete graph of {n:,} nodes", partial(cls._complete, n, n_edges))
+
+    @classmethod
+    def _complete(cls, n: int, n_edges: int) -> Graph:
+        edges, begin = np.empty((n_edges, 2), dtype=np.int32), 0
+        for i in range(n):
+            end = begin + n - 1 - i
+            edges[begin:end, 0] = i
+            edges[begin:end, 1] = np.arange(i + 1, n)
+            begin = end
+        return cls(n, edges, checked=True)
 
     @classmethod
     def path(cls, n_nodes: int) -> Graph:
@@ -252,6 +275,13 @@ def _sum_by(values: Any, offsets: Any) -> Any:
 def _repeated(offsets: Any, times: int, total: int) -> Ints:
     rest = (offsets[1:] + (np.arange(times, dtype=np.int64) * total)[:, None]).ravel()
     return np.concatenate([[0], rest]).astype(np.int64)
+
+
+def _built(what: str, build: Callable[[], Graph]) -> Graph:
+    try:
+        return build()
+    except MemoryError:
+        raise ParameterError(f"there is not enough memory for {what}") from None
 
 
 def _count(n: Any, what: str = "the number of nodes") -> int:

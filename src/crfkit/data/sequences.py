@@ -176,7 +176,12 @@ class SequenceData:
         """Return the same sequences with these weights."""
         if weights is None:
             return self
-        array = np.array(unmasked(weights, "sample_weight"), dtype=np.float64)
+        try:
+            array = np.array(unmasked(weights, "sample_weight"), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError("sample_weight must be numbers, one for each sequence") from None
         if array.ndim != 1 or len(array) != len(self):
             raise DataError(f"sample_weight has shape {array.shape}, but there are {len(self)} sequences")
         return replace(self, weights=array)
