@@ -9,15 +9,23 @@ namespace crfkit {
 
 namespace {
 
+constexpr int kDeepest = 100;  // dicts within dicts
+
 // Guards against dicts that contain themselves, also when an error leaves the scope.
-struct RecursionGuard {
+class RecursionGuard {
+public:
     RecursionGuard() {
-        if (!Py_EnterRecursiveCall("")) return;
-        PyErr_Clear();
-        throw BadInput("the features of a position are nested too deeply, or a dict or list contains itself");
+        if (++depth_ <= kDeepest) return;
+        --depth_;
+        throw BadInput("the dicts of a position are nested more than " + std::to_string(kDeepest) +
+                       " deep, or one contains itself");
     }
-    ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+    ~RecursionGuard() { --depth_; }
+
+private:
+    static thread_local int depth_;
 };
+thread_local int RecursionGuard::depth_ = 0;
 
 // The name of the type: of classes written in C with their module, as in numpy.ndarray; of others without.
 std::string kind_of(nb::handle value) {
