@@ -242,3 +242,23 @@ def test_prices_of_edges_with_features():
 def test_one_variable_has_no_edges():
     with pytest.warns(UserWarning, match="there are no pairs to choose from; the graph is empty"):
         assert StructureLearner().fit([[0], [1], [1]]).edges_ == []
+
+
+@pytest.mark.parametrize(("shift", "unit"), [(50.0, 1.0), (-3.0, 0.1)])
+def test_edges_do_not_depend_on_where_an_input_begins_or_on_its_unit(shift, unit):
+    """Adding 50 turned weights of .77, .69, .48, .45 into 39.4, 32.5, 1.99, .97: the intercept at x = 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    Y = np.zeros((400, 4), dtype=int)
+    for k in range(4):
+        chance = X[:, 0] * (Y[:, k - 1] - 0.5) + (2.0 * Y[:, k - 1] - 1.0 if k else 0.0)
+        Y[:, k] = rng.random(400) < 1 / (1 + np.exp(-chance))
+    options = {"edge_strength": 4.0, "tolerance": 1e-8}
+    given = StructureLearner(**options).fit(Y, inputs=X)
+    moved = StructureLearner(**options).fit(Y, inputs=(X + shift) * unit)
+    assert len(given.edges_) >= 3
+    assert [pair for *pair, _ in moved.edges_] == [pair for *pair, _ in given.edges_]
+    np.testing.assert_allclose([w for *_, w in moved.edges_], [w for *_, w in given.edges_], rtol=1e-3)
+    for one, other in zip(given.edge_records_, moved.edge_records_, strict=True):
+        assert one["strongest"] == other["strongest"]
+        assert one["inputs"] == pytest.approx(other["inputs"], rel=1e-3, abs=1e-6)

@@ -8,6 +8,7 @@ What a table says of one variable given a feature of the other has no place in a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,10 +33,11 @@ class Parameters:
     nodes: Floats
     edges: Floats
     scales: Floats  # [edge features] standard deviations of inputs in training; 1 for the intercept
+    means: Floats  # [edge features] means of inputs in training; 1 for the intercept
 
     @classmethod
     def of(cls, model: GraphModel, scales: InputScales | None = None) -> Parameters:
-        """Return the parameters of a model of a table, whose inputs had these standard deviations in training."""
+        """Return the parameters of a model of a table, whose inputs had these means and scales in training."""
         encoder, field = _table(model), model.field
         node_weights, edge_weights = field.unpack(model.w)  # [p, B, F], [E, B, G]
         nodes = np.einsum("tbf,bk->tfk", node_weights, field.node_basis)
@@ -58,7 +60,19 @@ class Parameters:
             nodes[i, :, :k] -= nodes[i, :, :k].mean(axis=1, keepdims=True)
             nodes[i, :, k:] = 0.0
         width = edges.shape[1]
-        return cls(nodes, edges, np.ones(width) if scales is None or width == 1 else scales.of_edges(width))
+        if scales is None or width == 1:
+            scales = InputScales(np.ones(width - 1), np.ones(0))
+        return cls(nodes, edges, scales.of_edges(width), scales.means_of_edges(width))
+
+    def at_means(self, e: int, K: Any, ends: Sequence[int]) -> Floats:
+        """Return the tables of an edge [features, K_i, K_j], the first for rows whose inputs are the means."""
+        i, j = ends
+        T = self.edges[e, :, : K[i], : K[j]].copy()
+        if len(T) > 1:
+            T[0] = np.tensordot(self.means, T, 1)
+            T[0] -= T[0].mean(axis=1, keepdims=True)
+            T[0] -= T[0].mean(axis=0, keepdims=True)
+        return T
 
 
 def _places(f: int, n_shared: int, n_own: int) -> tuple[int | None, int | None]:
@@ -73,13 +87,13 @@ def edge_sizes(model: GraphModel, scales: InputScales | None = None) -> Floats:
 
     Without inputs: the signed coupling J of two variables of two labels (table ±J), the signed slope of an ordinal
     edge at the ends of both scales; else the root mean square of the centred table, which has no sign. With inputs:
-    the root mean square over the table, summed over features in units of their standard deviations.
+    the root mean square of the table at the means of the inputs, and of the change per standard deviation of each.
     """
     parameters, encoder = Parameters.of(model, scales), _table(model)
     K = np.array(encoder.n_states)
     sizes = np.zeros(len(parameters.edges))
     for e, (i, j) in enumerate(encoder.structure.edges.tolist()):
-        T = parameters.edges[e, :, : K[i], : K[j]]
+        T = parameters.at_means(e, K, (i, j))
         if len(T) > 1:
             sizes[e] = np.linalg.norm(T * parameters.scales[:, None, None]) / np.sqrt(K[i] * K[j])
         elif K[i] == K[j] == 2 or model.field.edge_form == "ordinal":
@@ -142,7 +156,8 @@ class WeightsMixin:
     def edge_weights_(self) -> dict[tuple[tuple[Any, Any], str, tuple[Any, Any]], float]:
         """Return ((column, column), feature, (label, label)) → centred log-potential.
 
-        Without inputs the feature is "intercept". Weights of inputs are per unit of the input as it was given.
+        Without inputs the feature is "intercept". Weights of inputs are per unit of the input as it was given, so the
+        intercept is for inputs of 0; ``edges_`` and ``edge_records_`` are for inputs at their means.
         """
         model = self._fitted()
         encoder, edges = _table(model), Parameters.of(model).edges
@@ -181,11 +196,11 @@ class WeightsMixin:
         """Return a dict for each edge, in the order of ``edges_``.
 
         It has first, second, weight, kind ("coupling" has a sign, "table" has none), strongest (the pair of labels that
-        goes together most) and, where they are known, entered (the place in the order of entry into the path, from 1),
-        entered_at (its λ), stability, inputs (input → size per standard deviation).
+        goes together most, at the means of the inputs) and, where they are known, entered (the place in the order of
+        entry into the path, from 1), entered_at (its λ), stability, inputs (input → size per standard deviation).
         """
         model = self._fitted()
-        encoder, edges = _table(model), Parameters.of(model).edges
+        encoder, parameters = _table(model), Parameters.of(model, self._record.input_scales)
         ends = encoder.structure.edges.tolist()
         sizes = input_sizes(model, self._record.input_scales)
         inputs = dict(zip((self._pair(i, j) for i, j in ends), sizes, strict=True))
@@ -194,10 +209,10 @@ class WeightsMixin:
         records = []
         for first, second, weight in self.edges_:
             e, i, j = place[first, second]
-            T = edges[e, 0, : encoder.n_states[i], : encoder.n_states[j]]
+            T = parameters.at_means(e, encoder.n_states, (i, j))[0]
             a, b = np.unravel_index(int(T.argmax()), T.shape)
             single = T.shape == (2, 2) or model.field.edge_form == "ordinal"
-            kind = "coupling" if single and edges.shape[1] == 1 else "table"
+            kind = "coupling" if single and parameters.edges.shape[1] == 1 else "table"
             record = {"first": first, "second": second, "weight": weight, "kind": kind}
             record["strongest"] = (encoder.classes[i].tolist()[a], encoder.classes[j].tolist()[b])
             if (first, second) in self.stability_:

@@ -14,24 +14,49 @@ from crfkit.fields.graph import GraphField
 
 @dataclass(frozen=True, eq=False)
 class InputScales:
-    """Standard deviations of the features of rows and of variables in training."""
+    """Means and standard deviations of the features of rows and of variables in training.
+
+    The weights of edges are shown at the means and per standard deviation, so they do not depend on where the scale of
+    an input begins or on its unit.
+    """
 
     shared: Floats
     own: Floats
+    shared_means: Floats | None = None  # older model files have none
+    own_means: Floats | None = None
 
     def plain(self) -> dict[str, list[float]]:
-        """Return the scales as they are stored in the model file."""
-        return {"shared": self.shared.tolist(), "own": self.own.tolist()}
+        """Return them as they are stored in the model file."""
+        entries = {
+            "shared": self.shared,
+            "own": self.own,
+            "shared_means": self.shared_means,
+            "own_means": self.own_means,
+        }
+        return {name: values.tolist() for name, values in entries.items() if values is not None}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> InputScales:
-        """Return the scales that a model file holds."""
-        return cls(np.asarray(stored["shared"], dtype=float), np.asarray(stored["own"], dtype=float))
+        """Return those that a model file holds."""
+        scales = (np.asarray(stored[name], dtype=float) for name in ("shared", "own"))
+        means = (
+            None if stored.get(name) is None else np.asarray(stored[name], dtype=float)
+            for name in ("shared_means", "own_means")
+        )
+        return cls(*scales, *means)
 
     def of_edges(self, width: int) -> Floats:
-        """Return the scale of each of the `width` features of an edge, 1 for the intercept."""
+        """Return the standard deviation of each of the `width` features of an edge, 1 for the intercept."""
         found = np.concatenate([[1.0], self.shared, self.own, self.own])
         return found if len(found) == width else np.ones(width)
+
+    def means_of_edges(self, width: int) -> Floats:
+        """Return the mean of each of the `width` features of an edge: 1 for the intercept, 0 where it is not known."""
+        none = np.concatenate([[1.0], np.zeros(width - 1)])
+        if self.shared_means is None or self.own_means is None:
+            return none
+        found = np.concatenate([[1.0], self.shared_means, self.own_means, self.own_means])
+        return found if len(found) == width else none
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +98,8 @@ class InputScaling:
 
     @property
     def input_scales(self) -> InputScales:
-        """The standard deviations, which the model file keeps so that inputs can be compared."""
-        return InputScales(self.scales, self.own_scales)
+        """Return what the model file keeps of the inputs, so that edges and inputs can be compared."""
+        return InputScales(self.scales, self.own_scales, self.means, self.own_means)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
