@@ -45,8 +45,8 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; raise ParameterError if an option that has one value is given twice."""
         if not ctx.resilient_parsing:
-            *_, order = self.make_parser(ctx).parse_args(list(args))
-            single = [param for param in order if param.param_type_name == "option" and not param.multiple]
+            given: list[Any] = self.make_parser(ctx).parse_args(list(args))[-1]
+            single = [param for param in given if param.param_type_name == "option" and not param.multiple]
             for k, param in enumerate(single):
                 if not param.is_flag and not param.count and param in single[:k]:
                     raise ParameterError(f"{max(param.opts, key=len)} is given twice; give it once")
