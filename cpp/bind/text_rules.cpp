@@ -7,8 +7,8 @@ namespace {
 
 using Phrases = std::vector<std::pair<std::string, StringTable>>;
 
-void make(BoundTextRules* self, const std::vector<std::string>& rules, const Phrases& gazetteers, bool fold,
-          std::optional<StringTable> words, std::optional<Array<float>> vectors) {
+void make_text_rules(BoundTextRules* self, const std::vector<std::string>& rules, const Phrases& gazetteers, bool fold,
+                     std::optional<StringTable> words, std::optional<Array<float>> vectors) {
     TextRules made(rules);
     for (const auto& [name, phrases] : gazetteers) made.gazetteers.emplace_back(name, phrases.view(), fold);
     if (words.has_value() != vectors.has_value()) throw nb::value_error("words and vectors go together");
@@ -51,8 +51,8 @@ nb::list expanded(const BoundTextRules& self, const std::vector<std::vector<std:
 
 void bind_text_rules(nb::module_& m) {
     nb::class_<BoundTextRules>(m, "TextRules", "Rules that make attributes of plain tokens; see crfkit.features.text.")
-        .def("__init__", &make, "rules"_a, "gazetteers"_a = Phrases{}, "fold"_a = false, "words"_a = nb::none(),
-             "vectors"_a = nb::none(),
+        .def("__init__", &make_text_rules, "rules"_a, "gazetteers"_a = Phrases{}, "fold"_a = false,
+             "words"_a = nb::none(), "vectors"_a = nb::none(),
              nb::sig("def __init__(self, rules: Sequence[str], gazetteers: Sequence[tuple[str, StringTable]] = (), "
                      "fold: bool = False, words: StringTable | None = None, vectors: NDArray[numpy.float32] | None = "
                      "None) -> None"))

@@ -73,7 +73,8 @@ def test_the_solvers_of_graphs_are_those_that_their_losses_allow():
     listed: set[str] = set()
     for (said, names), loss in zip(rows, (GraphLikelihood, PseudoLikelihood, ContrastiveDivergence), strict=True):
         listed = set(re.findall(r"`([^`]+)`", names)) | (listed if "the same" in names else set())
-        can = {name for name, kind in SOLVERS.items() if kind().needs <= loss.example().capabilities}
+        own = {name: kind for name, kind in SOLVERS.items() if kind.__module__.startswith("crfkit.")}  # not the toy
+        can = {name for name, kind in own.items() if kind().needs <= loss.example().capabilities}
         assert listed == can, said
 
 
