@@ -15,6 +15,7 @@ from crfkit.errors import CheckpointWarning, CrfkitError, ModelFileError, Parame
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
+from crfkit.solvers.parts.past import Past
 from crfkit.synthetic import entity_words
 
 ROWS = [[("the", "D"), ("cat", "N"), ("runs", "V")], [("a", "D"), ("dog", "N")], [("sleep", "V"), ("cat", "N")]] * 3
@@ -398,6 +399,36 @@ def test_a_past_that_cannot_be(change):
     part = fitted("lbfgs", 3).checkpoint()
     with pytest.raises(ParameterError, match="cannot be resumed"):
         crf("lbfgs", 3).fit(ROWS, LABELS, resume=Checkpoint(part.w, {**part.state, **change}))
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sgd", "fista"])
+def test_a_damaged_past_is_refused(solver):
+    state = fitted(solver, 6).result_.state
+    rows = state["past"].copy()
+    assert len(rows) > 2
+    assert state["past_rows"] == len(rows)
+
+    def resumed(**changes):
+        return Past.of({**state, **changes}, float(rows[-1, 0]))
+
+    assert len(resumed().rows) == len(rows) - 1
+    for place in ((0, 0), (1, 0), (0, 1), (len(rows) - 1, 1)):
+        for value in (np.nan, np.inf, -np.inf, 1e308):
+            damaged = rows.copy()
+            damaged[place] = value
+            with pytest.raises(ParameterError, match="past has numbers that no run has"):
+                resumed(past=damaged)
+    for some in (rows[1:], rows[:1], rows[:0]):
+        with pytest.raises(ParameterError, match="its past has"):
+            resumed(past=some)
+
+
+@pytest.mark.parametrize(("solver", "name"), [("sgd", "w"), ("arow", "w"), ("arow", "variances_by_weight")])
+def test_weights_of_another_size_are_refused(solver, name):
+    part = crf(solver, tolerance=1e-3).fit(ROWS, LABELS).checkpoint()
+    for damaged in (part.state[name][:-1], np.zeros((2, 2)), "x"):
+        with pytest.raises(ParameterError, match="the saved state"):
+            crf(solver, 2).fit(ROWS, LABELS, resume=Checkpoint(part.w, {**part.state, name: damaged}))
 
 
 def test_one_callback_serves_several_runs(tmp_path):

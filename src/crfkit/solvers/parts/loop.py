@@ -21,7 +21,7 @@ from crfkit.result import LAST_WEIGHTS, Result, Status, TraceRow
 from crfkit.solvers.parts.compatibility import NO_OTHERS, check_compatible
 from crfkit.solvers.parts.endings import at_rounding, has_risen
 from crfkit.solvers.parts.objective import Objective
-from crfkit.solvers.parts.past import ITERATIONS, PAST, Past
+from crfkit.solvers.parts.past import ITERATIONS, PAST, PAST_ROWS, Past
 from crfkit.solvers.parts.precision import Precision, rounding_of
 from crfkit.solvers.parts.saved import check_state
 from crfkit.solvers.parts.stopping import for_values_that_rise
@@ -95,6 +95,7 @@ class Steps:
             "solver": self.solver.name,
             **self.state.saved(),
             PAST: np.array([[row.value, row.optimality] for row in rows], dtype=np.float64).reshape(-1, 2),
+            PAST_ROWS: len(rows),
         }
 
     def __iter__(self) -> Iterator[State]:

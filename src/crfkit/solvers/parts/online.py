@@ -36,6 +36,9 @@ def opened(objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
     """Return the loss's online form at w0, or where `saved` was left."""
     online = objective.loss.online()
     if "theta" in saved:
+        for name in ("w", "variances_by_weight"):  # for those who continue with other attributes
+            if name in saved:
+                saved_vector(saved, name, w0)
         online.restore(saved)
     else:
         online.start(w0, saved_vector(saved, "variances", w0, low=0.0) if saved.get("variances") is not None else None)
