@@ -224,7 +224,7 @@ def test_data_that_cannot_be_used(small):
     with_hole[7, 2] = np.nan
     for bad, match in (
         (with_hole, "no label at row 7, column y2"),
-        (np.arange(40).reshape(20, 2), "column y0 has 20 different values in 20 rows"),
+        (np.arange(40).reshape(20, 2), "columns y0, y1: each of 20 rows has a different value, as in an identifier"),
         (Y[:0], "no rows"),
         (Y[:, :0], "no columns"),
         (Y[:, 0], "Y must be"),

@@ -1,10 +1,12 @@
 """Tables as people have them: missing cells, numbers, ordered columns; what is said where nothing was found."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from structure_cases import planted
 
 from crfkit import StructureLearner
+from crfkit.encoders.unusual_columns import missing_codes
 from crfkit.errors import DataError, ParameterError
 from crfkit.readers.tables import read_table
 
@@ -69,6 +71,93 @@ def test_numbers_are_refused_or_cut(small):
     for bad in (1, 2.5, True):
         with pytest.raises(ParameterError, match="bins must be"):
             StructureLearner(bins=bad).fit(Y)
+
+
+@pytest.fixture
+def survey(small):
+    """A table as people have them: an identifier, a name, an age, a rating and answers."""
+    rng = np.random.default_rng(1)
+    n = len(small)
+    age = 20 + 30 * small[:, 0] + rng.integers(0, 30, n)
+    rating = np.clip(2 + 3 * small[:, 0] + rng.integers(-1, 3, n), 1, 7)
+    return pd.DataFrame(
+        {
+            "id": 7000 + rng.permutation(n),
+            "name": [f"person {k}" for k in range(n)],
+            "age": age,
+            "rating": rating,
+            **{f"q{k}": small[:, k] for k in range(3)},
+        }
+    )
+
+
+@pytest.mark.parametrize("bins", [5, {"age": 5}, {2: 5}], ids=str)
+def test_identifiers_are_left_out(survey, bins, tmp_path):
+    with pytest.warns(
+        UserWarning, match=r"columns id, name: each of 1000 rows has a different value.*left out"
+    ) as said:
+        found = StructureLearner(bins=bins, edge_strength=30.0, candidates=[("age", "rating"), ("rating", "q0")]).fit(
+            survey
+        )
+    assert "bins={'id': 5}" in str(said[0].message)
+    assert found.model_.encoder.variables == ["age", "rating", "q0", "q1", "q2"]
+    assert len(found.classes_[0]) == 5
+    assert found.classes_[1].tolist() == sorted(set(survey["rating"]))  # the steps of a scale are not cut
+    assert found.predict(survey).shape == (1000, 5)
+    assert np.isfinite(found.score(survey))
+    found.save(tmp_path / "m.crf")
+    assert StructureLearner.load(tmp_path / "m.crf").score(survey) == found.score(survey)
+
+
+def test_a_number_that_looks_like_an_identifier_can_be_cut(survey):
+    with pytest.warns(UserWarning, match="column name: each of 1000 rows"):
+        found = StructureLearner(bins={"id": 3, "age": 4}, edge_strength=200.0).fit(survey)
+    assert [len(labels) for labels in found.classes_[:2]] == [3, 4]
+
+
+def test_bins_of_columns_that_cannot_be_cut(survey):
+    for bins, match in (
+        ({"height": 5}, "names the column 'height'; the columns are name, age"),
+        ({"name": 5}, "names the column name, which does not hold numbers"),
+        ({"age": 1}, "bins must be"),
+        ({"age": None}, "bins must be"),
+    ):
+        with pytest.raises(ParameterError, match=match):
+            StructureLearner(bins=bins).fit(survey.drop(columns="id"))
+
+
+def test_identifiers_in_arrays_are_refused(small):
+    Y = np.column_stack([np.arange(1000), small[:, :3]])
+    with pytest.raises(
+        DataError, match=r"column y0: each of 1000 rows has a different value.*remove it.*bins=\{0: 5\}"
+    ):
+        StructureLearner().fit(Y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([1, 2, 3, 4, 5, 9], [9]),
+        ([1.0, 2.0, 3.0, 99.0], [99]),
+        ([-99, -9, 0, 1], [-99, -9]),
+        ([0, 1, 88, 99], [88, 99]),
+        (range(11), []),
+        (range(0, 100, 9), []),
+        ([-9, -1, 0, 1], []),
+        ([98, 99], []),
+        (["no", "yes"], []),
+        (["-", "N.A.", "no", "yes"], ["-", "N.A."]),
+    ],
+    ids=str,
+)
+def test_codes_for_missing_answers(labels, expected):
+    assert missing_codes(np.array(labels)) == expected
+
+
+def test_codes_for_missing_answers_are_warned_of(survey):
+    survey.loc[:11, "rating"] = 99
+    with pytest.warns(UserWarning, match=r"99 in column rating \(12 rows\).*--na 99"):
+        StructureLearner(bins={"age": 4}, edge_strength=200.0).fit(survey[["age", "rating", "q0"]])
 
 
 def test_files_keep_the_groups_of_numbers(tmp_path, small):

@@ -59,12 +59,13 @@ def learn(
         ),
     ] = "drop",
     bins: Annotated[
-        int | None,
+        str | None,
         option(
             INPUT,
             "--bins",
-            metavar="N",
-            help="Cut columns with more than N different numbers into N groups of about equal size.",
+            metavar="N|COL=N,…",
+            help="Cut numbers into N groups of about equal size: the named columns, or all columns with more than N "
+            "different numbers but scales of at most 11 steps.",
         ),
     ] = None,
     candidates: Annotated[
@@ -194,6 +195,7 @@ def learn(
     from crfkit.cli.options import check_distinct
     from crfkit.cli.progress import half_line, strength_callback
     from crfkit.cli.structure_report import check_outputs, report, write_graph
+    from crfkit.cli.table_options import read_bins
     from crfkit.estimators.structure import StructureLearner
     from crfkit.readers.tables import read_table
 
@@ -227,7 +229,7 @@ def learn(
         n_threads=threads,
         random_state=seed,
         missing=missing,
-        bins=bins,
+        bins=None if bins is None else read_bins(bins, table),
         cluster=cluster,
     )
     if cluster is not None and not quiet:

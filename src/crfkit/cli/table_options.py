@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crfkit.cli.help import INPUT, flag, option
+from crfkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.readers.tables import Table
 
 COLUMNS = (
     "COLS is a list of columns, separated by commas. A column is a name or a number from 1. 1-294 is a range; -6: are "
@@ -42,3 +46,19 @@ MissingValues = Annotated[
 def missing_cells(given: str | None) -> list[str] | None:
     """Return the cells that --na names, or None for the default."""
     return None if given is None else [cell.strip() for cell in given.split(",")]
+
+
+def read_bins(given: str, table: Table) -> int | dict[str, int]:
+    """Return what --bins says: a number of groups, or {column: number of groups}."""
+    if given.strip().isdecimal():
+        return int(given)
+    found: dict[str, int] = {}
+    for item in given.split(","):
+        column, equals, number = item.rpartition("=")
+        if not equals or not number.strip().isdecimal():
+            raise ParameterError(
+                f"--bins must be a number of groups, or COL=N for some columns (age=5,income=4), not {given!r}"
+            )
+        for i in table.select(column.strip()):
+            found[table.columns[i]] = int(number)
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.encoders.states import Labels
 from crfkit.encoders.structure_tables import MISSING
 from crfkit.encoders.table_columns import column_names, read_columns
 from crfkit.errors import ParameterError
@@ -15,34 +16,67 @@ from crfkit.names import check_name
 from crfkit.readers.tables import Table
 
 Cuts = dict[str, list[float]]  # column → limits between its groups, ascending
+Bins = int | dict[Any, int] | None  # number of groups: of all columns of many numbers, or by column
+SCALE = 11  # steps of the longest scale, 0 to 10
 
 
-def check_table_options(missing: str, bins: int | None) -> None:
+def check_table_options(missing: str, bins: Bins) -> None:
     """Raise ParameterError if an option is out of range."""
     check_name("missing", missing, MISSING)
-    whole = isinstance(bins, numbers.Integral) and not isinstance(bins, bool)
-    if bins is not None and (not whole or bins < 2):
-        raise ParameterError(f"bins must be None or an integer >= 2, not {bins!r}")
+    for given in bins.values() if isinstance(bins, dict) else [bins]:
+        whole = isinstance(given, numbers.Integral) and not isinstance(given, bool)
+        if (given is not None or isinstance(bins, dict)) and (not whole or given < 2):  # type: ignore[operator]
+            raise ParameterError(f"bins must be None, an integer >= 2, or such integers by column, not {bins!r}")
 
 
-def bin_numbers(Y: Any, bins: int | None) -> tuple[Any, Cuts]:
-    """Return Y with columns of more than `bins` numbers cut at their quantiles, and where they were cut.
+def bin_numbers(Y: Any, bins: int | dict[str, int] | None) -> tuple[Any, Cuts]:
+    """Return Y with columns of many numbers cut into `bins` groups at their quantiles, and where they were cut.
 
-    >>> table, cuts = bin_numbers(np.arange(9.0)[:, None], 3)
-    >>> table.values[0].tolist()[::4], cuts
-    (['1: < 3', '2: 3 to 6', '3: >= 6'], {'y0': [3.0, 6.0]})
+    A single number of groups is for all columns of measurements: numbers with more different values than that, except
+    steps of a scale, which are at most 11 different whole numbers (0 to 10). A dict names the columns to cut.
+
+    >>> table, cuts = bin_numbers(np.arange(18.0)[:, None], 3)
+    >>> table.values[0].tolist()[::8], cuts
+    (['1: < 6', '2: 6 to 12', '3: >= 12'], {'y0': [6.0, 12.0]})
     """
     if bins is None:
         return Y, {}
     names = column_names(Y, "y")
+    wanted = bins if isinstance(bins, dict) else dict.fromkeys(names, bins)
     cuts: Cuts = {}
     for name, (values, known) in zip(names, read_columns(Y, names), strict=True):
         chosen = values[known]
-        if chosen.dtype.kind in "iuf" and len(np.unique(chosen)) > bins:
-            shares = np.arange(1, bins) / bins
-            limits = np.unique(np.quantile(chosen, shares, method="higher")).astype(float)
-            cuts[name] = limits[limits > chosen.min()].tolist() or [float(np.unique(chosen)[1])]
+        if isinstance(bins, dict) and name in wanted and chosen.dtype.kind not in "iuf":
+            raise ParameterError(f"bins names the column {name}, which does not hold numbers")
+        if name in wanted and chosen.dtype.kind in "iuf" and (isinstance(bins, dict) or not _is_scale(chosen)):
+            groups = wanted[name]
+            if len(np.unique(chosen)) > groups:
+                shares = np.arange(1, groups) / groups
+                limits = np.unique(np.quantile(chosen, shares, method="higher")).astype(float)
+                cuts[name] = limits[limits > chosen.min()].tolist() or [float(np.unique(chosen)[1])]
     return apply_cuts(Y, cuts), cuts
+
+
+def bins_by_name(bins: Bins, names: list[str]) -> int | dict[str, int] | None:
+    """Return `bins` with names in place of column numbers; raise ParameterError if there is no such column."""
+    if not isinstance(bins, dict):
+        return bins
+    found = {}
+    for column, groups in bins.items():
+        number = isinstance(column, numbers.Integral) and not isinstance(column, bool)
+        name = names[column] if number and 0 <= column < len(names) else column
+        if name not in names:
+            shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+            raise ParameterError(f"bins names the column {column!r}; the columns are {shown}")
+        found[name] = int(groups)
+    return found
+
+
+def _is_scale(values: Labels) -> bool:
+    """Return whether these are the steps of a scale: few whole numbers, close to each other."""
+    different = np.unique(values)
+    whole = bool((different == np.floor(different)).all())
+    return whole and bool(different[-1] - different[0] < SCALE)
 
 
 def apply_cuts(Y: Any, cuts: Cuts) -> Any:

@@ -84,8 +84,11 @@ def make_structure(graph: Any, names: list[str]) -> Graph:
     return Graph(n, np.array(pairs, dtype=np.int32).reshape(-1, 2))
 
 
-def candidate_pairs(candidates: Any, names: list[str]) -> Ids | None:
-    """Return [M, 2] column numbers that may be edges, from pairs of names or numbers; None stands for all pairs."""
+def candidate_pairs(candidates: Any, names: list[str], kept: list[str]) -> Ids | None:
+    """Return [M, 2] places among the columns `kept` that may be edges, from pairs of names or numbers of all columns.
+
+    None stands for all pairs.
+    """
     if candidates is None:
         return None
     if hasattr(candidates, "edges") and not isinstance(candidates, np.ndarray):
@@ -96,7 +99,11 @@ def candidate_pairs(candidates: Any, names: list[str]) -> Ids | None:
     for a, b in pairs:
         if a == b:
             raise DataError(f"candidates join the column {names[a]!r} to itself")
-    return np.array(sorted({(min(pair), max(pair)) for pair in pairs}), dtype=np.int32).reshape(-1, 2)
+    places = _places(kept)
+    chosen = [
+        tuple(sorted((places[names[a]], places[names[b]]))) for a, b in pairs if {names[a], names[b]} <= set(kept)
+    ]
+    return np.array(sorted(set(chosen)), dtype=np.int32).reshape(-1, 2)
 
 
 def _column_pairs(given: Any, names: list[str], found: str) -> list[tuple[int, int]] | None:

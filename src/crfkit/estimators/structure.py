@@ -61,8 +61,11 @@ class StructureLearner(StructureEstimator):
     n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
     missing : "drop" leaves out rows with missing labels (None, NaN) and warns how many; "error" refuses them
-    bins : cuts columns of numbers with more than this many different values into as many groups of about equal size;
-        None refuses numbers with more than 24 values
+    bins : number of groups of about equal size into which columns of numbers are cut. An integer is for all columns
+        with more different numbers than that, except scales (at most 11 different whole numbers, such as 0 to 10); a
+        dict such as ``{"age": 5}`` names the columns. None refuses numbers with more than 24 values. Whole numbers and
+        texts with a different value in every row are taken for identifiers and left out with a warning, unless the dict
+        names them
     standardize : whether edge strengths are in units of the columns' standard deviations, so that rare labels count
     cluster : where to run the random halves of "stability" and the folds of "cv": None for this process; the address of
         a Dask scheduler ("tcp://host:8786"), "local:4" for four processes on this machine, a Dask client or cluster
@@ -126,7 +129,7 @@ class StructureLearner(StructureEstimator):
         random_state: Any = None,
         verbose: int = 0,
         missing: str = "drop",
-        bins: int | None = None,
+        bins: int | dict[Any, int] | None = None,
         standardize: bool = True,
         cluster: Any = None,
     ) -> None:

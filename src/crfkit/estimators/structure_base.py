@@ -55,7 +55,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
     max_iterations: int | None
     n_threads: int | None
     missing: str
-    bins: int | None
+    bins: int | dict[Any, int] | None
     standardize: bool
     cluster: Any
     _on_half: Callable[[int, int], None] | None = None  # how the command line shows the progress of random halves

@@ -10,10 +10,11 @@ import numpy as np
 
 from crfkit._types import Floats, Ids, Ints
 from crfkit.data.observations import Observations
-from crfkit.encoders.bins import Cuts, bin_numbers, check_table_options
+from crfkit.encoders.bins import Bins, Cuts, bin_numbers, bins_by_name, check_table_options
 from crfkit.encoders.structure_tables import complete_rows, learn_table, unordered_columns
-from crfkit.encoders.table_columns import candidate_pairs
+from crfkit.encoders.table_columns import candidate_pairs, column_names
 from crfkit.encoders.tables import TableEncoder
+from crfkit.encoders.unusual_columns import warn_of_codes, without_identifiers
 from crfkit.errors import ParameterError
 from crfkit.training.structure_inputs import InputScaling
 
@@ -28,7 +29,7 @@ class TableOptions:
     candidates: Any = None
     edge_features: bool = True
     missing: str = "drop"
-    bins: int | None = None
+    bins: Bins = None
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
@@ -39,8 +40,12 @@ class TableOptions:
 
         `biased` says whether the biases of nodes have a penalty, without which a constant column has an infinite one.
         """
+        names = column_names(Y, "y")
+        bins = bins_by_name(self.bins, names)
+        Y = without_identifiers(Y, bins if isinstance(bins, dict) else ())
+        warn_of_codes(Y)
         Y, inputs = complete_rows(Y, inputs, self.missing)
-        Y, cuts = bin_numbers(Y, self.bins)
+        Y, cuts = bin_numbers(Y, bins)
         encoder, states = learn_table(Y, inputs, bool(self.edge_features))
         unordered = unordered_columns(Y, encoder, set(cuts))
         if self.form == "ordinal" and unordered:
@@ -55,7 +60,7 @@ class TableOptions:
             raise ParameterError(
                 f"column {name} is constant: its bias is infinite without a penalty; node_strength > 0"
             )
-        pairs = candidate_pairs(self.candidates, encoder.variables)
+        pairs = candidate_pairs(self.candidates, names, encoder.variables)
         return StructureData(encoder, inputs, states, pairs, self.form, cuts, tuple(unordered))
 
 
