@@ -1,9 +1,13 @@
-"""`crfkit structure learn | show`."""
+"""`crfkit structure learn | show | score`."""
+
+import csv
 
 import numpy as np
 import pytest
 from optional import optional
 from structure_cases import planted
+
+from crfkit import StructureLearner
 
 
 @pytest.fixture
@@ -32,6 +36,35 @@ def test_learn_and_show(call, table, tmp_path):
     assert "and 6 more" in shown.out
     assert (tmp_path / "g.csv").read_text().count("\n") == 9
     assert "structure by newton" in call("inspect", model).out
+
+
+def test_score(call, fails, table, tmp_path):
+    path, _ = table
+    model, rows = tmp_path / "m.crf", tmp_path / "rows.csv"
+    call("structure", "learn", path, "-m", model, "-q")
+    lines = path.read_text().splitlines()
+    some = tmp_path / "some.csv"
+    some.write_text("\n".join(["id," + lines[0], *(f"{k},{line}" for k, line in enumerate(lines[1:50]))]) + "\n")
+    scored = call("structure", "score", model, some, "--rows", rows)
+    assert scored.code == 0, scored.err
+    assert "49 rows, log-likelihood per row: -" in scored.out
+    assert "(exact)" in scored.out
+    with rows.open(encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert [row["line"] for row in found] == [str(k) for k in range(2, 51)]
+    learner = StructureLearner.load(model)
+    Y = np.array([[int(cell) for cell in line.split(",")] for line in lines[1:50]])
+    np.testing.assert_allclose([float(row["log_likelihood"]) for row in found], learner.log_likelihood(Y))
+    mean = float(scored.out.split("per row: ")[1].split()[0])
+    apart = float(scored.out.split("in this table: ")[1].split()[0])
+    assert mean == pytest.approx(learner.score(Y), abs=1e-4)
+    shares = np.array([np.bincount(column, minlength=2) / 49 for column in Y.T])
+    assert apart == pytest.approx(float((shares * np.log(shares)).sum()), abs=1e-4)
+    whole = some.read_text()
+    some.write_text(whole.replace("v7", "w7"))
+    assert "the table has no column 'v7'" in fails("structure", "score", model, some)
+    some.write_text(whole.replace(f"\n3,{lines[4][0]}", "\n3,?"))
+    assert "1 of 49 rows have missing labels" in call("structure", "score", model, some).err
 
 
 def test_features_and_candidates(call, table, tmp_path):

@@ -9,7 +9,7 @@ from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
 from crfkit.data.observations import Observations
 from crfkit.encoders.table_inputs import split_inputs
-from crfkit.errors import DataError
+from crfkit.errors import DataError, ParameterError
 from crfkit.inference.engines import make_engine
 from crfkit.losses.graph import GraphLikelihood
 from crfkit.losses.pseudo import PseudoLikelihood
@@ -262,3 +262,13 @@ def test_edges_do_not_depend_on_where_an_input_begins_or_on_its_unit(shift, unit
     for one, other in zip(given.edge_records_, moved.edge_records_, strict=True):
         assert one["strongest"] == other["strongest"]
         assert one["inputs"] == pytest.approx(other["inputs"], rel=1e-3, abs=1e-6)
+
+
+def test_the_order_of_arguments_of_other_estimators_is_recognised():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    Y = (X + rng.normal(size=(200, 3)) > 0).astype(int)
+    with pytest.raises(ParameterError, match=r"fit\(Y, inputs=X\), not fit\(X, Y\)"):
+        StructureLearner().fit(X, Y)
+    with pytest.warns(FutureWarning, match="inputs=…"):
+        StructureLearner(edge_strength=20.0).fit(Y, X)

@@ -1,4 +1,4 @@
-"""`crfkit structure learn | show`: which columns of a table depend on each other."""
+"""`crfkit structure learn | show | score`: which columns of a table depend on each other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from crfkit.cli import shared_options as shared
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, Command, flag, option
 from crfkit.cli.output import say
+from crfkit.cli.structure_score import score
 from crfkit.cli.table_options import COLUMNS, Data, Header, MissingValues, missing_cells
 from crfkit.errors import DataError, ParameterError
 
@@ -275,6 +276,9 @@ def show(
     learner = StructureLearner.load(model)
     say(report(learner, top, path, parameters))
     write_graph(learner, graph, plot)
+
+
+app.command(cls=Command)(score)
 
 
 def _strength(given: str) -> float | str:

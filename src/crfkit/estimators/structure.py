@@ -168,7 +168,7 @@ class StructureLearner(StructureEstimator):
         Ctrl-C the best model of the strengths so far is kept and KeyboardInterrupt is raised.
         """
         with self._on_cluster(self._training(callbacks)) as training:
-            return self._done(training, *training.fit(Y, given_inputs(inputs, X)))
+            return self._done(training, *training.fit(Y, given_inputs(inputs, X, Y)))
 
     def path(
         self,

@@ -22,14 +22,28 @@ from crfkit.warn import warn_caller
 UNCERTAIN = 0.05  # standard error of a score that is worth a warning
 
 
-def given_inputs(inputs: Any, X: Any) -> Any:
-    """Return the inputs; warn if they were given in the old way, as X."""
+def given_inputs(inputs: Any, X: Any, Y: Any = None) -> Any:
+    """Return the inputs; warn if they were given in the old way, as X, and raise if X and Y are in the wrong order."""
     if X is None:
         return inputs
     if inputs is not None:
         raise ParameterError("inputs were given twice: as `inputs` and as X; give inputs=… only")
+    if _has_fractions(Y):
+        raise ParameterError(
+            "the first argument of StructureLearner is the table of labels, but it holds numbers with fractions, as "
+            "features do. It takes fit(Y, inputs=X), not fit(X, Y)"
+        )
     warn_caller("StructureLearner takes inputs as a keyword: write inputs=… instead of X", FutureWarning)
     return X
+
+
+def _has_fractions(table: Any) -> bool:
+    """Return whether a table holds numbers that are not whole."""
+    try:
+        numbers = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool((numbers != np.floor(numbers))[np.isfinite(numbers)].any())
 
 
 class PredictionMixin:
