@@ -19,25 +19,26 @@ from crfkit.solvers import GradientNorm, make_solver
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
 CASES = ["ising", "states", "mixed", "inputs", "ising inputs", "plain edges", "ordinal", "ordinal inputs"]
-CASES += ["reference", "reference inputs"]
+CASES += ["reference", "reference inputs", "ordinal some", "ordinal some inputs"]
 
 
 def make_table(case, seed=0, rows=40, p=4):
     rng = np.random.default_rng(seed)
     K = (
         np.array([2, 3, 2, 4])[:p]
-        if case in ("mixed", "inputs", "ordinal", "ordinal inputs", "reference", "reference inputs")
+        if case in ("mixed", "inputs") or case.startswith(("ordinal", "reference"))
         else np.full(p, 3 if case == "states" else 2)
     )
     Y = rng.integers(0, K, size=(rows, p))
     Y[:, 1] = np.where(rng.random(rows) < 0.6, Y[:, 0], Y[:, 1])
     X = None
-    if case in ("inputs", "ising inputs", "plain edges", "ordinal inputs", "reference inputs"):
+    if case.endswith("inputs") or case == "plain edges":
         X = np.hstack([np.ones((rows, 1)), rng.normal(size=(rows, 2))])
     weights = rng.uniform(0.5, 2.0, rows)
     ising = case.startswith("ising")
     ordinal = case.startswith("ordinal")
-    forms = ordinal, case.startswith("reference")
+    some = np.array([True, False, True, False])[:p] if "some" in case else None
+    forms = ordinal, case.startswith("reference"), some
     return Observations.of(Y, K, X, weights, ising, case != "plain edges", None, *forms), Y, K, X, weights
 
 

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from crfkit import GraphCRF, StructureLearner
+from crfkit import GraphCRF, StructureLearner, modelfile
 from crfkit.data.graph import Graph
-from crfkit.errors import ParameterError
+from crfkit.errors import ModelFileError, ParameterError
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.tree import Tree
 from crfkit.penalties import L2
@@ -148,16 +148,63 @@ def test_an_empty_graph_of_numbers_mentions_the_form():
     assert "ordinal" not in str(caught[0].message)
 
 
-def test_names_without_an_order_are_refused(ratings):
+def test_names_without_an_order_have_tables(ratings):
+    """A nominal column has no scores; it used to block the form for all columns."""
     words = ("never", "rarely", "sometimes", "often", "always")
-    values = np.column_stack([np.array(words)[ratings[:, 0] - 1], ratings[:, 1], np.where(ratings[:, 2] > 3, "y", "n")])
-    values = values.astype(object)
-    values[:, 1] = ratings[:, 1]
+    values = ratings[:, :3].astype(object)
+    values[:, 0] = np.array(words)[ratings[:, 0] - 1]
+    values[:, 2] = np.where(ratings[:, 2] > 3, "y", "n")
+    learner = StructureLearner(form="ordinal").fit(values)
+    kinds = {(record["first"], record["second"]): record["kind"] for record in learner.edge_records_}
+    assert kinds == {(0, 1): "table", (1, 2): "coupling"}
+    named = {labels for ends, _, labels in learner.model_.edge_weights() if ends == ("y0", "y1")}
+    assert named == {(word, "scores") for word in words}
     with pytest.raises(ParameterError, match=r"these have none: y0\. Number their labels"):
-        StructureLearner(form="ordinal").fit(values)
-    learner = StructureLearner(form="ordinal").fit(Frame(values, words))
-    assert learner.classes_[0].tolist() == list(words)
-    assert {edge[:2]: np.sign(edge[2]) for edge in learner.edges_} == {("a", "b"): 1.0, ("b", "c"): -1.0}
+        StructureLearner(form="ordinal").fit(values[:, [0, 2]])
+    ordered = StructureLearner(form="ordinal").fit(Frame(values, words))
+    assert ordered.classes_[0].tolist() == list(words)
+    assert {edge[:2]: np.sign(edge[2]) for edge in ordered.edges_} == {("a", "b"): 1.0, ("b", "c"): -1.0}
+
+
+@pytest.fixture(scope="module")
+def survey():
+    """400 rows: a chain of eight ratings from 1 to 5, a region that depends on the last, and an independent one."""
+    rng = np.random.default_rng(5)
+    s = np.linspace(-1, 1, 5)
+    chain = Graph(8, np.array([[i, i + 1] for i in range(7)]))
+    tables = 1.0 * np.outer(s, s)[None] * np.array([1, -1, 1, 1, -1, 1, 1])[:, None, None]
+    answers = Tree().sample(Potentials.from_tables(chain, 0.2 * rng.normal(size=(8, 5)), tables), 400, 1) + 1
+    shares = np.exp(1.2 * np.outer(s[answers[:, 7] - 1], [1.0, -1.0, 0.5, -0.5]))
+    regions = (rng.random((400, 1)) > np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)).sum(axis=1)
+    names = np.array(["north", "south", "east", "west"], dtype=object)
+    return np.column_stack([answers.astype(object), names[regions], names[rng.integers(0, 4, 400)]])
+
+
+def test_one_nominal_column_takes_nothing_from_the_ratings(survey, tmp_path):
+    planted = {(i, i + 1) for i in range(8)}
+    learner = StructureLearner(form="ordinal").fit(survey)
+    found = {edge[:2] for edge in learner.edges_}
+    assert planted <= found
+    assert len(found) <= len(planted) + 2
+    assert (6, 9) not in found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert len({edge[:2] for edge in StructureLearner(form="full").fit(survey).edges_} & planted) < 4
+    learner.save(tmp_path / "m.crf")
+    loaded = StructureLearner.load(tmp_path / "m.crf")
+    assert loaded.score(survey) == pytest.approx(learner.score(survey), rel=1e-12)
+    assert loaded.edges_ == learner.edges_
+    np.testing.assert_array_equal(loaded.predict(survey[:9]), learner.predict(survey[:9]))
+
+
+def test_scores_of_some_columns_are_checked_in_files(survey, tmp_path):
+    StructureLearner(form="ordinal", edge_strength=60.0).fit(survey[:, 5:9]).save(tmp_path / "m.crf")
+    contents = modelfile.read(tmp_path / "m.crf")
+    assert contents.metadata["scored"] == [True, True, True, False]
+    for bad in ([True], "x", [1, 2, 3, 4], [[True]] * 4, [False] * 4, None):
+        modelfile.write(tmp_path / "bad.crf", "graph", {**contents.metadata, "scored": bad}, dict(contents.tensors))
+        with pytest.raises(ModelFileError):
+            StructureLearner.load(tmp_path / "bad.crf")
 
 
 def test_groups_of_numbers_have_an_order():

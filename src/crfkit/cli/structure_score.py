@@ -37,6 +37,7 @@ def score(
     """
     from crfkit.cli.options import check_distinct
     from crfkit.estimators.structure import StructureLearner
+    from crfkit.inference.marginals import InferenceStatus
     from crfkit.readers.tables import read_table
 
     check_distinct({"MODEL": model, "DATA": data, "--rows": rows})
@@ -51,9 +52,9 @@ def score(
             raise DataError(str(error), data) from None
     for line in dict.fromkeys(str(w.message) for w in said):
         say(f"crfkit: warning: {line}", err=True)
-    error = learner.score_error_
-    how = "exact" if error is None else f"estimated, standard error {error:.2g}"
-    how = how if error is not None or not said else "see the warning"
+    deviation = learner.score_error_
+    how = "exact" if learner.inference_status_ is InferenceStatus.EXACT else "not exact"
+    how = how if deviation is None else f"estimated, standard error {deviation:.2g}"
     say(f"{len(values)} rows, log-likelihood per row: {values.mean():.4f} ({how})")
     say(f"without edges, from the shares of labels in this table: {_without_edges(learner, Y):.4f}")
     if rows is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import unmasked, weights_of, whole_numbers
-from crfkit._types import Floats, Ids
+from crfkit._types import Flags, Floats, Ids
 from crfkit.errors import DataError, ParameterError
 
 
@@ -20,9 +20,10 @@ class Observations:
 
     Make it with :meth:`of`, which keeps equal rows once where there are no features. Binary variables may be coded as
     ±1 (`ising`: one column of ``indicators`` each), others have a column for each of their states. States that are
-    steps of a scale (`ordinal`) have one column of scores, equally spaced from −1 to 1. In the form `reference` the
-    last state of a variable and the last pair of states of an edge have no weights. With features of variables, `own`,
-    a node i has the features [x, f_i], an edge [x, f_i, f_j].
+    steps of a scale (`ordinal`) have one column of scores, equally spaced from −1 to 1; where `scored` says which
+    variables have scores, the others have a column for each state. In the form `reference` the last state of a variable
+    and the last pair of states of an edge have no weights. With features of variables, `own`, a node i has the features
+    [x, f_i], an edge [x, f_i, f_j].
 
     >>> table = Observations.of([[0, 1], [0, 1], [1, 2]], [2, 3])
     >>> table.weights.tolist(), table.indicators.tolist()
@@ -38,6 +39,7 @@ class Observations:
     own: Floats | None = None  # [m, p, d]
     ordinal: bool = False
     reference: bool = False
+    scored: Flags | None = None  # [p] which variables have scores in the ordinal form; None for all
 
     @classmethod
     def of(
@@ -51,6 +53,7 @@ class Observations:
         own: Any = None,
         ordinal: bool = False,
         reference: bool = False,
+        scored: Flags | None = None,
     ) -> Observations:
         """Return observations from states [rows, p], features [rows, F] that begin with ones, and own [rows, p, d]."""
         y = whole_numbers(states, "states")
@@ -77,7 +80,7 @@ class Observations:
                     f"features of variables of shape {own.shape} for states of shape {y.shape}; expected [rows, "
                     "variables, features], besides features of rows (at least a column of ones)"
                 )
-        return cls(y, K, features, w, ising, edge_inputs, own, ordinal, reference)
+        return cls(y, K, features, w, ising, edge_inputs, own, ordinal, reference, scored)
 
     def take(self, rows: ArrayLike) -> Observations:
         """Return some of the rows (those of `states`)."""
@@ -93,8 +96,20 @@ class Observations:
 
     @property
     def single(self) -> bool:
-        """Return whether an edge has one weight per feature, not a table of them."""
-        return self.ising or self.ordinal
+        """Return whether every edge has one weight per feature, not a table of them."""
+        return self.ising or (self.ordinal and (self.scored is None or bool(self.scored.all())))
+
+    @cached_property
+    def has_scores(self) -> Flags:
+        """Return [p]: which variables have one column in ``indicators``, of signs or scores."""
+        if self.ordinal and self.scored is not None:
+            return self.scored
+        return np.full(self.n_variables, self.ising or self.ordinal)
+
+    @cached_property
+    def factors(self) -> Ids:
+        """Return [p]: the number of columns that each variable has in ``indicators``."""
+        return np.where(self.has_scores, 1, self.n_states).astype(np.int32)
 
     @cached_property
     def full(self) -> Observations:
@@ -148,20 +163,19 @@ class Observations:
         """Return [d, m, S] features of variables, for every column of ``indicators``."""
         if self.own is None:
             return np.zeros((0, len(self.states), 1))
-        by_feature = np.ascontiguousarray(np.moveaxis(self.own, 2, 0))
-        return by_feature if self.single else np.repeat(by_feature, self.n_states, axis=2)
+        return np.repeat(np.ascontiguousarray(np.moveaxis(self.own, 2, 0)), self.factors, axis=2)
 
     @cached_property
     def node_columns(self) -> Floats:
         """Return [d, m, logits] features of variables, for every state, or variable in the Ising form."""
         if not self.ordinal or self.own is None:
             return self.own_columns
-        return np.repeat(self.own_columns, self.n_states, axis=2)
+        return np.repeat(np.moveaxis(self.own, 2, 0), self.n_states, axis=2)
 
     @cached_property
     def starts(self) -> Ids:
         """Return an array [p]: the first column of each variable in ``indicators``."""
-        return self.state_starts if not self.single else np.arange(self.n_variables, dtype=np.int32)
+        return np.concatenate([[0], np.cumsum(self.factors)[:-1]]).astype(np.int32)
 
     @cached_property
     def state_starts(self) -> Ids:
@@ -181,8 +195,23 @@ class Observations:
         """Return an array [ΣK]: of the columns of ``one_hot``: equally spaced from −1 to 1 for each variable."""
         return np.concatenate([np.linspace(-1.0, 1.0, k) for k in self.n_states.tolist()])
 
+    @cached_property
+    def score_map(self) -> Any:
+        """Return [S, ΣK], sparse: what each column of ``indicators`` is for each state, in the ordinal form."""
+        from scipy.sparse import csr_matrix
+
+        rows: list[int] = []
+        values: list[float] = []
+        for first, factors, K in zip(self.starts.tolist(), self.factors.tolist(), self.n_states.tolist(), strict=True):
+            rows += [first] * K if factors == 1 else range(first, first + K)
+            values += np.linspace(-1.0, 1.0, K).tolist() if factors == 1 else [1.0] * K
+        columns = np.arange(len(rows))
+        return csr_matrix((values, (rows, columns)), shape=(int(self.factors.sum()), len(rows)))
+
     def mean_scores(self, of_states: Floats) -> Floats:
-        """Return [m, p] Σ_k values [m, ΣK] · score of k, of each variable."""
+        """Return [m, S] Σ_k values [m, ΣK] · factor of k, of each column of ``indicators``."""
+        if not self.single:
+            return np.asarray((self.score_map @ of_states.T).T)
         found: Floats = np.add.reduceat(of_states * self.scores, self.state_starts, axis=1)
         return found
 
@@ -190,6 +219,8 @@ class Observations:
     def indicators(self) -> Floats:
         """Return the factors of couplings [m, S]: ±1 in the Ising form, scores in the ordinal one, else ``one_hot``."""
         if self.ordinal:
+            if not self.single:
+                return np.asarray((self.score_map @ self.one_hot.T).T)
             found: Floats = self.scores[self.state_starts + self.states]
             return found
         return 2.0 * self.states.astype(np.float64) - 1.0 if self.ising else self.one_hot
@@ -207,7 +238,7 @@ class Observations:
     def pair_products(self, Q: Floats) -> Floats:
         """Return [F, S, S] Σ_rows weight · feature · Q_a · Q_b, of edge features and columns a < b of Q [m, S].
 
-        Columns are of states or, where there are as many as variables, of those.
+        Columns are those of ``one_hot`` or of ``indicators``.
         """
         c = self.weights[:, None]
         shared, own = self.edge_parts
@@ -215,8 +246,8 @@ class Observations:
         first = []
         for f in range(own):
             values: Floats = self.own[:, :, f]  # type: ignore[index]
-            if Q.shape[1] != self.n_variables:
-                values = np.repeat(values, self.n_states, axis=1)
+            of_states = Q.shape[1] == self.n_states.sum()
+            values = np.repeat(values, self.n_states if of_states else self.factors, axis=1)
             first.append((Q * (c * values)).T @ Q)
         return np.stack([*out, *first, *(G.T for G in first)])
 
@@ -234,10 +265,10 @@ class Observations:
         return self.pair_products(self.indicators)
 
     def positions(self, pairs: Ids) -> tuple[Ids, Ids]:
-        """Return (rows, columns) of the couplings of pairs [E, 2] in a matrix [S, S]: K_i·K_j each, row-major."""
+        """Return (rows, columns) of the couplings of pairs [E, 2] in a matrix [S, S]; factors in row-major order."""
         if self.single:
             return pairs[:, 0], pairs[:, 1]
-        first, second = self.n_states[pairs[:, 0]], self.n_states[pairs[:, 1]]
+        first, second = self.factors[pairs[:, 0]], self.factors[pairs[:, 1]]
         sizes = first * second
         edge = np.repeat(np.arange(len(pairs)), sizes)
         place = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)

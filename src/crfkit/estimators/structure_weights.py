@@ -91,12 +91,12 @@ def edge_sizes(model: GraphModel, scales: InputScales | None = None) -> Floats:
     """
     parameters, encoder = Parameters.of(model, scales), _table(model)
     K = np.array(encoder.n_states)
-    sizes = np.zeros(len(parameters.edges))
+    sizes, has_one_weight = np.zeros(len(parameters.edges)), model.field.has_one_weight
     for e, (i, j) in enumerate(encoder.structure.edges.tolist()):
         T = parameters.at_means(e, K, (i, j))
         if len(T) > 1:
             sizes[e] = np.linalg.norm(T * parameters.scales[:, None, None]) / np.sqrt(K[i] * K[j])
-        elif K[i] == K[j] == 2 or model.field.edge_form == "ordinal":
+        elif K[i] == K[j] == 2 or has_one_weight[e]:
             sizes[e] = T[0, -1, -1]
         else:
             sizes[e] = np.linalg.norm(T) / np.sqrt(K[i] * K[j])
@@ -211,7 +211,7 @@ class WeightsMixin:
             e, i, j = place[first, second]
             T = parameters.at_means(e, encoder.n_states, (i, j))[0]
             a, b = np.unravel_index(int(T.argmax()), T.shape)
-            single = T.shape == (2, 2) or model.field.edge_form == "ordinal"
+            single = T.shape == (2, 2) or bool(model.field.has_one_weight[e])
             kind = "coupling" if single and parameters.edges.shape[1] == 1 else "table"
             record = {"first": first, "second": second, "weight": weight, "kind": kind}
             record["strongest"] = (encoder.classes[i].tolist()[a], encoder.classes[j].tolist()[b])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import whole_numbers
-from crfkit._types import Floats, Ids
+from crfkit._types import Flags, Floats, Ids
 from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.basis import projected, unit_tables
@@ -29,6 +29,7 @@ from crfkit.wording import counted
 
 MOST_STATES = 46_340  # K² < 2³¹
 MOST_SYMMETRIC = 128  # states: 0.5·K⁴ numbers
+MOST_UNSCORED = 64  # states of a variable without scores among others with scores: K⁴ numbers
 NODE_FORMS = ("full", "reference", "ising")
 EDGE_FORMS = ("full", "symmetric", "potts", "ising", "reference", "minimal", "ordinal")
 
@@ -41,8 +42,9 @@ class GraphField:
     v_K = 0), "ising" (one set of weights, scores ∓ for the two states). edge_form: "full" (for every ordered pair of
     states), "symmetric" (every unordered pair), "potts" (one set, for equal states), "ising" (one set, + for equal
     and − for different), "reference" (all ordered pairs but the last: K²−1, w_KK = 0), "minimal" ((K−1)², none with a
-    last state), "ordinal" (one set, times the scores of both states, equally spaced from −1 to 1). edge_ends: the types
-    at the two ends of each type of edge, needed where numbers of states differ.
+    last state), "ordinal" (one set, times the scores of both states, equally spaced from −1 to 1; at an end without
+    scores, a set for each of its states). edge_ends: the types at the two ends of each type of edge, needed where
+    numbers of states differ. scored: which types of nodes have scores in the ordinal form; None for all.
 
     >>> field = GraphField([3], n_node_features=2, n_edge_features=1, node_form="reference", edge_form="minimal")
     >>> field.n_node_weights, field.n_edge_weights  # 2 features · (3 − 1), (3 − 1)²
@@ -56,6 +58,7 @@ class GraphField:
     node_form: str = "full"
     edge_form: str = "full"
     edge_ends: Ids | None = None  # [S, 2]
+    scored: Flags | None = None  # [T]
 
     def __post_init__(self) -> None:
         states = np.atleast_1d(whole_numbers(self.n_states, "numbers of states"))
@@ -86,10 +89,26 @@ class GraphField:
         most = int(states.max())
         if most > MOST_STATES:
             raise DataError(f"{most:,} states; a field can have at most {MOST_STATES:,}: pairs are 32-bit numbers")
+        if self.scored is not None:
+            self._check_scored(most)
         if self.edge_form == "symmetric" and most > MOST_SYMMETRIC:
             raise DataError(
                 f"the edge form 'symmetric' is for at most {MOST_SYMMETRIC} states, not {most}: its tables would take "
                 f"{4 * most**4 / 1e9:.0f} GB; use 'potts' or 'full'"
+            )
+
+    def _check_scored(self, most: int) -> None:
+        scored = np.asarray(self.scored)
+        if self.edge_form != "ordinal" or scored.dtype != np.bool_ or scored.shape != self.n_states.shape:
+            raise ParameterError("scored is for the ordinal form, with True or False for each type of node")
+        if self.edge_ends is None and not scored.all():
+            raise ParameterError("where some types of nodes have no scores, edge_ends must name the types at both ends")
+        object.__setattr__(self, "scored", scored)
+        plain = int(self.n_states[~scored].max(initial=0))
+        if plain > MOST_UNSCORED:
+            raise DataError(
+                f"{plain} states without an order; the ordinal form is for at most {MOST_UNSCORED}: their tables would "
+                f"take {8 * most**2 * plain**2 / 1e9:.0f} GB; use 'full'"
             )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,10 +138,7 @@ class GraphField:
         if self.edge_form == "ising":
             return np.array([[[1.0, -1.0], [-1.0, 1.0]]])
         if self.edge_form == "ordinal":
-            tables = np.zeros((len(self._shapes[0]), K, K))
-            for table, (first, second) in zip(tables, self._shapes[0].tolist(), strict=True):
-                table[:first, :second] = np.outer(ordinal_scores(first), ordinal_scores(second))
-            return tables
+            return np.concatenate([_products(K, *kind) for kind in self._kinds[0].tolist()])
         if self.edge_form == "symmetric":
             a, b = np.tril_indices(K)
             tables = np.zeros((len(a), K, K))
@@ -131,12 +147,24 @@ class GraphField:
         return unit_tables(K)
 
     @cached_property
-    def _shapes(self) -> tuple[Ids, Ids]:
-        """Return ([B, 2] different numbers of states at the ends of edges, [S] which of them each type of edge has)"""
+    def _kinds(self) -> tuple[Ids, Ids]:
+        """Return (different kinds of edges [n, 4], [S] which of them each type of edge is), in the ordinal form.
+
+        A kind has the numbers of states at both ends, and whether they have scores.
+        """
         if self.edge_ends is None or not self.n_edge_types:
-            return np.full((1, 2), self.max_states, dtype=np.int32), np.zeros(self.n_edge_types, dtype=np.int32)
-        shapes, which = np.unique(self.n_states[self.edge_ends], axis=0, return_inverse=True)
-        return shapes.astype(np.int32), which.reshape(-1).astype(np.int32)
+            kind = [self.max_states, self.max_states, 1, 1]
+            return np.array([kind], dtype=np.int32), np.zeros(self.n_edge_types, dtype=np.int32)
+        scored = np.ones(self.n_types, dtype=bool) if self.scored is None else self.scored
+        each = np.concatenate([self.n_states[self.edge_ends], scored[self.edge_ends]], axis=1)
+        kinds, which = np.unique(each, axis=0, return_inverse=True)
+        return kinds.astype(np.int32), which.reshape(-1).astype(np.int32)
+
+    @cached_property
+    def has_one_weight(self) -> Flags:
+        """Return an array [S]: which types of edges have one weight for each feature."""
+        found: Flags = self.edge_active.sum(axis=1) == 1
+        return found
 
     @cached_property
     def node_active(self) -> Any:
@@ -153,8 +181,9 @@ class GraphField:
         if self.edge_form in ("potts", "ising", "symmetric"):
             return np.ones((S, len(self.edge_basis)), dtype=bool)
         if self.edge_form == "ordinal":
-            shapes, which = self._shapes
-            return np.arange(len(shapes)) == which[:, None]
+            kinds, which = self._kinds
+            sizes = np.where(kinds[:, 2:], 1, kinds[:, :2]).prod(axis=1)
+            return np.repeat(np.arange(len(kinds)), sizes) == which[:, None]
         ends = np.full((S, 2), K) if self.edge_ends is None else self.n_states[self.edge_ends]
         a, b = np.indices((K, K))
         first, second = ends[:, 0, None, None], ends[:, 1, None, None]
@@ -273,6 +302,15 @@ def ordinal_scores(n_states: int) -> Floats:
     [-1.0, -0.5, 0.0, 0.5, 1.0]
     """
     return np.linspace(-1.0, 1.0, n_states)
+
+
+def _products(K: int, first: int, second: int, first_scored: int, second_scored: int) -> Floats:
+    """Return the tables [·, K, K] of an edge in the ordinal form: products of scores, or indicators of states."""
+    rows = ordinal_scores(first)[None] if first_scored else np.eye(first)
+    columns = ordinal_scores(second)[None] if second_scored else np.eye(second)
+    tables = np.zeros((len(rows), len(columns), K, K))
+    tables[:, :, :first, :second] = rows[:, None, :, None] * columns[None, :, None, :]
+    return tables.reshape(-1, K, K)
 
 
 def tied_field(data: GraphData, n_states: int, node_form: str = "full", edge_form: str = "full") -> GraphField:

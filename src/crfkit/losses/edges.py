@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.data.graph import Graph
 from crfkit.data.observations import Observations
 from crfkit.errors import DataError, ParameterError
@@ -58,7 +58,7 @@ class EdgeLoss(FieldLoss, GrowingLoss):
         self._inactive = self._allowed & ~on
         self.edges: Ids = np.stack([i, j], axis=1).astype(np.int32)  # [E, 2] of variables
         width, edge_width = table.widths
-        self.field = GraphField(table.n_states, width, edge_width, len(i), *_forms(table), self.edges)
+        self.field = GraphField(table.n_states, width, edge_width, len(i), *_forms(table), self.edges, scored(table))
 
     # --- the capability "candidates"
 
@@ -174,6 +174,11 @@ def _forms(table: Observations) -> tuple[str, str]:
     if table.reference:
         return "reference", "reference"
     return "full", "ordinal" if table.ordinal else "full"
+
+
+def scored(table: Observations) -> Flags | None:
+    """Return which variables have scores, for a field; None unless some have and some have not."""
+    return table.scored if table.ordinal and not table.single else None
 
 
 def _mask(pairs: ArrayLike, p: int) -> NDArray[np.bool_]:

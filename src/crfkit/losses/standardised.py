@@ -36,7 +36,14 @@ def column_scales(table: Observations) -> Floats:
         moments = [np.add.reduceat(shares * table.scores**k, table.state_starts) for k in (1, 2)]
         floor = 2.0 * np.sqrt(least * (1.0 - least)) / (table.n_states - 1.0)  # the next label, seen so often
         deviations: Floats = np.sqrt(np.maximum(moments[1] - np.square(moments[0]), np.square(floor)))
-        return deviations
+        return (
+            deviations if table.single else np.where(table.has_scores, deviations, _of_indicators(table, shares, least))
+        )
+    return _of_indicators(table, shares, least)
+
+
+def _of_indicators(table: Observations, shares: Floats, least: float) -> Floats:
+    """Return [p] the sums of the standard deviations of indicators."""
     shares = np.clip(shares, least, 1.0 - least)
     found: Floats = np.add.reduceat(np.sqrt(shares * (1.0 - shares)), table.state_starts)
     found /= np.sqrt(table.n_states - 1.0)  # K·√(1/K·(1 − 1/K)) where all are equally frequent

@@ -103,8 +103,7 @@ class StructureLikelihood(EdgeLoss):
         table, exact = self.table, self.engine.bound == "exact"
         _ = evaluation.value
         if table.ordinal:
-            B = np.zeros((len(table.scores), table.n_variables))
-            B[np.arange(len(B)), np.repeat(np.arange(table.n_variables), table.n_states)] = table.scores
+            B = table.score_map.T.toarray()
             means = (
                 B.T @ self._exact_pairs(evaluation.w) @ B if exact else self._products(self._beliefs(evaluation) @ B)
             )

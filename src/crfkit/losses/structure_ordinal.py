@@ -2,9 +2,12 @@
 
     L_n,ik = v_ik·x_n + s_ik Σ_j (w_ij·x_n) s_j(y_nj)        s_i: equally spaced from −1 to 1
 
-Biases are free, one for every state, so that scores say nothing about how frequent states are. With R the derivative by
+Biases are free, one for every state, so scores have no influence on how frequent states are. With R the derivative by
 L and r_i = Σ_k s_ik R_ik, the gradient by the couplings is that of the Ising form, Tᵀr plus its transpose, where T are
 the scores of the table.
+
+A variable whose states have no order has, in place of its scores, an indicator for each state: several factors. An edge
+has a weight for each pair of factors of its ends.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ class OrdinalPseudoLikelihood(StructurePseudoLikelihood):
         return OrdinalEvaluation(self, w)
 
     def by_state(self, couplings: Floats) -> Floats:
+        if not self.table.single:
+            return np.asarray((self.table.score_map.T @ couplings.T).T)
         found: Floats = np.repeat(couplings, self.table.n_states, axis=1)
         found *= self.table.scores
         return found
@@ -57,7 +62,7 @@ class OrdinalPseudoLikelihood(StructurePseudoLikelihood):
         return 1.01 * largest_eigenvalue(lambda v: self._hessp(v, p, sizes / 2), self.size)
 
     def gradients(self, R: Floats, rows: slice = slice(None)) -> tuple[Floats, Floats]:
-        """(by weights of nodes, sums for couplings [F, p, p]), of the derivatives R by the logits of some rows."""
+        """(by weights of nodes, sums for couplings [F, S, S]), of the derivatives R by the logits of some rows."""
         table = self.table
         X = table.features[rows] if table.has_inputs else table.features
         sums = np.zeros((sum(table.edge_parts), *2 * table.indicators.shape[1:]))
@@ -73,16 +78,23 @@ class OrdinalPseudoLikelihood(StructurePseudoLikelihood):
         return self.packed(nodes, self.both_ways(sums))
 
     def neighbourhood(self, i: int) -> tuple[Floats, Any]:
-        """(features of the edges of i times the scores at their other ends [q, m], their weights [q])."""
+        """(features of the edges of i times the factors at their other ends [q, m], [factors of i, q] weights)."""
         table, G = self.table, self.field.n_edge_features
-        m = len(table.states)
+        m, factors = len(table.states), table.factors
         mine = np.flatnonzero((self.edges == i).any(axis=1))
-        Z = [np.zeros((0, m))]
-        for j, k in self.edges[mine].tolist():
+        sizes = factors[self.edges].prod(axis=1) * G
+        begins = self.field.n_node_weights + np.cumsum(sizes) - sizes
+        Z, index = [np.zeros((0, m))], [np.zeros((int(factors[i]), 0), dtype=np.int64)]
+        for e in mine.tolist():
+            j, k = self.edges[e].tolist()
+            other = j + k - i
             features = np.moveaxis(table.pair_features(j, [k])[:, 0], 1, 0)  # [G, m]
-            Z.append(features * table.indicator_rows[j + k - i])
-        index = self.field.n_node_weights + mine[:, None] * G + np.arange(G)
-        return np.concatenate(Z), index.ravel()
+            first, width = int(table.starts[other]), int(factors[other])
+            Z.append((table.indicator_rows[first : first + width, None] * features).reshape(-1, m))
+            own, its = np.arange(factors[i])[:, None], np.arange(width)
+            pair = own * width + its if i == j else its * int(factors[i]) + own  # [factors of i, of the other end]
+            index.append((begins[e] + pair[:, :, None] * G + np.arange(G)).reshape(len(own), -1))
+        return np.concatenate(Z), np.hstack(index)
 
 
 class OrdinalEvaluation(StructureEvaluation):
@@ -107,14 +119,18 @@ class OrdinalEvaluation(StructureEvaluation):
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        """([m, p] means of scores, [m, p] variances)"""
+        """([m, S] means of factors, [m, S] variances)"""
         table, p = self._loss.table, self._both[1]
         mean = table.mean_scores(p)
-        return mean, np.maximum(table.mean_scores(p * table.scores) - np.square(mean), 0.0)
+        if table.single:
+            squares = table.mean_scores(p * table.scores)
+        else:
+            squares = np.asarray((table.score_map.power(2) @ p.T).T)
+        return mean, np.maximum(squares - np.square(mean), 0.0)
 
     @property
     def curvature(self) -> Floats:
-        """[p, m] the variance of every score, with the weights of rows."""
+        """[S, m] the variance of every factor, with the weights of rows."""
         return np.ascontiguousarray(self._moments[1].T * self._loss.table.weights)
 
     def hess_diag(self) -> Floats:
@@ -133,14 +149,24 @@ class OrdinalEvaluation(StructureEvaluation):
             x = X if table.own is None else np.concatenate([X, table.own[:, i].T])
             Z, edges = loss.neighbourhood(i)
             first = int(table.state_starts[i])
-            P, s = p[:, first : first + K].T, table.scores[first : first + K]
-            mean, variance = (moment[:, i] for moment in self._moments)
+            P, B = p[:, first : first + K].T, factors_of(table, i)
+            mean = B @ P  # [factors, m]
             nodes = (first + np.arange(K))[:, None] * F + np.arange(F)
             for a in range(K):
                 for b in range(K):
                     H[np.ix_(nodes[a], nodes[b])] += (x * (table.weights * P[a] * ((a == b) - P[b]))) @ x.T
-                cross = (x * (table.weights * P[a] * (s[a] - mean))) @ Z.T
-                H[np.ix_(nodes[a], edges)] += cross
-                H[np.ix_(edges, nodes[a])] += cross.T
-            H[np.ix_(edges, edges)] += (Z * (table.weights * variance)) @ Z.T
+                for f, places in enumerate(edges):
+                    cross = (x * (table.weights * P[a] * (B[f, a] - mean[f]))) @ Z.T
+                    H[np.ix_(nodes[a], places)] += cross
+                    H[np.ix_(places, nodes[a])] += cross.T
+            for f, places in enumerate(edges):
+                for g, others in enumerate(edges):
+                    covariance = (B[f] * B[g]) @ P - mean[f] * mean[g]
+                    H[np.ix_(places, others)] += (Z * (table.weights * covariance)) @ Z.T
         return H
+
+
+def factors_of(table: Observations, i: int) -> Floats:
+    """Return [factors, K]: the factors of the states of a variable, its scores or an indicator for each."""
+    K = int(table.n_states[i])
+    return np.linspace(-1.0, 1.0, K)[None] if table.has_scores[i] else np.eye(K)

@@ -141,7 +141,8 @@ class GraphModel:
     def edge_weights(self) -> dict[tuple[Any, ...], float]:
         """Return ((variable, variable), feature, (label, label)) → weight.
 
-        In place of the labels it has "equal" for Potts and Ising edges, and "scores" for ordinal edges.
+        In place of the labels it has "equal" for Potts and Ising edges, and "scores" for ordinal edges. Where only one
+        end of an ordinal edge has scores, "scores" takes the place of its label.
         """
         _, edges = self.field.unpack(self.w)
         basis = self.field.edge_basis
@@ -150,11 +151,21 @@ class GraphModel:
         for s, b in np.argwhere(self.field.edge_active).tolist():
             first, second = (classes.tolist() for classes in self.encoder.edge_classes(s))
             k, m = divmod(b, basis.shape[1]) if unit else np.argwhere(basis[b])[0].tolist()
-            named = {"potts": "equal", "ising": "equal", "ordinal": "scores"}
-            pair = named.get(self.field.edge_form, (first[k], second[m]))
+            named = {"potts": "equal", "ising": "equal"}
+            pair: Any = named.get(self.field.edge_form, (first[k], second[m]))
+            if self.field.edge_form == "ordinal":
+                pair = self._scored_pair(s, pair)
             for f, value in enumerate(edges[s, b].tolist()):
                 out[(*self.encoder.edge_name(s, f), pair)] = value
         return out
+
+    def _scored_pair(self, edge_type: int, labels: tuple[Any, Any]) -> Any:
+        """Return what a weight of an ordinal edge belongs to: its labels, with "scores" for ends that have scores."""
+        field = self.field
+        if field.scored is None or field.edge_ends is None or field.scored[field.edge_ends[edge_type]].all():
+            return "scores"
+        ends = field.scored[field.edge_ends[edge_type]].tolist()
+        return tuple("scores" if scored else label for scored, label in zip(ends, labels, strict=True))
 
     # --- the file
 
@@ -166,6 +177,7 @@ class GraphModel:
             "inputs": self.encoder.kind,
             "node_form": self.field.node_form,
             "edge_form": self.field.edge_form,
+            **({} if self.field.scored is None else {"scored": self.field.scored.tolist()}),
             "inference": describe_engine(self.inference),
             "decode": self.decode,
             "training": dict(self.training),
@@ -183,6 +195,8 @@ class GraphModel:
         try:
             encoder = ENCODERS[kind].from_parts(contents)
             field = encoder.field(contents.entry("node_form", str), contents.entry("edge_form", str))
+            if "scored" in contents.metadata:
+                field = dataclasses.replace(field, scored=np.array(contents.entry("scored", list)))
             _check_states(field, contents.size)
             inference = _read_engine(contents.entry("inference", dict))
         except LimitError:

@@ -105,7 +105,14 @@ def conditionals(model: GraphModel, states: Ids) -> list[Floats]:
         return [np.zeros((0, k)) for k in encoder.n_states]
     form, K = model.field.edge_form, np.array(encoder.n_states, dtype=np.int32)
     table = Observations(
-        states, K, None, np.ones(len(states)), form == "ising", ordinal=form == "ordinal", reference=form == "reference"
+        states,
+        K,
+        None,
+        np.ones(len(states)),
+        form == "ising",
+        ordinal=form == "ordinal",
+        reference=form == "reference",
+        scored=model.field.scored,
     )
     ends = encoder.structure.edges
     loss = pseudo_likelihood(table, ends, ends[:, 0].astype(np.int64) * len(encoder.classes) + ends[:, 1])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Flags, Floats, Ints
 from crfkit.losses.structure_evaluation import SparseEvaluation
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 
@@ -31,20 +31,26 @@ def times_counted(first: Floats, second: Floats) -> Floats:
     return np.where(total > 0, found, TWICE)
 
 
-def has_one_weight(loss: StructurePseudoLikelihood) -> bool:
-    """Return whether an edge is one coupling. Tables of weights and edges with features count twice."""
-    return bool(loss.table.single and loss.table.widths[1] == 1)
+def with_one_weight(loss: StructurePseudoLikelihood, i: Ints, j: Ints) -> Flags:
+    """Return [E] which edges are one coupling. Tables of weights and edges with features count twice."""
+    scored = loss.table.has_scores
+    found: Flags = scored[i] & scored[j] & (loss.table.widths[1] == 1)
+    return found
 
 
 def edges_counted(loss: StructurePseudoLikelihood, evaluation: Any) -> Floats:
     """Return [E] t of the active edges at the point of an evaluation."""
-    if not len(loss.edges) or not has_one_weight(loss):
-        return np.full(len(loss.edges), TWICE)
     i, j = loss.edges[:, 0].astype(np.int64), loss.edges[:, 1].astype(np.int64)
+    single = with_one_weight(loss, i, j)
+    found = np.full(len(i), TWICE)
+    if not single.any():
+        return found
     if isinstance(evaluation, SparseEvaluation):
         return _from_hessian(loss, evaluation.sparse_hessian(), i, j)
     K, D = evaluation.curvature, loss.table.indicator_rows
-    return times_counted(_curvatures(K, D, i, j), _curvatures(K, D, j, i))
+    first, second = loss.table.starts[i[single]], loss.table.starts[j[single]]
+    found[single] = times_counted(_curvatures(K, D, first, second), _curvatures(K, D, second, first))
+    return found
 
 
 def _from_hessian(loss: StructurePseudoLikelihood, H: Any, i: Ints, j: Ints) -> Floats:
@@ -62,7 +68,7 @@ def _from_hessian(loss: StructurePseudoLikelihood, H: Any, i: Ints, j: Ints) -> 
     return times_counted(end(i), end(j))
 
 
-def _curvatures(K: Floats, D: Floats, here: Ints, there: Ints) -> Floats:
+def _curvatures(K: Floats, D: Floats, here: Any, there: Any) -> Floats:
     """Return [E] Σ k·d² − (Σ k·d)²/Σ k of the conditionals `here`, with d the scores of the other ends."""
     found = np.empty(len(here))
     sums = K.sum(axis=1)

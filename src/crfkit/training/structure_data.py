@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.data.observations import Observations
 from crfkit.encoders.bins import Bins, Cuts, bin_numbers, bins_by_name, check_table_options
 from crfkit.encoders.structure_tables import complete_rows, learn_table, unordered_columns
@@ -48,11 +48,14 @@ class TableOptions:
         Y, cuts = bin_numbers(Y, bins)
         encoder, states = learn_table(Y, inputs, bool(self.edge_features))
         unordered = unordered_columns(Y, encoder, set(cuts))
-        if self.form == "ordinal" and unordered:
+        if (
+            self.form == "ordinal"
+            and unordered
+            and all(k == 2 or name in unordered for name, k in zip(encoder.variables, encoder.n_states, strict=True))
+        ):
             raise ParameterError(
-                "form='ordinal' needs labels with an order, numbers or ordered categories of pandas, where a column "
-                f"has more than two; these have none: {', '.join(unordered)}. Number their labels, leave them out, or "
-                "use form='full'"
+                "form='ordinal' needs a column of more than two labels with an order: numbers or ordered categories "
+                f"of pandas; these have none: {', '.join(unordered)}. Number their labels, or use form='full'"
             )
         constant = np.flatnonzero((states == states[0]).all(axis=0))
         if len(constant) and not biased:
@@ -109,7 +112,9 @@ class StructureData:
             assert inputs is not None
             inputs = np.hstack([np.ones((len(inputs), 1)), inputs])
         reference = self.form == "reference"
-        return TableRows(states, n_states, inputs, own, ising, encoder.edge_inputs, ordinal, reference)
+        scored = np.array([name not in self.unordered for name in encoder.variables])
+        scores = scored if ordinal and not scored.all() else None
+        return TableRows(states, n_states, inputs, own, ising, encoder.edge_inputs, ordinal, reference, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +129,13 @@ class TableRows:
     edge_inputs: bool
     ordinal: bool
     reference: bool = False
+    scored: Flags | None = None  # [variables] which have scores in the ordinal form; None for all
 
     def __call__(self, rows: Ints | None = None) -> Observations:
         chosen: Any = slice(None) if rows is None else rows
         inputs = None if self.inputs is None else self.inputs[chosen]
         own = None if self.own is None else self.own[chosen]
-        forms = self.ordinal, self.reference
+        forms = self.ordinal, self.reference, self.scored
         return Observations.of(
             self.states[chosen], self.n_states, inputs, None, self.ising, self.edge_inputs, own, *forms
         )

@@ -211,7 +211,7 @@ class Refits:
             if len(first) < 2:
                 continue
             i = seen.setdefault(first[which.ravel()].tobytes(), j)
-            if table.ordinal and not _same_scale(table.states[:, i], column):
+            if table.ordinal and table.has_scores[[i, j]].any() and not _same_scale(table.states[:, i], column):
                 continue
             if i != j and loss.allowed[i, j] and not (both[j] & ~both[i] & (np.arange(p) != i)).any():
                 shares = np.bincount(column, table.weights) / table.total
@@ -260,7 +260,7 @@ class Refits:
         return 2.0 * self.gamma * np.diff(logs, prepend=0.0)
 
     def prices(self, loss: EdgeLoss, prior: float) -> Floats:
-        """Return [E] what each edge has to gain: df·log n + prior, where df is (K_i − 1)(K_j − 1), or 1 if ordinal."""
+        """Return [E] what each edge has to gain: df·log n + prior; df is (K_i − 1)(K_j − 1), with 1 for a scale."""
         return self._priced(loss, loss.edges, prior)
 
     def _priced(self, loss: EdgeLoss, edges: Any, prior: float) -> Floats:
@@ -269,9 +269,9 @@ class Refits:
         log n for each of them would be too expensive, as the features of an edge are given and not chosen.
         """
         table = loss.table
-        K = table.n_states.astype(float)
-        first, second = K[edges[:, 0]] - 1, K[edges[:, 1]] - 1
-        plain: Floats = np.ones(len(edges)) if table.single else first * second
+        free = np.where(table.has_scores, 1.0, table.n_states - 1.0)  # weights that no bias can replace
+        first, second = free[edges[:, 0]], free[edges[:, 1]]
+        plain: Floats = first * second
         prices: Floats = plain * math.log(max(table.total, 2.0)) + prior
         if table.widths[1] == 1:
             return prices

@@ -16,7 +16,7 @@ from crfkit._types import Floats, Ints
 from crfkit.losses.ising_table import products
 from crfkit.losses.structure_evaluation import SparseEvaluation
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
-from crfkit.training.structure_counts import TWICE, has_one_weight, times_counted
+from crfkit.training.structure_counts import TWICE, times_counted, with_one_weight
 
 DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
 SCREENED = 200  # weights from which on edges that cannot be dropped are told apart before the inverse
@@ -286,12 +286,15 @@ def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats, Flo
             h = np.maximum(h, 0.0)
             found = np.square(G[f]) / (h + h.T)
         total += np.where(np.isfinite(found), found, 0.0)
-        if has_one_weight(loss):
-            h = np.where(np.isfinite(h), h, 0.0)
-            counts = times_counted(h, h.T)
+        variables = np.arange(table.n_variables)
+        single = with_one_weight(loss, variables[:, None], variables)
+        if single.any():
+            h = np.where(np.isfinite(h), h, 0.0)[np.ix_(table.starts, table.starts)]
+            counts = np.where(single, times_counted(h, h.T), TWICE)
     if not table.single:
-        shares = (table.weights @ table.one_hot) / table.total
-        total *= np.outer(1.0 - shares, 1.0 - shares)
+        shares = (table.weights @ table.indicators) / table.total
+        left = np.where(np.repeat(table.has_scores, table.factors), 1.0, 1.0 - shares)
+        total *= np.outer(left, left)
         total = np.add.reduceat(np.add.reduceat(total, table.starts, axis=0), table.starts, axis=1)
     ids = loss.candidate_ids
     return ids, total.ravel()[ids], counts.ravel()[ids]
