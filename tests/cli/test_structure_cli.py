@@ -149,7 +149,9 @@ def test_missing_cells_are_not_a_label(call, tmp_path):
     path.write_text("\n".join([names, *(",".join(map(str, row)) for row in cells.tolist())]) + "\n")
     learnt = call("structure", "learn", path, "-m", tmp_path / "m.crf", "-q")
     assert learnt.code == 0, learnt.err
-    assert "10 of 400 rows have missing labels and were dropped" in learnt.err
+    assert "10 of 3,200 labels are missing, in 10 rows" in learnt.err
+    dropped = call("structure", "learn", path, "-m", tmp_path / "m.crf", "-q", "--missing", "drop")
+    assert "10 of 400 rows have missing labels and were dropped" in dropped.err
     assert "v1: 0 1" in call("inspect", tmp_path / "m.crf").out
     other = call("structure", "learn", path, "-m", tmp_path / "n.crf", "-q", "--na", "none")
     assert "v1: 0 1 NA" in call("inspect", tmp_path / "n.crf").out, other.err

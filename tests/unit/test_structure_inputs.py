@@ -183,13 +183,13 @@ def test_inputs_of_wrong_shapes(learnt):
     Y, own = conditional(rows=50)
     shared = own[:, :, 0]
     hole = own.copy()
-    hole[3, 2, 0] = np.nan
+    hole[3, 2, 0] = np.inf
     for X, match in (
         (own[:, :3], "features of 3 variables"),
         (own[:40], "X has 40 rows, Y has 50"),
         ((shared[:40], own), "X has 40 rows, Y has 50"),
         (own[:, :, :0], "no features of variables"),
-        (hole, "row 3, variable 2, feature 0 is nan"),
+        (hole, "row 3, variable 2, feature 0 is inf"),
         ((own, shared), "tuple"),
         ((shared, shared), "tuple"),
         (own[..., None], "X must be"),

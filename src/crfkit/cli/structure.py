@@ -55,10 +55,11 @@ def learn(
         option(
             INPUT,
             "--missing",
-            metavar="drop|error",
-            help="What to do with rows that have missing labels: drop them and report how many, or raise an error.",
+            metavar="NAME",
+            help="What to do with missing cells: impute (labels are drawn from the learned graph, inputs are at their "
+            "means), drop (the rows) or error.",
         ),
-    ] = "drop",
+    ] = "impute",
     bins: Annotated[
         str | None,
         option(
@@ -213,7 +214,7 @@ def learn(
     X: Any = None
     if ids:
         X = table.take(ids)
-        X.check_numbers()
+        X.check_numbers(gaps=missing != "error")
     learner = StructureLearner(
         method,
         loss,

@@ -64,7 +64,7 @@ def score(
 
 def _complete(learner: StructureLearner, table: Table) -> tuple[Any, Any, list[int]]:
     """Return (the model's variables, its inputs, the lines) of the rows without missing labels."""
-    from crfkit.encoders.structure_tables import complete_rows
+    from crfkit.encoders.missing_cells import complete_rows
 
     encoder: Any = learner.model_.encoder
     wanted = [*encoder.variables, *(encoder.features or [])]

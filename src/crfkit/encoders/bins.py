@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.encoders.missing_cells import MISSING
 from crfkit.encoders.states import Labels
-from crfkit.encoders.structure_tables import MISSING
 from crfkit.encoders.table_columns import column_names, read_columns
 from crfkit.errors import ParameterError
 from crfkit.names import check_name

@@ -1,8 +1,7 @@
-"""Tables that structure is learned from: complete rows, states of the columns, warnings about unusual columns."""
+"""Tables that structure is learned from: states of the columns, warnings about unusual columns."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,68 +9,23 @@ import numpy as np
 from crfkit import limits
 from crfkit._types import Ids
 from crfkit.data.graph import Graph
+from crfkit.encoders.missing_cells import whole
 from crfkit.encoders.states import Labels, check_unicode
 from crfkit.encoders.table_columns import column_names, read_columns
 from crfkit.encoders.table_inputs import check_own, split_inputs
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError
-from crfkit.readers.tables import Table
 from crfkit.warn import warn_caller
 
 SHOWN = 5  # columns that a warning names
 MOST = 24  # different numbers that are taken for labels
 
 
-MISSING = ("drop", "error")
-
-
-def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
-    """Return the rows of Y, and of X, in which no label is missing; warn how many were dropped, or raise."""
-    names = column_names(Y, "y")
-    columns = read_columns(Y, names)
-    if not names or not len(columns[0][0]):
-        return Y, X
-    gaps = np.stack([~known for _, known in columns], axis=1)
-    if not gaps.any():
-        return Y, X
-    if missing == "error":
-        row, i = np.argwhere(gaps)[0].tolist()
-        raise DataError(
-            f"Y has no label at row {row}, column {names[i]}: fill it in, drop the row or the column, or give "
-            "missing='drop'"
-        )
-    kept = np.flatnonzero(~gaps.any(axis=1))
-    counts = gaps.sum(axis=0)
-    most = [f"{names[i]} ({counts[i]})" for i in np.argsort(-counts, kind="stable")[:SHOWN].tolist() if counts[i]]
-    where = f"missing labels are in the columns {', '.join(most)}{', …' if np.count_nonzero(counts) > SHOWN else ''}"
-    if not len(kept):
-        raise DataError(f"no row of Y has all labels; {where}: leave out the columns with most, or fill them in")
-    _warn(f"{len(gaps) - len(kept)} of {len(gaps)} rows have missing labels and were dropped; {where}")
-    for part in X if isinstance(X, tuple) else (X,):
-        if part is not None and (rows := part.shape[0] if hasattr(part, "shape") else len(part)) != len(gaps):
-            raise DataError(f"X has {rows} rows, Y has {len(gaps)}; expected as many rows")
-    if isinstance(X, tuple):
-        return take_rows(Y, kept), tuple(None if part is None else take_rows(part, kept) for part in X)
-    return take_rows(Y, kept), None if X is None else take_rows(X, kept)
-
-
-def take_rows(table: Any, rows: Any) -> Any:
-    """Return some rows of an array, a data frame, a table of a file or a list."""
-    if isinstance(table, Table):
-        return replace(table.rows(rows), values=[_whole(column[rows]) for column in table.values])
-    if hasattr(table, "iloc"):
-        return table.iloc[rows]
-    return table[rows] if hasattr(table, "shape") else [table[i] for i in rows.tolist()]
-
-
-def _whole(column: Any) -> Any:
-    """Return a column of integers if it holds whole numbers that were floats only because some were missing."""
-    whole = column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all()
-    return column.astype(np.int64) if whole else column
-
-
 def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
-    """Return an encoder without edges and the states [samples, variables]; warn of constant and equal columns."""
+    """Return an encoder without edges and the states [samples, variables], −1 where a label is missing.
+
+    It warns of constant and equal columns.
+    """
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
     if not names or not len(columns[0][0]):
@@ -82,10 +36,10 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     found: list[Labels] = []
     kinds = _kinds(Y)
     for name, (values, known) in zip(names, columns, strict=True):
-        if not known.all():
-            row = int(np.flatnonzero(~known)[0])
-            raise DataError(f"Y has no label at row {row}, column {name}: fill it in, or drop the row or the column")
-        classes = in_given_order(np.unique(values), kinds.get(name))
+        if not known.any():
+            raise DataError(f"column {name} has no label in any row: leave it out")
+        different = np.unique(values[known])
+        classes = in_given_order(different if known.all() else whole(different), kinds.get(name))
         if len(classes) > 2 and (2 * len(classes) > n or (len(classes) > MOST and classes.dtype.kind in "iuf")):
             advice = (
                 "Give bins=5 (--bins 5) to cut numbers into groups of equal size, make it an input, or leave it out"

@@ -61,7 +61,9 @@ class StructureLearner(StructureEstimator):
     tolerance, max_iterations : of solvers, as in :class:`GraphCRF`
     n_threads, random_state : None for all cores; the seed of folds and random halves, None is 0
     verbose : 1 prints a line per strength, 2 a line per iteration
-    missing : "drop" leaves out rows with missing labels (None, NaN) and warns how many; "error" refuses them
+    missing : what to do with missing labels (None, NaN). "impute" draws them several times from the learned graph,
+        given the known labels of the row, and gives such rows less weight; the means of the inputs stand in for missing
+        inputs. "drop" drops rows with missing cells. Both warn how many there are. "error" raises an error
     bins : number of groups of about equal size into which columns of numbers are cut. An integer is for all columns
         with more different numbers than that, except scales (at most 11 different whole numbers, such as 0 to 10); a
         dict such as ``{"age": 5}`` names the columns. None refuses numbers with more than 24 values. Whole numbers and
@@ -129,7 +131,7 @@ class StructureLearner(StructureEstimator):
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        missing: str = "drop",
+        missing: str = "impute",
         bins: int | dict[Any, int] | None = None,
         standardize: bool = True,
         cluster: Any = None,

@@ -101,13 +101,15 @@ class Table:
             raise DataError(f"{item!r} is not a range of columns; the table has {n} columns", self.path)
         return list(range(first - 1, end))
 
-    def check_numbers(self) -> None:
-        """Raise DataError with the line of the first cell that is not a number."""
+    def check_numbers(self, gaps: bool = False) -> None:
+        """Raise DataError with the line of the first cell that is not a number; cells may be missing if `gaps`."""
         for name, column in zip(self.columns, self.values, strict=True):
             if column.dtype.kind != "O" and np.isfinite(column).all():
                 continue
             for row, value in enumerate(column.tolist()):
                 if value is None or value != value:
+                    if gaps:
+                        continue
                     raise DataError(f"column {name!r} has no value; expected a number", self.path, int(self.lines[row]))
                 if isinstance(value, str) and _number(value) is None:
                     raise DataError(f"column {name!r} is {value!r}; expected a number", self.path, int(self.lines[row]))

@@ -28,9 +28,10 @@ from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.training.record import structure_choices
 from crfkit.training.structure_data import StructureData
 from crfkit.training.structure_final import Refit, refit_weights
+from crfkit.training.structure_missing import ROUNDS, Draws
 from crfkit.training.structure_options import REFITTING, StructureOptions
 from crfkit.training.structure_record import Learned, StructureFit, StructureRecord
-from crfkit.training.structure_refit import Solution
+from crfkit.training.structure_refit import Solution, pseudo
 from crfkit.training.structure_search import EdgePoint, least, refitted_point, within_an_error
 from crfkit.training.structure_threads import structure_threads
 from crfkit.training.structure_warnings import concern_of_engine
@@ -47,7 +48,9 @@ class StructureTraining(StructureOptions):
         """Return what was learnt from a table Y [samples, variables] and inputs, and the table as it was read."""
         data = self._read(Y, inputs)
         with self._threads():
-            learned = replace(self._refitted(self._selected(data)), scaling=data.scaling)
+            data, interrupted = self._filled(data)
+            learned = self._refitted(interrupted or self._selected(data))
+            learned = replace(learned, scaling=data.scaling)
         record = self._record(learned, data)
         return StructureFit(self.model(data, learned, record), record, learned), data
 
@@ -57,6 +60,7 @@ class StructureTraining(StructureOptions):
         search = replace(self.search, callback=options.callback)
         points: list[PathPoint[GraphModel]] = []
         with self._threads():
+            data, _ = self._filled(data)
             loss = self.make_loss(data.tables()(None), data.pairs)
             empty = search.empty(loss)
             critical = search.critical_strength(empty)
@@ -83,6 +87,25 @@ class StructureTraining(StructureOptions):
         if self.loss == "likelihood" and (said := concern_of_engine(self.inference)):
             warn_caller(said, UserWarning)
         return data
+
+    def _filled(self, data: StructureData) -> tuple[StructureData, Learned | None]:
+        """Return the table with draws of its missing labels from a graph that was learned from earlier draws.
+
+        If that was interrupted, also what was learned until then.
+        """
+        seed = self.search.options.seed
+        draws = Draws.by_shares(data.states, seed)
+        if draws is None:
+            return data, None
+        rule = "ebic" if isinstance(self.edge_strength, str) else self.edge_strength
+        quiet = replace(self, search=self.search.quiet(), edge_strength=rule, loss="pseudo-likelihood")
+        for turn in range(ROUNDS):
+            data = replace(data, draws=draws)
+            learned = quiet._selected(data)
+            if learned.interrupted:
+                return data, learned
+            draws = draws.redrawn(conditionals_of(learned.solution, data), seed + turn)
+        return replace(data, draws=draws), None
 
     def _threads(self) -> AbstractContextManager[None]:
         return structure_threads(self.search.options.n_threads)
@@ -240,6 +263,20 @@ class StructureTraining(StructureOptions):
             None if learned.scaling is None else learned.scaling.input_scales,
             data.cuts,
         )
+
+
+def conditionals_of(solution: Solution, data: StructureData) -> Callable[[Ids], list[Floats]]:
+    """Return a function from states of the lines with drawn labels to p(variable | the others of its line)."""
+    assert data.draws is not None
+    rows = data.tables()
+    lines = np.flatnonzero(np.isin(rows.source, data.draws.rows))
+
+    def of(states: Ids) -> list[Floats]:
+        table = rows.lines(lines, states)
+        found: Any = pseudo(solution.loss).on(table).at(solution.w)
+        return list(found.conditionals)
+
+    return of
 
 
 def without_columns(loss: EdgeLoss, copies: Ints) -> Any:

@@ -11,12 +11,14 @@ import numpy as np
 from crfkit._types import Flags, Floats, Ids, Ints
 from crfkit.data.observations import Observations
 from crfkit.encoders.bins import Bins, Cuts, bin_numbers, bins_by_name, check_table_options
-from crfkit.encoders.structure_tables import complete_rows, learn_table, unordered_columns
+from crfkit.encoders.missing_cells import complete_rows, labelled_rows
+from crfkit.encoders.structure_tables import learn_table, unordered_columns
 from crfkit.encoders.table_columns import candidate_pairs, column_names
 from crfkit.encoders.tables import TableEncoder
 from crfkit.encoders.unusual_columns import warn_of_codes, without_identifiers
 from crfkit.errors import ParameterError
 from crfkit.training.structure_inputs import InputScaling
+from crfkit.training.structure_missing import Draws
 
 FORMS = ("auto", "ising", "full", "reference", "ordinal")
 
@@ -28,7 +30,7 @@ class TableOptions:
     form: str = "auto"
     candidates: Any = None
     edge_features: bool = True
-    missing: str = "drop"
+    missing: str = "impute"
     bins: Bins = None
 
     def check(self) -> None:
@@ -44,7 +46,10 @@ class TableOptions:
         bins = bins_by_name(self.bins, names)
         Y = without_identifiers(Y, bins if isinstance(bins, dict) else ())
         warn_of_codes(Y)
-        Y, inputs = complete_rows(Y, inputs, self.missing)
+        if self.missing == "impute":
+            Y, inputs = labelled_rows(Y, inputs)
+        else:
+            Y, inputs = complete_rows(Y, inputs, self.missing)
         Y, cuts = bin_numbers(Y, bins)
         encoder, states = learn_table(Y, inputs, bool(self.edge_features))
         unordered = unordered_columns(Y, encoder, set(cuts))
@@ -57,9 +62,13 @@ class TableOptions:
                 "form='ordinal' needs a column of more than two labels with an order: numbers or ordered categories "
                 f"of pandas; these have none: {', '.join(unordered)}. Number their labels, or use form='full'"
             )
-        constant = np.flatnonzero((states == states[0]).all(axis=0))
-        if len(constant) and not biased:
-            name = encoder.variables[int(constant[0])]
+        constant = [
+            name
+            for name, column in zip(encoder.variables, states.T, strict=True)
+            if len(np.unique(column[column >= 0])) < 2
+        ]
+        if constant and not biased:
+            name = constant[0]
             raise ParameterError(
                 f"column {name} is constant: its bias is infinite without a penalty; node_strength > 0"
             )
@@ -73,11 +82,12 @@ class StructureData:
 
     encoder: TableEncoder  # without edges
     inputs: Any  # as they were given, or None
-    states: Ids  # [rows, variables]
+    states: Ids  # [rows, variables]; −1 where a label is missing
     pairs: Ids | None  # [M, 2] the pairs that may become edges; None for all
     form: str = "auto"
     cuts: Cuts = field(default_factory=dict)  # where numbers were cut into groups
     unordered: tuple[str, ...] = ()  # columns of more than two labels without an order
+    draws: Draws | None = None  # of the labels that are missing
 
     @property
     def has_pairs(self) -> bool:
@@ -114,28 +124,78 @@ class StructureData:
         reference = self.form == "reference"
         scored = np.array([name not in self.unordered for name in encoder.variables])
         scores = scored if ordinal and not scored.all() else None
-        return TableRows(states, n_states, inputs, own, ising, encoder.edge_inputs, ordinal, reference, scores)
+        source, weights = np.arange(len(states)), np.ones(len(states))
+        if self.draws is not None:
+            states, source, weights = self.draws.expanded(states)
+            inputs = None if inputs is None else inputs[source]
+            own = None if own is None else own[source]
+        forms = Forms(ising, encoder.edge_inputs, ordinal, reference, scores)
+        return TableRows(states, n_states, inputs, own, source, weights, forms)
 
 
 @dataclass(frozen=True, eq=False)
-class TableRows:
-    """A function from row numbers (None for all) to the table of these rows."""
+class Forms:
+    """The forms of a table; the names are those of :class:`Observations`."""
 
-    states: Ids  # [rows, variables]
-    n_states: Ids  # [variables]
-    inputs: Floats | None  # [rows, features], which begin with ones
-    own: Floats | None  # [rows, variables, features]
     ising: bool
     edge_inputs: bool
     ordinal: bool
     reference: bool = False
-    scored: Flags | None = None  # [variables] which have scores in the ordinal form; None for all
+    scored: Flags | None = None
 
-    def __call__(self, rows: Ints | None = None) -> Observations:
-        chosen: Any = slice(None) if rows is None else rows
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """A function from row numbers (None for all) to the table of these rows.
+
+    A row with missing labels stands here several times, with the labels that were drawn for them.
+    """
+
+    states: Ids  # [lines, variables]
+    n_states: Ids  # [variables]
+    inputs: Floats | None  # [lines, features], which begin with ones
+    own: Floats | None  # [lines, variables, features]
+    source: Ints  # [lines] the row that each line is of
+    weights: Floats  # [lines]
+    forms: Forms
+
+    def lines(self, chosen: Ints, states: Ids) -> Observations:
+        """Return the table of some lines in their order, with other states."""
         inputs = None if self.inputs is None else self.inputs[chosen]
         own = None if self.own is None else self.own[chosen]
-        forms = self.ordinal, self.reference, self.scored
-        return Observations.of(
-            self.states[chosen], self.n_states, inputs, None, self.ising, self.edge_inputs, own, *forms
+        forms = self.forms
+        return Observations(
+            states,
+            self.n_states,
+            inputs,
+            self.weights[chosen],
+            forms.ising,
+            forms.edge_inputs,
+            own,
+            forms.ordinal,
+            forms.reference,
+            forms.scored,
         )
+
+    def __call__(self, rows: Ints | None = None) -> Observations:
+        chosen: Any = slice(None) if rows is None else self._lines(rows)
+        inputs = None if self.inputs is None else self.inputs[chosen]
+        own = None if self.own is None else self.own[chosen]
+        forms = self.forms
+        return Observations.of(
+            self.states[chosen],
+            self.n_states,
+            inputs,
+            self.weights[chosen],
+            forms.ising,
+            forms.edge_inputs,
+            own,
+            forms.ordinal,
+            forms.reference,
+            forms.scored,
+        )
+
+    def _lines(self, rows: Ints) -> Ints:
+        if len(self.source) == int(self.source[-1]) + 1:  # no row stands here twice
+            return rows
+        return np.flatnonzero(np.isin(self.source, rows))
