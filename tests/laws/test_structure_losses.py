@@ -14,7 +14,8 @@ from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
 from crfkit.losses.structure_ordinal import pseudo_likelihood
 from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
-from crfkit.penalties import L1, L2, ByBlock, GroupLinf
+from crfkit.losses.table_patterns import PatternEvaluation
+from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupLinf
 from crfkit.solvers import GradientNorm, make_solver
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
@@ -221,3 +222,56 @@ def test_owlqn_on_all_edges_has_the_optimum_of_grafting():
     assert every.nonzero_ids(full.w).tolist() == few.loss.nonzero_ids(few.w).tolist()
     with pytest.raises(CapabilityError):
         make_solver("owlqn").minimize(every, ByBlock(GroupLinf, 20.0, L2(1.0)), np.zeros(every.size))
+
+
+def test_patterns_are_the_loss_of_rows():
+    """Rows that agree in the neighbours of a variable count once; many neighbours, unequal weights, rare states."""
+    rng = np.random.default_rng(5)
+    K = np.array([3, 2, 5, 4, 3, 2])
+    Y = np.minimum(rng.integers(0, 9, size=(200, 6)), K - 1)
+    table = Observations.of(Y, K, None, rng.uniform(0.5, 2.0, 200))
+    for active in ([], [1, 2, 3, 4, 5], [1, 8, 15, 22, 29], [1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 16]):
+        loss = StructurePseudoLikelihood(table, active=active)
+        assert loss.patterned
+        w = rng.normal(size=loss.size)
+        a, b = loss.at(w), structure_pseudo.StructureEvaluation(loss, w)
+        assert isinstance(a, PatternEvaluation)
+        assert a.value == pytest.approx(b.value, rel=1e-12)
+        v = rng.normal(size=loss.size)
+        for found, expected in (
+            (a.grad, b.grad),
+            (a.pairs, b.pairs),
+            (a.hessp(v), b.hessp(v)),
+            (a.hess_diag(), b.hess_diag()),
+            (a.hessian(), b.hessian()),
+            (a.curvature, b.curvature),
+            (np.hstack(a.conditionals), np.hstack(b.conditionals)),
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-10)
+        larger, place = loss.activate([12 + 5])
+        carried = larger.carry(a, place)
+        np.testing.assert_allclose(carried.grad, larger.at(carried.w).grad, atol=1e-10)
+
+
+def test_patterns_of_neighbours_with_very_many_states():
+    table = Observations.of(np.tile(np.arange(40), (30, 1)).T % 40, np.full(30, 40))
+    loss = StructurePseudoLikelihood(table, active=np.arange(1, 30))
+    assert loss.at(np.zeros(loss.size)).value == pytest.approx(40 * 30 * np.log(40))
+
+
+def test_newtons_factored_direction_is_the_dense_one():
+    rng = np.random.default_rng(6)
+    K = np.array([3, 4, 2, 3])
+    Y = rng.integers(0, K, size=(80, 4))
+    Y[:, 1] = np.where(rng.random(80) < 0.7, Y[:, 0], Y[:, 1])
+    loss = StructurePseudoLikelihood(Observations.of(Y, K), active=[1, 6, 11])
+    penalty = Blockwise({"node": L2(1.0), "edge": L2(0.01)}, loss.layout)
+    found = [
+        make_solver("newton", direction=direction, stopping=GradientNorm(1e-9)).minimize(
+            loss, penalty, np.zeros(loss.size)
+        )
+        for direction in ("dense", "sparse", "factored")
+    ]
+    assert all(result.status.converged for result in found)
+    for result in found[1:]:
+        np.testing.assert_allclose(result.w, found[0].w, atol=1e-7)

@@ -23,9 +23,11 @@ from crfkit.losses.ising_patterns import binary_table
 from crfkit.losses.ising_table import Neighbours
 from crfkit.losses.pseudo import largest_eigenvalue
 from crfkit.losses.structure_evaluation import SparseEvaluation, StructureEvaluation
+from crfkit.losses.table_patterns import Conditional, PatternEvaluation, conditionals_of
 from crfkit.protocols import Capability, Evaluation
 
 DENSE_SHARE = 0.1  # of all pairs: with more edges on than this, one dense product is faster than one row at a time
+PATTERNED = 3  # edges per variable: with more of them, products of matrices are faster than patterns
 BLOCK = 1 << 14  # numbers of an array that stay in a cache while a few passes are made over them
 
 
@@ -56,7 +58,9 @@ class StructurePseudoLikelihood(EdgeLoss):
     )
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> StructureEvaluation:
-        return SparseEvaluation(self, w) if self.sparse else StructureEvaluation(self, w)
+        if self.sparse:
+            return SparseEvaluation(self, w)
+        return PatternEvaluation(self, w) if self.patterned else StructureEvaluation(self, w)
 
     @property
     def sparse(self) -> bool:
@@ -65,9 +69,21 @@ class StructurePseudoLikelihood(EdgeLoss):
         few = 2 * len(self.edges) <= max(24 * p, DENSE_SHARE * p * p)
         return self.table.ising and not self.table.has_inputs and self.table.own is None and few
 
+    @property
+    def patterned(self) -> bool:
+        """Whether each conditional is computed from patterns of its neighbours: tables, no inputs, few edges."""
+        table = self.table
+        plain = not (table.ising or table.ordinal or table.reference or table.has_inputs or table.own is not None)
+        return plain and len(self.edges) <= PATTERNED * table.n_variables
+
     @cached_property
     def neighbours(self) -> Neighbours:
         return Neighbours(self.edges, binary_table(self.table))
+
+    @cached_property
+    def conditionals(self) -> list[Conditional]:
+        """The conditional of each variable, if the loss is `patterned`."""
+        return conditionals_of(self)
 
     def lipschitz(self) -> float:
         """A bound of the Hessian's eigenvalues at every w (Böhning 1992), as of the pseudo-likelihood of graphs."""

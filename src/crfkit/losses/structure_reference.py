@@ -80,8 +80,11 @@ class ReferenceEvaluation(StructureEvaluation):
 
     @property
     def grad(self) -> Floats:
-        loss = self._loss
-        found: Floats = loss.full.packed(*self._gradients)[loss.kept]
+        found: Floats = self._full.grad[self._loss.kept]
+        return found
+
+    def hessp(self, v: Floats) -> Floats:
+        found: Floats = self._full.hessp(self._loss.expanded(v))[self._loss.kept]
         return found
 
     def carried(self, loss: StructurePseudoLikelihood, w: Floats) -> StructureEvaluation:

@@ -19,8 +19,10 @@ from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.progress import Progress
 from crfkit.solvers.parts.saved import POSITIVE, saved_number
-from crfkit.solvers.parts.sparse_hessian import sparse_direction
+from crfkit.solvers.parts.sparse_hessian import factored_direction, sparse_direction
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
+
+DIRECTIONS = ("cg", "dense", "sparse", "factored")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Newton(IterativeSolver):
     direction : how Hd = −g is solved. "cg": up to a residual of ξ‖g‖, ξ = min(½, (‖g‖/‖g₀‖)^(order − 1)), less
         precisely where H is not positive definite. "dense": exactly, from as many products as there are weights, with
         H + τI where H is not positive definite. "sparse": exactly, by conjugate gradients on the
-        `sparse_hessian` of evaluations.
+        `sparse_hessian` of evaluations. "factored": the same by a sparse factorisation, which suits Hessians that are
+        badly conditioned and have few neighbours in each row.
     order : order of convergence of "cg", between 1 and 2.
     line_search : one of :mod:`crfkit.solvers.parts.line_searches`; `UnitStep()` for pure Newton steps.
     max_products : maximum number of Hessian-vector products in one iteration of "cg".
@@ -64,8 +67,8 @@ class Newton(IterativeSolver):
 
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
-        if self.direction not in ("cg", "dense", "sparse"):
-            raise ParameterError(f"unknown direction {self.direction!r}; there are cg, dense, sparse")
+        if self.direction not in DIRECTIONS:
+            raise ParameterError(f"unknown direction {self.direction!r}; there are {', '.join(DIRECTIONS)}")
         if not 1 <= self.order <= 2:
             raise ParameterError(f"order must be between 1 and 2, not {self.order!r}")
         if self.max_products < 1:
@@ -104,6 +107,8 @@ class Newton(IterativeSolver):
             return newton_direction(hessian(objective, point), point.grad), 1.0
         if self.direction == "sparse":
             return sparse_direction(objective, point), 1.0
+        if self.direction == "factored":
+            return factored_direction(objective, point), 1.0
         xi = min(0.5, (point.grad_norm / state.first_norm) ** (self.order - 1))
         found = steihaug(lambda v: objective.hessp(point, v), point.grad, math.inf, xi, self.max_products)
         along_gradient = found.exit is Exit.NEGATIVE_CURVATURE and found.products == 1

@@ -25,6 +25,7 @@ from crfkit.training.structure_worth import eliminated, gains, upper_costs
 REFIT = 1e-2  # strength of L2 on edges that are refitted: finite weights where variables determine each other
 CERTAIN = 2.0  # weights as large as this say that variables determine each other, where Wald's test fails
 DENSE = 1500  # weights whose Hessian is kept as a matrix
+FACTORED = 1_000_000  # entries of a sparse Hessian that is factored
 NEWTON = 1e-2  # of the tolerance: the relative decrease of the last step of Newton's method, whose errors are squared
 NEARLY = 0.9  # of its price: an edge that gains as much to second order is tried, as the second order is a bit low
 SAME = 1e-9  # of a score: a smaller difference is rounding
@@ -81,7 +82,7 @@ class Refits:
             given = NEWTON * given if isinstance(given, (int, float)) else given
             return replace(self.options, solver="lbfgs", tolerance=given).make_solver()
         stopping = AnyOf((SuccessiveChanges(NEWTON * given, 1), GradientNorm(given)))
-        direction = "sparse" if loss.sparse else "dense" if loss.size <= DENSE else "cg"
+        direction = _newton_direction(loss)
         return replace(self.options, solver="newton").make_solver(direction=direction, stopping=stopping)
 
     def refit(self, solution: Solution, prune: bool = True, near: Solution | None = None) -> Solution:
@@ -281,6 +282,15 @@ class Refits:
         chance = chdtrc(plain, prices)
         found: Floats = np.where(chance > 0, chdtri(df, np.maximum(chance, 1e-300)), prices * df / plain)
         return found
+
+
+def _newton_direction(loss: StructurePseudoLikelihood) -> str:
+    """Return how Newton's method finds its direction."""
+    if loss.sparse:
+        return "sparse"
+    if loss.patterned and sum(part.index.size**2 for part in loss.conditionals) <= FACTORED:
+        return "factored"
+    return "dense" if loss.size <= DENSE else "cg"
 
 
 def pseudo(loss: EdgeLoss) -> StructurePseudoLikelihood:
