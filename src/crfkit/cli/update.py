@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from crfkit.cli.output import say
 
 if TYPE_CHECKING:
     from crfkit.models.chain import ChainModel
+    from crfkit.result import Result
 
 
 def update(
@@ -51,26 +53,29 @@ def update(
             "--solver",
             "-a",
             metavar="NAME",
-            help="Online solver, such as asgd (averaged stochastic gradients), sgd, arow or mira.",
+            help="By default lbfgs or owlqn: weights that the old sentences support move little. Online solvers such "
+            "as asgd, sgd, arow or mira make passes over the new files alone.",
         ),
-    ] = "asgd",
-    epochs: Annotated[int, option(OPTIMISATION, "--epochs", metavar="N", help="Passes over the files.")] = 1,
+    ] = "auto",
+    epochs: Annotated[
+        int, option(OPTIMISATION, "--epochs", metavar="N", help="Number of passes of an online solver.")
+    ] = 1,
     seed: shared.Seed = 0,
     threads: shared.Threads = None,
 ) -> None:
-    """Continue training a tagger on more files, by passes of an online solver from the model's weights.
+    """Continue training a tagger on more files, without those it was trained on.
 
-    New labels and attributes are added. The model learns from these files alone, so that few sentences can make it
-    worse on others: give files that are like those it was trained on, or train again on all of them.
+    New labels and attributes are added. The model records how often each attribute occurred, so weights that many old
+    sentences support move little. The penalty is the one that the model was trained with, unless --l1 or --l2 is given.
     """
     from crfkit import modelfile
     from crfkit.cli.finishing import outcome, say_written
     from crfkit.cli.options import check_distinct, column_files, scaled_penalty
     from crfkit.convert import load
-    from crfkit.errors import DataError, ParameterError
-    from crfkit.result import Status
-    from crfkit.training.batches import PartialFit, check_online_solver, partial_fit
+    from crfkit.errors import ParameterError
+    from crfkit.training.batches import PartialFit, is_online, partial_fit
     from crfkit.training.chain import ChainTraining
+    from crfkit.training.update import update as from_prior
     from crfkit.wording import counted
 
     if epochs < 1:
@@ -98,15 +103,22 @@ def update(
         hash_bits=vocabulary.hash_bits,
     )
     training.check()
-    check_online_solver(training)
+    if before.seen is None and solver == "auto":
+        say(
+            "the model does not record how often its attributes occurred. It learns from these files alone, by asgd; "
+            "check that it has not become worse on old data",
+            err=True,
+        )
+        training = replace(training, solver="asgd")
     corpus, weights = training.learn_files(column_files(files, encoding, format, label_column), least_labels=1)
-    state: PartialFit = PartialFit.after(before)
-    for _ in range(epochs):
-        trained, result, state = partial_fit(training, corpus, state, (), weights)
-        if result.status in (Status.DIVERGED, Status.NON_FINITE):
-            raise DataError(f"{result.status}; no model was written")
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+    if is_online(training):
+        state: PartialFit = PartialFit.after(before)
+        for _ in range(epochs):
+            trained, result, state = partial_fit(training, corpus, state, (), weights)
+            _check(result)
+    else:
+        trained, result = from_prior(training, corpus, before, weights)
+        _check(result)
     trained.save(model)
     known = set(before.class_list)
     labels = [str(label) for label in trained.class_list if label not in known]
@@ -120,6 +132,17 @@ def update(
     if before.calibration is not None:
         say("the new model is not calibrated any more; call crfkit calibrate again")
     say_written(model, False)
+
+
+def _check(result: Result) -> None:
+    """Raise an error if training ended without a model that can be used."""
+    from crfkit.errors import DataError
+    from crfkit.result import Status
+
+    if result.status in (Status.DIVERGED, Status.NON_FINITE):
+        raise DataError(f"{result.status}; no model was written")
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
 
 
 def _label_classes(model: ChainModel) -> dict[Any, str] | None:

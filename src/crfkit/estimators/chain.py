@@ -255,6 +255,30 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         self._set_model(model)
         return self
 
+    def update(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Iterable[Any]],
+        sample_weight: ArrayLike | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> ChainCRF:
+        """Continue training on further sequences without the earlier ones; the result is close to training on all.
+
+        The model records how often each attribute occurred. Weights that many earlier sequences support move little;
+        those of new and rare attributes are free. New attributes and labels are added. With `penalty=None`, the
+        penalty is that of the earlier training.
+
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]]] * 9, [["DET", "NOUN"]] * 9)
+        >>> crf = crf.update([[["w=an"], ["w=owl"]]], [["DET", "NOUN"]])
+        >>> crf.predict([[["w=an"], ["w=cat"]], [["w=the"], ["w=owl"]]])
+        [['DET', 'NOUN'], ['DET', 'NOUN']]
+        """
+        from crfkit.training.update import learn_further
+
+        before = self._fitted()
+        return self._done(*learn_further(self._training(), X, y, before, sample_weight, callbacks))
+
     def path(
         self,
         X: Iterable[Any],

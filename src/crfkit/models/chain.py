@@ -30,6 +30,7 @@ from crfkit.models import chain_calibration, chain_tagging
 from crfkit.models.chain_answers import ChainAnswers
 from crfkit.models.chain_calibration import Calibration, Objective
 from crfkit.models.chain_inputs import KINDS, read_names, table_tensors, text_features, text_tensors
+from crfkit.models.seen import Seen
 from crfkit.models.training_record import checked_record
 from crfkit.ragged import Ragged
 from crfkit.readers.columns import ColumnSource
@@ -65,6 +66,7 @@ class ChainModel(ChainAnswers):
     n_threads: int | None = None
     class_names: tuple[str, ...] = ()  # of the field's classes of labels
     calibration: Calibration | None = None  # temperature and thresholds that were found on other data
+    seen: Seen | None = None  # how often the attributes occurred in training; None where that is not known
     # taggers that are not in use; threads take one each
     _taggers: deque[_core.Tagger] = dataclasses.field(default_factory=lambda: deque(maxlen=8), init=False, repr=False)
 
@@ -189,6 +191,8 @@ class ChainModel(ChainAnswers):
         for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
             tensors |= table_tensors(name, table)
         tensors |= text_tensors(v.text)
+        if self.seen is not None:
+            tensors |= self.seen.tensors()
         for name in FIELD_ARRAYS:
             array = getattr(f, name)
             if array is not None:
@@ -249,7 +253,8 @@ class ChainModel(ChainAnswers):
         if len(names) != field.n_classes or not all(isinstance(name, str) for name in names):
             raise ModelFileError("the names of the label classes do not fit the field")
         calibration = Calibration.from_dict(contents.metadata.get("calibration"))
-        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names), calibration)
+        seen = Seen.read(contents.tensors, field.n_attributes, field.n_pair_attributes)
+        return cls(vocabulary, label_array(labels), field, w, training, n_threads, tuple(names), calibration, seen)
 
     def save(self, path: str | Path, weights: str = "double") -> None:
         """Write a model file. With weights="8bit", a weight takes a byte: it is rounded, and the file is smaller.

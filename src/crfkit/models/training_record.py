@@ -6,6 +6,7 @@ another type there. Entries that this version does not know may hold anything th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +22,10 @@ def _text(value: Any) -> bool:
 
 def _number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) <= MOST)
+
+
+def _strength(value: Any) -> bool:
+    return _number(value) and 0 <= value < math.inf
 
 
 def _count(value: Any) -> bool:
@@ -78,6 +83,7 @@ SCHEMA: dict[str, Callable[[Any], bool]] = {
     "solver": _text,
     "auto": _texts,
     "precision": _text,
+    "penalty": _or_none(_entries({"l1": _strength, "l2": _strength})),
     "convex": _flag,
     "standardised": _flag,
     "inference": _text,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ids, Ints
+from crfkit.data.sequences import SequenceData
 from crfkit.encoders.labels import label_array, sort_labels
 from crfkit.encoders.sequences import TaggedCorpus, learn, sorted_data
 from crfkit.encoders.vocabulary import joined_names
@@ -74,12 +75,17 @@ def learn_batch(
 
 def check_online_solver(training: ChainTraining) -> None:
     """Raise ParameterError if the solver cannot learn from one sequence at a time."""
-    solver = training.make_solver(max_iterations=1)
-    if Capability.ONLINE not in solver.needs:
+    if not is_online(training):
         from crfkit.solvers import SOLVERS
 
         online = sorted(name for name, other in SOLVERS.items() if Capability.ONLINE in other.needs)
-        raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {solver.name!r}")
+        name = training.make_solver().name
+        raise ParameterError(f"partial_fit needs an online solver ({', '.join(online)}), not {name!r}")
+
+
+def is_online(training: ChainTraining) -> bool:
+    """Return whether the solver learns from one sequence at a time."""
+    return Capability.ONLINE in training.make_solver(max_iterations=1).needs
 
 
 def partial_fit(
@@ -90,19 +96,9 @@ def partial_fit(
     sample_weight: ArrayLike | None,
 ) -> tuple[ChainModel, Result, PartialFit]:
     """Return the model after one epoch over the batch, how it went, and what the next batch needs."""
-    if training.constraints == "observed":
-        raise ParameterError(
-            "constraints='observed' needs all data at once, as a batch does not show every transition that occurs: "
-            "name the constraints, or use fit"
-        )
     old = before.current if before is not None else None
-    corpus = _in_company(corpus, old, classes)
-    if len(corpus.classes) < 2:
-        raise DataError("only one label so far; name the others in `classes`")
-    data, vocabulary = corpus.data.with_weights(sample_weight), corpus.vocabulary
-    field, names = training.make_field(data, vocabulary, corpus.classes.tolist())
-    if old is not None:
-        field = _united(field, old, corpus.classes.tolist(), names)
+    corpus, data, field, names = merged_batch(training, corpus, old, classes, sample_weight)
+    vocabulary = corpus.vocabulary
     loss = training.make_loss(data, field)
     solver = replace(training.make_solver(), max_iterations=1)
     labels = corpus.classes.tolist()
@@ -138,6 +134,29 @@ def partial_fit(
     model = replace(current, w=w)
     kept = result.state.get("variances_by_weight")
     return model, result, PartialFit(current, model, before.batches + 1, seen, result.state.get("step_size"), kept)
+
+
+def merged_batch(
+    training: ChainTraining,
+    corpus: TaggedCorpus,
+    old: ChainModel | None,
+    classes: Sequence[Any],
+    sample_weight: ArrayLike | None,
+) -> tuple[TaggedCorpus, SequenceData, ChainField, tuple[str, ...]]:
+    """Return the batch, and the field with its names of classes, in the vocabulary of the old model and the batch."""
+    if training.constraints == "observed":
+        raise ParameterError(
+            "constraints='observed' needs all data at once, as a batch does not show every transition that occurs: "
+            "name the constraints, or use fit"
+        )
+    corpus = _in_company(corpus, old, classes)
+    if len(corpus.classes) < 2:
+        raise DataError("only one label so far; name the others in `classes`")
+    data = corpus.data.with_weights(sample_weight)
+    field, names = training.make_field(data, corpus.vocabulary, corpus.classes.tolist())
+    if old is not None:
+        field = _united(field, old, corpus.classes.tolist(), names)
+    return corpus, data, field, names
 
 
 def _empty(corpus: TaggedCorpus, field: ChainField, names: tuple[str, ...]) -> ChainModel:

@@ -23,12 +23,14 @@ from crfkit.encoders.weak_labels import LabelColumn, Supervision, token_weights
 from crfkit.errors import DataError, ParameterError
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.models.chain import ChainModel
+from crfkit.models.seen import Seen
 from crfkit.protocols import GrowingLoss, Loss, Penalty
 from crfkit.readers.columns import ColumnFile
 from crfkit.result import Result
 from crfkit.training.chain_problem import ChainOptions, Problem
 from crfkit.training.chain_selection import select_start, selected_vocabulary
 from crfkit.training.early_stopping import Dev, Development, TrainingError, best_of
+from crfkit.training.options import penalty_record
 from crfkit.training.path import PathOptions, PathPoint, gathered
 from crfkit.training.transfer import pruned, transfer
 
@@ -242,6 +244,7 @@ class ChainTraining(ChainOptions):
         corpus, vocabulary, field = problem.corpus, problem.corpus.vocabulary, problem.field
         record = {
             "objective": result.objective,
+            "penalty": penalty_record(problem.penalty),
             "value": result.value,
             "status": result.status.name,
             "iterations": result.iterations,
@@ -252,10 +255,14 @@ class ChainTraining(ChainOptions):
             **({} if result.convex else {"convex": False}),
             **corpus.record,
         }
+        seen = None
         if isinstance(loss, CandidateChain):
             vocabulary, field = selected_vocabulary(loss, vocabulary), loss.field
+        else:
+            seen = Seen.of(problem.data, field.n_attributes, field.n_pair_attributes)
         w = result.w if isinstance(loss, CandidateChain) else loss.in_full(result.w)
-        model = ChainModel(vocabulary, corpus.classes, field, w, record, self.n_threads, problem.class_names)
+        names = problem.class_names
+        model = ChainModel(vocabulary, corpus.classes, field, w, record, self.n_threads, names, seen=seen)
         return model if penalty.split()[1] is None else pruned(model)
 
 

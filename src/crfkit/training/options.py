@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,43 @@ class SolverOptions:
         from crfkit.training.defaults import default_penalty
 
         return self.penalty if self.penalty is not None else default_penalty(solver)
+
+
+def penalty_record(penalty: Penalty) -> dict[str, float] | None:
+    """Return the strengths of L1 and L2 for the record of a model; None for other penalties.
+
+    >>> from crfkit.penalties import L2
+    >>> penalty_record(L2(0.5))
+    {'l1': 0.0, 'l2': 0.5}
+    """
+    from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
+
+    if isinstance(penalty, NoPenalty):
+        return {"l1": 0.0, "l2": 0.0}
+    if isinstance(penalty, L1):
+        return {"l1": float(penalty.strength), "l2": 0.0}
+    if isinstance(penalty, L2):
+        return {"l1": 0.0, "l2": float(penalty.strength)}
+    if isinstance(penalty, ElasticNet):
+        return {"l1": float(penalty.l1), "l2": float(penalty.l2)}
+    return None
+
+
+def recorded_penalty(record: Mapping[str, Any]) -> Penalty | None:
+    """Return the penalty that the record of a model names; None if it names none.
+
+    >>> recorded_penalty({"penalty": {"l1": 0.0, "l2": 0.5}})
+    L2(strength=0.5)
+    """
+    strengths = record.get("penalty")
+    if strengths is None:
+        return None
+    from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
+
+    l1, l2 = strengths["l1"], strengths["l2"]
+    if not l1:
+        return L2(l2) if l2 else NoPenalty()
+    return ElasticNet(l1, l2) if l2 else L1(l1)
 
 
 def make_seed(random_state: Any) -> int:

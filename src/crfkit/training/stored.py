@@ -17,12 +17,14 @@ from crfkit.fields.chain import ChainField
 from crfkit.fields.united import united
 from crfkit.losses.stored import StoredChain
 from crfkit.models.chain import ChainModel
+from crfkit.models.seen import Seen
 from crfkit.protocols import Penalty
 from crfkit.readers.columns import ColumnFile
 from crfkit.result import Result
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.sgd import SGD, calibrate
 from crfkit.training.chain import ChainTraining
+from crfkit.training.options import penalty_record
 from crfkit.training.transfer import pruned
 
 if TYPE_CHECKING:
@@ -44,7 +46,13 @@ def fit_stored(
     with TemporaryDirectory(prefix="crfkit-") as folder, using_threads(count_threads(training.n_threads)):
         corpus = store_files(files, training.make_inputs(), training.min_frequency, Path(folder), block_bytes)
         classes = corpus.classes.tolist()
-        made = [training.make_field(block.read(), corpus.vocabulary, classes) for block in corpus.blocks]
+        v, seen, made = corpus.vocabulary, None, []
+        for block in corpus.blocks:
+            data = block.read()
+            made.append(training.make_field(data, v, classes))
+            own = Seen.of(data, len(v.attributes), len(v.pair_attributes))
+            seen = own if seen is None else seen.plus(own)
+            del data  # before the next block is read
         field, names = united(field for field, _ in made), made[0][1]
         if field.size == 0:
             raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
@@ -58,6 +66,7 @@ def fit_stored(
         result = solver.minimize(loss, penalty, np.zeros(field.size), callbacks)
     record = {
         "objective": result.objective,
+        "penalty": penalty_record(penalty),
         "value": result.value,
         "status": result.status.name,
         "iterations": result.iterations,
@@ -65,7 +74,8 @@ def fit_stored(
         "solver": solver.name,
         **corpus.record,
     }
-    model = ChainModel(corpus.vocabulary, corpus.classes, field, result.w, record, training.n_threads, names)
+    threads = training.n_threads
+    model = ChainModel(corpus.vocabulary, corpus.classes, field, result.w, record, threads, names, seen=seen)
     return (model if penalty.split()[1] is None else pruned(model)), result
 
 

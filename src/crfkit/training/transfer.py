@@ -76,4 +76,5 @@ def pruned(model: ChainModel) -> ChainModel:
     vocabulary = replace(
         v, attributes=v.attributes.take(part.attributes), pair_attributes=v.pair_attributes.take(part.pair_attributes)
     )
-    return replace(model, vocabulary=vocabulary, field=part.field, w=model.w[part.places])
+    seen = None if model.seen is None else model.seen.take(part.attributes, part.pair_attributes)
+    return replace(model, vocabulary=vocabulary, field=part.field, w=model.w[part.places], seen=seen)
