@@ -80,11 +80,12 @@ def main() -> None:
     print("labels  order  tokens/sequence  attributes/token   evaluation ms   epoch ms   ratio   model")
     for loss, batch, epoch in measured(parser.parse_args().rounds):
         data, field = loss.data, loss.field
-        rows.append((counts(data, field), batch, epoch))
+        size = data.n_positions, len(data.attributes), len(data)
+        rows.append((counts(*size, field), batch, epoch))
         print(
             f"{field.n_labels:6d} {field.order:6d} {data.n_positions / len(data):16.1f} "
             f"{len(data.attributes) / data.n_positions:17.1f} {1e3 * batch:15.2f} {1e3 * epoch:10.2f} "
-            f"{epoch / batch:7.2f} {epoch_cost(data, field, 1):7.2f}",
+            f"{epoch / batch:7.2f} {epoch_cost(*size, field, 1):7.2f}",
             flush=True,
         )
     table, batch, epoch = (np.array(column) for column in zip(*rows, strict=True))

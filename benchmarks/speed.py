@@ -52,7 +52,7 @@ from speed_report import table
 from crfkit import L1, L2, ChainCRF
 from crfkit._threads import count_threads, using_threads
 from crfkit.losses import ChainLikelihood
-from crfkit.losses.chain import PRECISIONS
+from crfkit.losses.precision import PRECISIONS
 
 OPTIMUM = 12_887.12  # the least value known of NLL + ‖w‖², observed pairs
 CLOSE = 1.001 * OPTIMUM

@@ -50,20 +50,47 @@ SequenceView checked_view(const Sequences& data, const Field& field, const Optio
 
 namespace {
 
+// What Objective.plan returned, from where it was kept.
+struct KeptPlan {
+    Array<int64_t> group_offsets;
+    Array<int32_t> group_members;
+    Array<int64_t> row_offsets, entry_offsets;
+    Array<int32_t> rows;
+    Array<uint32_t> entry_weights;
+    Array<uint16_t> entry_labels;
+    Array<double> row_values, entry_values;
+
+    PlanArrays view() const {
+        return {span_of(group_offsets), span_of(group_members), span_of(row_offsets),
+                span_of(entry_offsets), span_of(rows),          span_of(entry_weights),
+                span_of(entry_labels),  span_of(row_values),    span_of(entry_values)};
+    }
+};
+
 struct Objective {
     Sequences data;
     Field field;
+    std::optional<KeptPlan> kept;
+    PlanArrays arrays;  // of `kept`
     ChainObjective objective;
     bool hinge;
     std::optional<Array<double>> at;  // the weights of the last evaluation, which Hessian products read again
 
     Objective(Sequences d, Field f, Threads n_threads, const std::string& kernels, const OptionalArray<double>& cost,
-              bool hinge)
+              bool hinge, std::optional<KeptPlan> plan)
         : data(std::move(d)),
           field(std::move(f)),
+          kept(std::move(plan)),
           objective(checked_view(data, field, cost, hinge), field.view(), kernels_named(kernels), n_threads,
-                    pointer(cost), hinge),
+                    pointer(cost), hinge, kept_view(cost)),
           hinge(hinge) {}
+
+    const PlanArrays* kept_view(const OptionalArray<double>& cost) {
+        require(!kept || (!cost && data.labels), "a kept plan is for data with labels, without a cost");
+        if (!kept) return nullptr;
+        arrays = kept->view();
+        return &arrays;
+    }
 
     // Derivatives of second order need labels that are known.
     void require_labels() const {
@@ -153,9 +180,46 @@ void bind_chain(nb::module_& m) {
             "name"_a, nb::sig("def array(self, name: str) -> typing.Any"),
             "The field's own copy of an array, which nobody can change; None if it has none.");
 
+    nb::class_<KeptPlan>(m, "KeptPlan", "What `Objective.plan` returned, as arrays that may lie in a file.")
+        .def(
+            "__init__",
+            [](KeptPlan* self, Array<int64_t> group_offsets, Array<int32_t> group_members, Array<int64_t> row_offsets,
+               Array<int64_t> entry_offsets, Array<int32_t> rows, Array<uint32_t> entry_weights,
+               Array<uint16_t> entry_labels, Array<double> row_values, Array<double> entry_values) {
+                new (self) KeptPlan{std::move(group_offsets), std::move(group_members), std::move(row_offsets),
+                                    std::move(entry_offsets), std::move(rows),          std::move(entry_weights),
+                                    std::move(entry_labels),  std::move(row_values),    std::move(entry_values)};
+            },
+            "group_offsets"_a, "group_members"_a, "row_offsets"_a, "entry_offsets"_a, "rows"_a, "entry_weights"_a,
+            "entry_labels"_a, "row_values"_a, "entry_values"_a);
+
     nb::class_<Objective>(m, "Objective", "Negative log-likelihood or hinge loss of chains and its derivatives.")
-        .def(nb::init<Sequences, Field, Threads, const std::string&, const OptionalArray<double>&, bool>(), "data"_a,
-             "field"_a, "n_threads"_a, "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false)
+        .def(nb::init<Sequences, Field, Threads, const std::string&, const OptionalArray<double>&, bool,
+                      std::optional<KeptPlan>>(),
+             "data"_a, "field"_a, "n_threads"_a, "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false,
+             "plan"_a.none() = nb::none())
+        .def(
+            "plan",
+            [](nb::object self) {
+                const PlanArrays plan = nb::cast<const Objective&>(self).objective.plan();
+                nb::dict found;
+                const auto add = [&](const char* name, const auto& array) {
+                    using T = typename std::decay_t<decltype(array)>::element_type;
+                    found[name] = nb::cast(Numpy1<T>(array.data(), {array.size()}, self));
+                };
+                add("group_offsets", plan.group_offsets);
+                add("group_members", plan.group_members);
+                add("row_offsets", plan.row_offsets);
+                add("entry_offsets", plan.entry_offsets);
+                add("rows", plan.rows);
+                add("entry_weights", plan.entry_weights);
+                add("entry_labels", plan.entry_labels);
+                add("row_values", plan.row_values);
+                add("entry_values", plan.entry_values);
+                return found;
+            },
+            nb::sig("def plan(self) -> dict[str, typing.Any]"),
+            "The arrays that the data were written out to; a KeptPlan of them saves making them again.")
         .def(
             "value_gradient",
             [](Objective& self, const Array<double>& w, Output gradient, bool keep, bool hold) {

@@ -229,10 +229,20 @@ class Field:
         The field's own copy of an array, which nobody can change; None if it has none.
         """
 
+class KeptPlan:
+    """What `Objective.plan` returned, as arrays that may lie in a file."""
+
+    def __init__(self, group_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], group_members: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], row_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], entry_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], entry_weights: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], entry_labels: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], row_values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], entry_values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class Objective:
     """Negative log-likelihood or hinge loss of chains and its derivatives."""
 
-    def __init__(self, data: Sequences, field: Field, n_threads: int, kernels: str = 'auto', cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, hinge: bool = False) -> None: ...
+    def __init__(self, data: Sequences, field: Field, n_threads: int, kernels: str = 'auto', cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, hinge: bool = False, plan: KeptPlan | None = None) -> None: ...
+
+    def plan(self) -> dict[str, Any]:
+        """
+        The arrays that the data were written out to; a KeptPlan of them saves making them again.
+        """
 
     def value_gradient(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], keep: bool = False, hold: bool = True) -> float:
         """

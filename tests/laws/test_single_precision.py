@@ -15,9 +15,9 @@ from oracle import likelihood, make_problem, problems
 from crfkit import L1, L2, ChainCRF, _core
 from crfkit.errors import ParameterError
 from crfkit.losses import ChainLikelihood, SoftmaxMargin
-from crfkit.losses.chain import DOUBLE, SINGLE
 from crfkit.losses.chain_weak import MarginalLikelihood
 from crfkit.losses.examples import weak_chain_example
+from crfkit.losses.precision import DOUBLE, SINGLE
 from crfkit.solvers import LBFGS, OWLQN, SGD, GradientNorm, Tron
 
 KERNELS = _core.available_kernels()

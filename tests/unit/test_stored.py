@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from crfkit import L1, L2, ChainCRF
+from crfkit import L1, L2, ChainCRF, _core
 from crfkit.encoders.stored import store_files
 from crfkit.encoders.vocabulary import Inputs
 from crfkit.errors import DataError, ParameterError
@@ -14,6 +14,8 @@ from crfkit.features.template import Template
 from crfkit.losses import ChainLikelihood
 from crfkit.losses.stored import StoredChain
 from crfkit.readers.columns import column_files
+from crfkit.result import Status
+from crfkit.solvers import Auto
 from crfkit.training.chain import ChainTraining
 from crfkit.training.stored import fit_stored
 
@@ -68,12 +70,75 @@ def test_the_model_is_that_of_the_data_in_memory(text, options):
     assert_allclose(stored.w, memory.w, atol=2e-3)
 
 
-def test_auto_is_stochastic_and_close_to_the_optimum(text):
-    training = ChainTraining(template=TEMPLATE, penalty=L2(0.5))
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_auto_ends_at_the_optimum(text, precision):
+    """It took 100 stochastic passes before, and had not converged after them."""
+    training = ChainTraining(template=TEMPLATE, penalty=L2(0.5), precision=precision)
     model, result = fit_stored(training, column_files(text), block_bytes=300)
     _, expected = training.fit_file(column_files(text))
-    assert model.training["solver"] == "sgd"
-    assert result.value < 1.01 * expected.value
+    assert result.status is Status.CONVERGED
+    assert model.training["precision"] == precision
+    assert_allclose(result.value, expected.value, rtol=1e-4)
+
+
+def test_stochastic_epochs_before_the_finish(text):
+    solver = Auto(epochs=3, least_sequences=1)
+    training = ChainTraining(template=TEMPLATE, penalty=L2(0.5), solver=solver)
+    model, result = fit_stored(training, column_files(text), block_bytes=300)
+    _, expected = training.fit_file(column_files(text))
+    assert model.training["auto"]["solver"] == "stochastic epochs, then lbfgs"
+    assert_allclose(result.value, expected.value, rtol=1e-4)
+
+
+def test_an_epoch_reads_each_block_once(text, tmp_path):
+    training, _, stored = both(text, tmp_path / "blocks")
+    field = training.make_problem(training.learn_files(column_files(text))[0]).field
+    loss = StoredChain(stored.blocks, field)
+    order = loss.order(len(loss.data), 1, 2)
+    assert sorted(order) == list(range(len(loss.data)))
+    blocks = np.searchsorted(loss.data.begins, order, side="right")
+    assert np.count_nonzero(np.diff(blocks)) == len(stored.blocks) - 1
+    assert order.tolist() != sorted(order)
+
+
+@pytest.mark.parametrize("options", [{}, {"order": 2}, {"all_possible_states": True}, {"label_classes": {"A": "x"}}])
+def test_kept_plans_are_those_of_the_data(text, tmp_path, options):
+    training, _, stored = both(text, tmp_path / "blocks", **options)
+    field = training.make_problem(training.learn_files(column_files(text))[0]).field
+    loss, w = StoredChain(stored.blocks, field), np.random.default_rng(1).normal(size=field.size)
+    first, again = loss.at(w), loss.at(w)
+    assert again.value == first.value
+    np.testing.assert_array_equal(again.grad, first.grad)
+    np.testing.assert_array_equal(again.hess_diag(), first.hess_diag())
+    (stored.blocks[0].folder / "plan" / "rows.npy").unlink()
+    with pytest.raises(DataError, match="the encoded sequences are gone"):
+        _ = loss.at(w).value
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("rows", lambda a: a + 10**6),
+        ("rows", lambda a: -1 - a),
+        ("rows", lambda a: a[:-1]),
+        ("row_offsets", lambda a: a[::-1]),
+        ("row_offsets", lambda a: a[:-1]),
+        ("entry_weights", lambda a: np.full(len(a) + 1, 2**32 - 1, a.dtype)),
+        ("entry_labels", lambda a: np.full(len(a), 2**16 - 1, a.dtype)),
+        ("group_offsets", lambda a: a[:0]),
+        ("group_members", lambda a: np.full(len(a) + 1, 2**30, a.dtype)),
+    ],
+)
+def test_plans_that_do_not_fit_are_refused(text, tmp_path, name, change):
+    training, _, stored = both(text, tmp_path / "blocks")
+    field = training.make_problem(training.learn_files(column_files(text))[0]).field
+    loss = ChainLikelihood(stored.blocks[0].read(), field)
+    arrays = dict(loss.plan())
+    if not len(arrays["entry_labels"]) and name == "entry_labels":
+        arrays["entry_labels"] = np.zeros(1, np.uint16)
+    arrays[name] = np.ascontiguousarray(change(arrays[name]))
+    with pytest.raises(DataError):
+        ChainLikelihood(stored.blocks[0].read(), field, plan=_core.KeptPlan(**arrays))
 
 
 def test_files_of_attributes_with_weights(tmp_path):
@@ -138,5 +203,5 @@ def test_blocks_that_somebody_has_removed(text, tmp_path, change):
         file.unlink()
     else:
         file.write_bytes(b"" if change == "empty" else file.read_bytes()[:-8])
-    with pytest.raises(DataError, match="the encoded sequences have gone"):
+    with pytest.raises(DataError, match="the encoded sequences are gone"):
         block.read()

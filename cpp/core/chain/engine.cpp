@@ -219,10 +219,10 @@ void ChainPass<Real>::add_up(double* gradient) const {
 }
 
 ChainObjective::ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels,
-                               int n_threads, const double* cost, bool hinge)
+                               int n_threads, const double* cost, bool hinge, const PlanArrays* kept)
     : field_(field),
       kernels_(kernels),
-      data_(data, field, true, true, cost, n_threads),
+      data_(kept ? PlannedData(data, field, *kept) : PlannedData(data, field, true, true, cost, n_threads)),
       plan_(data_.view()),
       hinge_(hinge),
       parts_(divide(data, field, data_, n_threads)) {}

@@ -68,8 +68,10 @@ private:
 class ChainObjective {
 public:
     // `cost`: [L][L], added to the scores of wrong labels, or null. `hinge`: the largest score in place of log Z.
+    // `kept`: the plan of another objective of the same data and field, without a cost, which must stay where it is.
     ChainObjective(const SequenceView& data, const FieldView& field, const ChainKernels& kernels, int n_threads,
-                   const double* cost, bool hinge);
+                   const double* cost, bool hinge, const PlanArrays* kept = nullptr);
+    PlanArrays plan() const { return data_.arrays(); }
     // With keep, leaves behind what Hessian products at w start from; w must then stay where it is.
     double value_gradient(const double* w, double* gradient, bool keep, const Poll& poll);
     // In single precision; false if that cannot hold the scores, and nothing is computed. Not for a hinge.

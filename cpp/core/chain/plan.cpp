@@ -69,12 +69,16 @@ RowTable wide_rows(const FieldView& field) {
     return table;
 }
 
-PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group,
-                         const double* cost, int n_threads) {
-    check_data(data, field, need_labels);
+void PlannedData::view_data(const SequenceView& data) {
     view_ = {data.n_sequences, data.n_positions, data.starts, data.offsets, data.attributes,   data.values,
              nullptr,          nullptr,          nullptr,     nullptr,      data.pair_offsets, data.pair_attributes,
              data.labels,      data.weights,     nullptr,     data.allowed, data.targets,      data.token_weights};
+}
+
+PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool need_labels, bool group,
+                         const double* cost, int n_threads) {
+    check_data(data, field, need_labels);
+    view_data(data);
     if (cost) {
         cost_.assign(cost, cost + field.n_labels * field.n_labels);
         view_.cost = cost_.data();
@@ -86,6 +90,73 @@ PlannedData::PlannedData(const SequenceView& data, const FieldView& field, bool 
     groups.offsets.assign(static_cast<size_t>(data.n_positions) + 1, 0);
     if (field.state_offsets && group && !data.values) groups = find_groups(data, count_wide(field), n_threads);
     write_out(data, field, groups, need_labels, n_threads);
+}
+
+namespace {
+
+bool needs_plan(const FieldView& field) { return field.state_offsets || field.n_class; }
+
+template <class Id>
+void check_below(std::span<const Id> ids, int64_t end, const char* name) {
+    for (const Id id : ids)
+        if (static_cast<int64_t>(id) >= end)
+            refuse(std::string(name) + " has " + std::to_string(id) + ", which is not below " + std::to_string(end));
+}
+
+}  // namespace
+
+PlannedData::PlannedData(const SequenceView& data, const FieldView& field, const PlanArrays& kept) {
+    check_data(data, field, true);
+    view_data(data);
+    if (!needs_plan(field)) return;
+    check_rows(data, field, kept);
+    view_.entry_offsets = kept.entry_offsets.data();
+    view_.entry_weights = kept.entry_weights.data();
+    view_.entry_labels = kept.entry_labels.data();
+    if (data.values) view_.entry_values = kept.entry_values.data();
+    if (!field.state_offsets) return;
+    view_.row_offsets = kept.row_offsets.data();
+    view_.rows = kept.rows.data();
+    if (data.values) view_.row_values = kept.row_values.data();
+}
+
+// Everything that the kernels index with lies where it may, and makes the table of rows.
+void PlannedData::check_rows(const SequenceView& data, const FieldView& field, const PlanArrays& kept) {
+    const int64_t n_wide = count_wide(field), n_weights = field.n_state + field.n_class;
+    const auto size = [](const auto& array) { return static_cast<int64_t>(array.size()); };
+    check_offsets(kept.group_offsets, size(kept.group_members), "group_offsets");
+    check_ids(kept.group_members, n_wide, "group_members");
+    table_.offsets.assign(kept.group_offsets.begin(), kept.group_offsets.end());
+    table_.members.assign(kept.group_members.begin(), kept.group_members.end());
+    table_.n_groups = table_.size();
+    if (field.state_offsets)
+        for (int32_t a = 0; a < n_wide; ++a) table_.add(&a, 1);
+    for (const auto& [offsets, n] :
+         {std::pair(kept.row_offsets, size(kept.rows)), std::pair(kept.entry_offsets, size(kept.entry_weights))}) {
+        check_size(offsets.size(), data.n_positions + 1, "offsets of a kept plan");
+        check_offsets(offsets, n, "offsets of a kept plan");
+    }
+    check_size(kept.entry_labels.size(), size(kept.entry_weights), "entry_labels");
+    check_ids(kept.rows, table_.size(), "rows");
+    check_below(kept.entry_weights, n_weights, "entry_weights");
+    check_below(kept.entry_labels, field.n_labels, "entry_labels");
+    if (!data.values) return;
+    if (field.state_offsets) check_size(kept.row_values.size(), size(kept.rows), "row_values");
+    check_size(kept.entry_values.size(), size(kept.entry_weights), "entry_values");
+}
+
+PlanArrays PlannedData::arrays() const {
+    const auto n_groups = static_cast<size_t>(table_.n_groups);
+    const auto n_members = static_cast<size_t>(table_.offsets[n_groups]);
+    return {std::span(table_.offsets).first(n_groups + 1),
+            std::span(table_.members).first(n_members),
+            row_offsets_,
+            entry_offsets_,
+            rows_,
+            entry_weights_,
+            entry_labels_,
+            row_values_,
+            entry_values_};
 }
 
 namespace {

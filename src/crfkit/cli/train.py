@@ -233,7 +233,7 @@ def train(
             OPTIMISATION,
             "--out-of-core",
             help="For files that do not fit into memory: encode them into a temporary folder (TMPDIR names another "
-            "place), and read it again in each pass. --solver auto then means sgd.",
+            "place), and read it again in each pass.",
         ),
     ] = False,
     cluster: shared.ClusterAddress = None,

@@ -19,7 +19,7 @@ from crfkit.distributed.calls import Request
 from crfkit.distributed.shards import Shards
 from crfkit.errors import CapabilityError
 from crfkit.losses.base import FieldLoss, LazyEvaluation
-from crfkit.losses.chain import DOUBLE, SINGLE
+from crfkit.losses.precision import DOUBLE, SINGLE
 from crfkit.protocols import Capability, Evaluation
 
 # of the loss of a shard, what its sum has as well

@@ -5,6 +5,7 @@ The names of attributes stay in memory (hashed ones are few), and so do the weig
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from crfkit.readers.columns import ColumnFile
 from crfkit.readers.crfsuite_data import crfsuite_blocks
 from crfkit.readers.suspicion import check_label_count
 
-BLOCK = 1 << 20  # bytes of text that are encoded together
+BLOCK = 4 << 20  # bytes of text that are encoded together
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,7 @@ def _numbered(block: Block, folder: Path, rank: Ids, pair_rank: Ids, label_rank:
         pair_ids, _ = renumber(pair_offsets, data.pair_attributes.copy(), None, pair_rank)
         changes |= {"pair_offsets": pair_offsets, "pair_attributes": pair_ids}
     new = Block.write(folder, replace(data, labels=label_rank[data.labels], **changes))
-    for path in block.folder.iterdir():
-        path.unlink()
-    block.folder.rmdir()
+    shutil.rmtree(block.folder)
     return new
 
 

@@ -201,7 +201,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         several; `weight_column` is the column (1 is the first) with the weights of the tokens.
 
         With `out_of_core`, the sequences need not fit into memory: they are encoded into a temporary folder, and each
-        pass reads them again (:func:`crfkit.training.stored.fit_stored`). The solver "auto" is then "sgd".
+        pass reads them again (:func:`crfkit.training.stored.fit_stored`).
 
         `resume` continues from a checkpoint of a run on the same files.
 

@@ -7,11 +7,12 @@ hinge            Σ_n weight_n · (max_y (score(x_n, y) + cost(y_n, y)) − scor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _core
 from crfkit._threads import count_threads
@@ -20,28 +21,17 @@ from crfkit.arrays import empty
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.fields.chain import ChainField
-from crfkit.losses.base import FieldLoss, LazyEvaluation
+from crfkit.losses.base import LazyEvaluation
 from crfkit.losses.online import OnlineChain, SingleEpochs
 from crfkit.losses.online_cost import epoch_cost
+from crfkit.losses.precision import DOUBLE, SINGLE, RoundedLoss
 from crfkit.protocols import Capability, Evaluation
-from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:
     from crfkit.losses.expectations import ChainExpectations
 
-PRECISIONS = ("auto", "double", "single")
-SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # relative rounding errors
-TRUSTED = 1e-6  # of the number of positions: measured errors of gradients are a tenth of it
 
-
-def check_precision(precision: str) -> str:
-    """Return the precision, which must be one of PRECISIONS."""
-    if precision not in PRECISIONS:
-        raise ParameterError(f"precision must be 'auto', 'double' or 'single', not {precision!r}")
-    return precision
-
-
-class ChainLoss(FieldLoss):
+class ChainLoss(RoundedLoss):
     """A loss of a field on labelled sequences. `cost` is [gold label, label]."""
 
     hinge: ClassVar[bool] = False
@@ -61,8 +51,10 @@ class ChainLoss(FieldLoss):
         cache_bytes: int = 1 << 30,
         cost: Floats | None = None,
         precision: str = "double",
+        plan: _core.KeptPlan | None = None,
     ) -> None:
-        """`cache_bytes`: how much memory Hessian products may use to save time.
+        """`cache_bytes`: how much memory Hessian products may use to save time. `plan`: what :meth:`plan` returned for
+        the same data and field; it saves most of the time that a new loss takes.
 
         `precision` is that of scores, messages and gradients: "double", "single" (faster; values, log Z and sums over
         the data are doubles still), or "auto": single until a solver sees rounding errors, then double. Hessian
@@ -74,16 +66,11 @@ class ChainLoss(FieldLoss):
         self.n_threads = n_threads
         self.kernels = kernels
         self._cache_bytes = cache_bytes
-        self.precision = check_precision(precision)
-        self._tolerance = self.finest = DOUBLE
-        if precision != "double" and not self.hinge:
-            self._tolerance = SINGLE
-            self.finest = SINGLE if precision == "single" else DOUBLE
-            self.capabilities = self.capabilities | {Capability.PRECISION}
+        self.set_precision(precision, possible=not self.hinge)
         flat = None if cost is None else cost.ravel()
         try:
             self._objective = _core.Objective(
-                data.native, field.native, count_threads(n_threads), kernels, flat, self.hinge
+                data.native, field.native, count_threads(n_threads), kernels, flat, self.hinge, plan
             )
         except ParameterError:  # CRFKIT_KERNELS
             raise
@@ -93,37 +80,9 @@ class ChainLoss(FieldLoss):
         # the evaluation that the native objective stands at; not kept alive, as it knows the loss
         self._held: ref[ChainEvaluation] | None = None
 
-    @property
-    def tolerance(self) -> float:
-        """The relative rounding error of evaluations: SINGLE or DOUBLE; a smaller one than SINGLE is DOUBLE."""
-        return self._tolerance
-
-    @tolerance.setter
-    def tolerance(self, tolerance: float) -> None:
-        self._tolerance = SINGLE if tolerance >= SINGLE else DOUBLE
-
-    @property
-    def rounding(self) -> float:
-        """The relative rounding error of values: doubles, unless it must be single floats."""
-        return 2.0 * self.finest
-
-    @property
-    def trusted(self) -> float:
-        """The length of the gradient above which rounding errors of single precision do not matter."""
-        return TRUSTED * self.n_terms
-
-    @property
-    def used(self) -> str:
-        """The precision that evaluations have now, and had before if that was another."""
-        if self.precision == "double" or self.hinge:
-            return "double"
-        return "single" if self.tolerance == SINGLE else "single, then double"
-
-    def fall_back(self) -> None:
-        """Evaluate in double precision from now on: single floats cannot hold the scores."""
-        if self.finest == SINGLE:
-            warn_caller("single precision cannot hold these weights; going on in double precision", RuntimeWarning)
-        self._tolerance = self.finest = DOUBLE
+    def plan(self) -> Mapping[str, NDArray[Any]]:
+        """Return the arrays that the data were written out to for the kernels, by their names in `KeptPlan`."""
+        return self._objective.plan()
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> ChainEvaluation:
         return ChainEvaluation(self, w)
@@ -163,7 +122,8 @@ class ChainLoss(FieldLoss):
 
     def epoch_cost(self) -> float:
         """The time of an epoch of `online().sgd`, in evaluations; counted, not measured."""
-        return epoch_cost(self.data, self.field, count_threads(self.n_threads))
+        data = self.data
+        return epoch_cost(data.n_positions, len(data.attributes), len(data), self.field, count_threads(self.n_threads))
 
     def expectations(self) -> ChainExpectations:
         """Expected feature counts by total count, for improved iterative scaling."""

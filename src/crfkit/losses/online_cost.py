@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from crfkit._types import Floats
-from crfkit.data.sequences import SequenceData
 from crfkit.fields.chain import ChainField
 
 # nanoseconds: of a position, of an attribute of a position and a label, of a jump at a position, of a jump of the table
@@ -18,17 +17,14 @@ EVALUATION = (75.0, 0.25, 0.25, 0.0)
 EPOCH = (85.0, 0.27, 0.33, 2.5)  # jumps are exponentiated, transposed and updated once more for every sequence
 
 
-def counts(data: SequenceData, field: ChainField) -> Floats:
-    """How often each kind of work is done. A jump is a pair of labels, in order 2 a triple."""
-    n_labels = field.n_labels
-    jumps = float(n_labels) ** (1 + field.order)
-    return np.array(
-        [data.n_positions, float(len(data.attributes)) * n_labels, data.n_positions * jumps, len(data) * jumps]
-    )
+def counts(n_positions: int, n_attributes: int, n_sequences: int, field: ChainField) -> Floats:
+    """Return how often each kind of work is done; `n_attributes` counts those of every position."""
+    jumps = float(field.n_labels) ** (1 + field.order)  # pairs of labels, in order 2 triples
+    return np.array([n_positions, n_attributes * field.n_labels, n_positions * jumps, n_sequences * jumps], dtype=float)
 
 
-def epoch_cost(data: SequenceData, field: ChainField, n_threads: int) -> float:
-    """The time of an epoch, which runs on one thread, over that of an evaluation on `n_threads`."""
-    work = counts(data, field)
+def epoch_cost(n_positions: int, n_attributes: int, n_sequences: int, field: ChainField, n_threads: int) -> float:
+    """Return the time of an epoch, which runs on one thread, over that of an evaluation on `n_threads`."""
+    work = counts(n_positions, n_attributes, n_sequences, field)
     evaluation = float(work @ EVALUATION)
     return n_threads * float(work @ EPOCH) / evaluation if evaluation > 0 else float(n_threads)

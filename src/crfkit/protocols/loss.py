@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from crfkit.capabilities import BlockNorm, Capability
 from crfkit.errors import CapabilityError
 
@@ -77,6 +79,10 @@ class Loss:
     def epochs(self) -> Any:
         """Plain stochastic gradients (`start`, `sgd`, `weights`), as fast as the loss has them."""
         return self.online()
+
+    def order(self, n: int, seed: int, epoch: int) -> Any:
+        """Return the order of the n sequences in an epoch of stochastic gradients; its arguments determine it."""
+        return np.random.default_rng([seed, epoch]).permutation(n)
 
     def expectations(self) -> Any:
         """Return what improved iterative scaling needs."""

@@ -51,6 +51,7 @@ class Auto(IterativeSolver):
     epochs : number of stochastic epochs before L-BFGS; fewer if one does not lower the objective. None: as many as pay,
         estimated from the number of weights, labels, tokens and threads.
     least_sequences : with fewer sequences than this there are no stochastic epochs.
+    step_size : the first step of the epochs. None: chosen by short trials on a sample.
     seed : random seed for the order of the sequences.
     """
 
@@ -60,6 +61,7 @@ class Auto(IterativeSolver):
     memory: int = 6
     epochs: int | None = None
     least_sequences: int = 200
+    step_size: float | None = None
 
     name: ClassVar[str] = "auto"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
@@ -67,7 +69,7 @@ class Auto(IterativeSolver):
 
     def __post_init__(self) -> None:
         check_online(self.max_iterations, self.seed)
-        check_positive(memory=self.memory)
+        check_positive(memory=self.memory, **({} if self.step_size is None else {"step_size": self.step_size}))
         for name, value in (("epochs", self.epochs), ("least_sequences", self.least_sequences)):
             if value is not None and value < 0:
                 raise ParameterError(f"{name} must be >= 0, not {value!r}")
@@ -83,7 +85,7 @@ class Auto(IterativeSolver):
             return StartState.resumed(objective, w0, saved)
         planned = 0 if saved else self._epochs(objective, w0)
         if planned > 0:
-            return StartState(objective.at(w0), planned)
+            return StartState(objective.at(w0), planned, step_size=self.step_size)
         warmed = bool(saved.get("warmed", False))
         solver = self._finish(objective, warmed)
         return AutoState(solver.init(objective, w0, saved), solver, warmed, int(saved.get("first_row", 0)))

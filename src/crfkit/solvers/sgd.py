@@ -19,7 +19,7 @@ from crfkit.protocols import Capability, Kind, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
-from crfkit.solvers.parts.online import OnlineState, opened, shuffled
+from crfkit.solvers.parts.online import OnlineState, opened
 from crfkit.solvers.parts.saved import saved_count, saved_number
 from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
@@ -90,7 +90,8 @@ def run_epoch(
     """Run one epoch after `updates` updates; return the summed loss."""
     n = online.n_sequences
     l2, l1 = strengths(objective)
-    return float(online.sgd(shuffled(seed, epoch, n), step_sizes(step_size, l2, n, updates, n), l2, l1, averaged))
+    order = objective.loss.order(n, seed, epoch)
+    return float(online.sgd(order, step_sizes(step_size, l2, n, updates, n), l2, l1, averaged))
 
 
 def step_sizes(step_size: float, l2: float, n: int, first: int, count: int) -> Any:

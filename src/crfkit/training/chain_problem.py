@@ -22,10 +22,11 @@ from crfkit.fields.chain import ChainField
 from crfkit.fields.constraints import ConstraintError, check_allowed, check_possible, make_constraints, nearest
 from crfkit.fields.part import FieldPart
 from crfkit.fields.screened import screened
-from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge, check_precision
+from crfkit.losses.chain import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
 from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.losses.chain_margin_candidates import CandidateMargin
 from crfkit.losses.chain_weak import MarginalLikelihood
+from crfkit.losses.precision import check_precision
 from crfkit.names import check_name
 from crfkit.protocols import Capability, Loss, Penalty
 from crfkit.readers.tagged import find_line, source_name

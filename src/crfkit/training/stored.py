@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit._threads import count_threads, using_threads
-from crfkit.encoders.stored import BLOCK, StoredCorpus, store_files
+from crfkit.encoders.stored import BLOCK, store_files
 from crfkit.errors import ParameterError
-from crfkit.fields.chain import ChainField
 from crfkit.fields.united import united
 from crfkit.losses.stored import StoredChain
 from crfkit.models.chain import ChainModel
@@ -21,9 +20,12 @@ from crfkit.models.seen import Seen
 from crfkit.protocols import Penalty
 from crfkit.readers.columns import ColumnFile
 from crfkit.result import Result
+from crfkit.solvers.auto import Auto
 from crfkit.solvers.parts.objective import Objective
+from crfkit.solvers.parts.stochastic_start import sample_size
 from crfkit.solvers.sgd import SGD, calibrate
 from crfkit.training.chain import ChainTraining
+from crfkit.training.defaults import chosen_solver
 from crfkit.training.options import penalty_record
 from crfkit.training.transfer import pruned
 
@@ -39,8 +41,8 @@ def fit_stored(
 ) -> tuple[ChainModel, Result]:
     """Return a model of files whose sequences need not fit into memory, and how training went.
 
-    The solver "auto" is stochastic gradient descent here; other solvers for smooth losses read all blocks for each
-    evaluation. The blocks lie in a temporary folder (TMPDIR names another place) and are removed at the end.
+    The solver is that of data in memory: by default stochastic epochs, then L-BFGS, whose evaluations read all blocks.
+    The blocks lie in a temporary folder (TMPDIR names another place) and are removed at the end.
     """
     _check(training, block_bytes)
     with TemporaryDirectory(prefix="crfkit-") as folder, using_threads(count_threads(training.n_threads)):
@@ -56,13 +58,12 @@ def fit_stored(
         field, names = united(field for field, _ in made), made[0][1]
         if field.size == 0:
             raise ParameterError("no attribute is left and there are no transitions; lower min_frequency")
-        loss = StoredChain(corpus.blocks, field, training.n_threads)
+        precision = training.precision_of(sum(block.n_positions for block in corpus.blocks))
+        loss = StoredChain(corpus.blocks, field, training.n_threads, precision)
         solver = training.make_solver()
-        if solver.name == "auto":
-            solver = replace(training, solver="sgd").make_solver()
         penalty = training.options.make_penalty(solver).bind(loss)
-        if isinstance(solver, SGD) and solver.step_size is None:
-            solver = replace(solver, step_size=_step_size(loss, penalty, corpus, field, solver))
+        if isinstance(solver, (SGD, Auto)) and solver.step_size is None:
+            solver = replace(solver, step_size=_step_size(loss, penalty, solver))
         result = solver.minimize(loss, penalty, np.zeros(field.size), callbacks)
     record = {
         "objective": result.objective,
@@ -72,6 +73,8 @@ def fit_stored(
         "iterations": result.iterations,
         "min_frequency": int(training.min_frequency),
         "solver": solver.name,
+        "auto": dict(chosen_solver(solver, loss, penalty, result)),
+        "precision": loss.used,
         **corpus.record,
     }
     threads = training.n_threads
@@ -87,20 +90,20 @@ def _check(training: ChainTraining, block_bytes: int) -> None:
         "loss": training.loss != "likelihood",
         "class_weight": training.class_weight is not None,
         "constraints='observed'": training.constraints == "observed",
-        "precision='single'": training.precision == "single",
     }
     refused = [name for name, given in wrong.items() if given]
     if refused:
         raise ParameterError(f"training from disk does not support {refused[0]}; use fit, or leave it out")
 
 
-def _step_size(loss: StoredChain, penalty: Penalty, corpus: StoredCorpus, field: ChainField, solver: SGD) -> float:
+def _step_size(loss: StoredChain, penalty: Penalty, solver: SGD | Auto) -> float:
     """Return the step size that suits the first block, with its share of the penalty: trials read no other."""
     from crfkit.penalties import L2, ElasticNet
 
-    block = corpus.blocks[0]
+    block = loss.data.blocks[0]
     part = loss.part(block)
-    share = len(block) / sum(len(other) for other in corpus.blocks)
+    share = len(block) / len(loss.data)
     whole = Objective(loss, penalty)
     own = Objective(part, L2(whole.l2 * share) if not whole.l1 else ElasticNet(whole.l1 * share, whole.l2 * share))
-    return calibrate(part.online(), own, np.zeros(field.size), solver.sample, solver.seed)
+    sample = solver.sample if isinstance(solver, SGD) else sample_size(len(loss.data))
+    return calibrate(part.online(), own, np.zeros(loss.size), sample, solver.seed)

@@ -18,7 +18,6 @@ from crfkit.arrays import add_scaled
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.loop import InterruptedStepError
 from crfkit.solvers.parts.objective import Objective, Point
-from crfkit.solvers.parts.online import shuffled
 from crfkit.solvers.parts.saved import saved_count, saved_number
 from crfkit.solvers.sgd import calibrate, run_epoch, step_sizes, strengths
 
@@ -38,6 +37,11 @@ def epochs_that_pay(objective: Objective) -> int:
     return max(0, min(MOST_EPOCHS, math.floor(SHARE * math.sqrt(condition) / cost - CALIBRATION)))
 
 
+def sample_size(n: int) -> int:
+    """Return how many of n sequences the step size is tried on."""
+    return min(max(n // 20, LEAST_SAMPLE), MOST_SAMPLE)
+
+
 def mean_of_epoch(online: Any, objective: Objective, step_size: float, seed: int, epoch: int) -> Vector:
     """Run an epoch; return the mean of the weights after each of some parts of it.
 
@@ -45,7 +49,8 @@ def mean_of_epoch(online: Any, objective: Objective, step_size: float, seed: int
     last weights are, which takes three more epochs otherwise.
     """
     n = online.n_sequences
-    order, steps = shuffled(seed, epoch, n), step_sizes(step_size, strengths(objective)[0], n, epoch * n, n)
+    order = objective.loss.order(n, seed, epoch)
+    steps = step_sizes(step_size, strengths(objective)[0], n, epoch * n, n)
     mean: Vector = None
     for k in range(PARTS):
         part = slice(n * k // PARTS, n * (k + 1) // PARTS)
@@ -88,8 +93,7 @@ class StartState:
         n = online.n_sequences
         step_size = self.step_size
         if step_size is None:
-            sample = min(max(n // 20, LEAST_SAMPLE), MOST_SAMPLE)
-            step_size = calibrate(online, objective, self.point.w, sample, seed)
+            step_size = calibrate(online, objective, self.point.w, sample_size(n), seed)
         online.start(self.point.w)  # without what rounding left in its scale: a resumed run does the same
         ready = replace(self, step_size=step_size, online=online, rows=self.rows + 1)
         try:
