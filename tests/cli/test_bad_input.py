@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
+from commands import replacing
 
 from crfkit import ChainCRF, modelfile
 
@@ -101,7 +102,7 @@ def test_template(fails, file, message):
         ("--C 1 --c2 1", r"--C and --c2"),
         ("--l2 1 --C 1 --c2 1", r"--l2 and --C and --c2"),
         ("--min-frequency 0", r"min.frequency must be .*>= 1, not 0"),
-        ("-t t-states --min-frequency 1000000", r"no attribute is left .*min.frequency"),
+        ("--template t-states --min-frequency 1000000", r"no attribute is left .*min.frequency"),
         ("--threads 0", r"threads must be .*>= 1, not 0"),
         ("--max-iterations 0", r"max.iterations must be .*>= 1, not 0"),
         ("--tolerance -1", r"tolerance must be >= 0, not -1"),
@@ -120,13 +121,16 @@ def test_template(fails, file, message):
     ],
 )
 def test_training_options(fails, options, message):
-    assert re.search(message, fails("train", "train.txt", "-t", "template", "-m", "model.crf", *options.split()))
+    command = ["train", "train.txt", "--template", "template", "--model", "model.crf"]
+    assert re.search(message, fails(*replacing(command, *options.split())))
 
 
 @pytest.mark.parametrize("file", ["train.txt", "template"])
 @pytest.mark.parametrize("option", ["--model", "--log"])
 def test_an_input_is_not_overwritten(fails, option, file):
-    assert file in fails("train", "train.txt", "-t", "template", "-m", "model.crf", "-q", option, file)
+    assert file in fails(
+        *replacing(["train", "train.txt", "-t", "template", "--model", "model.crf", "-q"], option, file)
+    )
 
 
 def test_failed_training_keeps_the_log(fails):

@@ -233,7 +233,6 @@ def test_the_quick_way_knows_every_option():
         "--threads=3 m.crf a -o out",
         "--output=x=y m.crf",
         "m.crf --all-marginals --labels-only --encoding latin-1 --format conllu",
-        "-p 1 -p 2 m.crf",
     ],
 )
 def test_both_ways_mean_the_same(monkeypatch, call, arguments):

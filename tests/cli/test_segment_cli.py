@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import replacing
 from optional import optional
 
 from crfkit import L2, GridCRF, ImageSegmenter
@@ -254,7 +255,7 @@ def test_train_names_what_is_wrong(folders, fails):
     ],
 )
 def test_options_out_of_range(folders, fails, options, said):
-    assert said in fails(*TRAIN, *options)
+    assert said in fails(*replacing(TRAIN, *options))
 
 
 def test_apply_goes_on_after_bad_images(folders, call):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import replacing
 from optional import optional
 
 from crfkit import L2, ImageSegmenter
@@ -206,7 +207,7 @@ def test_errors_name_the_image_not_a_graph(folders, fails):
     mask = np.zeros((400, 400), dtype=np.uint8)
     mask[:, 200:] = 255
     save("masks/2.png", mask)
-    said = fails(*TRAIN, "--loss", "likelihood", "--inference", "junction", "--block", "2", "--edge-l2", "1")
+    said = fails(*replacing(TRAIN, "--loss", "likelihood", "--inference", "junction", "--block", "2"))
     assert said.startswith("images/2.png")
     assert "graph" not in said.split(":")[0]
 

@@ -10,6 +10,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from crfkit.errors import ParameterError
+
 INPUT, MODEL, OPTIMISATION, OUTPUT = PANELS = ("Input", "Model", "Optimisation", "Output")
 
 
@@ -39,6 +41,17 @@ class Command(TyperCommand):
         panels = [getattr(param, "rich_help_panel", None) for param in found]
         places = [PANELS.index(panel) if panel in PANELS else -1 for panel in panels]
         return [found[k] for k in sorted(range(len(found)), key=places.__getitem__)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; raise ParameterError if an option that has one value is given twice."""
+        if not ctx.resilient_parsing:
+            given: list[Any] = self.make_parser(ctx).parse_args(list(args))[-1]
+            single = [param for param in given if param.param_type_name == "option" and not param.multiple]
+            for k, param in enumerate(single):
+                if not param.is_flag and not param.count and param in single[:k]:
+                    raise ParameterError(f"{max(param.opts, key=len)} is given twice; give it once")
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for param in self.params:

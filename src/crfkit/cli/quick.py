@@ -53,6 +53,8 @@ def parse_tag(arguments: Sequence[str]) -> dict[str, Any] | None:
             if equals and not name.startswith("--"):
                 return None
             argument, read = VALUES[name]
+            if argument in found:
+                return None
             text = value if equals else next(rest, None)
             if text is None or not text or (text.startswith("-") and text != "-"):
                 return None
