@@ -44,6 +44,17 @@ def test_label_errors_name_the_line(call, fails, workspace):
     )
 
 
+def test_label_errors_by_a_model(call, fails, workspace):
+    lines = (workspace / "test.txt").read_text(encoding="utf-8").split("\n")
+    place = next(k for k, line in enumerate(lines) if line.endswith("B-PER"))
+    lines[place] = lines[place].removesuffix("B-PER") + "B-LOC"
+    (workspace / "spoilt.txt").write_text("\n".join(lines), encoding="utf-8")
+    found = json.loads(call("label-errors", "model.crf", "spoilt.txt", "--json").out)
+    assert (found["suspects"][0]["line"], found["suspects"][0]["given"]) == (place + 1, "B-LOC")
+    assert "--folds is for training without a model" in fails("label-errors", "model.crf", "spoilt.txt", "--folds", 3)
+    assert "not 3 files" in fails("label-errors", "model.crf", "spoilt.txt", "test.txt")
+
+
 def test_lines_of_tokens(tmp_path: Path):
     path = tmp_path / "a.txt"
     path.write_text("\na X\nb X\n\n\nc Y\n")

@@ -104,7 +104,7 @@ def test_iteration_limit(run):
     outcome = run(*TRAIN, "m.crf", "--max-iterations", 2)
     assert outcome.code == 0
     assert "after 2 iterations" in outcome.out
-    assert "not converged: the iteration limit was reached" in outcome.out
+    assert "the iteration limit was reached; raise --max-iterations or --tolerance\n" in outcome.out
     assert ".py" not in outcome.err  # no Python warning with a line of our source
 
 

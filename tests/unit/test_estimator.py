@@ -315,6 +315,14 @@ def test_iterators_are_enough():
 # --- ways to end
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"), [("c2", r"L2.from_crfsuite\(1.0\)"), ("algorithm", "solver="), ("C", "crfpp")]
+)
+def test_options_of_other_packages(name, hint):
+    with pytest.raises(TypeError, match=f"no option '{name}'; write .*{hint}"):
+        ChainCRF(**{name: 1.0})
+
+
 def test_too_few_iterations_warn():
     crf = one_thread(max_iterations=2, tolerance=0.0)
     with pytest.warns(ConvergenceWarning, match="max_iterations"):

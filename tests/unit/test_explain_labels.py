@@ -202,6 +202,15 @@ def test_diversity_leaves_out_duplicates():
     assert {first in (0, 1, 2), second in (0, 1, 2)} == {True, False}
 
 
+def test_a_single_uncertain_word_is_not_worth_a_sentence():
+    """Sentences of one token came first: divided by their length, they are the most uncertain ones."""
+    crf = ChainCRF().fit(8 * X, 8 * Y)
+    pool = [[["w=unheard"]], [["w=unheard"], ["w=unheard"], ["w=unheard"], ["w=unknown"]]]
+    assert [found.sequence for found in suggest(crf, pool, 2)] == [1, 0]
+    assert [found.sequence for found in suggest(crf, pool, 2, min_length=2)] == [1]
+    assert suggest(crf, pool, 2, min_length=9) == []
+
+
 def test_suggestions_of_bad_arguments():
     crf = ChainCRF().fit(X, Y)
     with pytest.raises(ParameterError, match="strategy"):
@@ -210,6 +219,8 @@ def test_suggestions_of_bad_arguments():
         suggest(crf, X, 0)
     with pytest.raises(ParameterError, match="diversity must be from 0 to 1"):
         suggest(crf, X, 2, diversity=2)
+    with pytest.raises(ParameterError, match="min_length must be an integer >= 1"):
+        suggest(crf, X, 2, min_length=0)
     assert suggest(crf, [], 2) == []
 
 

@@ -10,10 +10,14 @@ import typer
 
 from crfkit.cli import signals
 from crfkit.cli.output import say
+from crfkit.result import Status
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
     from crfkit.result import Result
+
+
+LIMIT_REACHED = "not converged: the iteration limit was reached; raise --max-iterations or --tolerance"
 
 
 def exit_without_model(what: str = "iteration") -> NoReturn:
@@ -26,6 +30,11 @@ def outcome(result: Result) -> str:
     """Return the objective, the number of iterations and the seconds of a training as one line."""
     value = "" if math.isnan(result.value) else f" = {result.value:.6f}"  # contrastive divergence has no value
     return f"{result.objective}{value} after {counted(result.iterations, 'iteration')}, {result.seconds:.2f} s"
+
+
+def status_text(result: Result) -> str:
+    """Return why training ended and what to do about it, in options of the command line."""
+    return result.outcome.replace(str(Status.MAX_ITERATIONS), LIMIT_REACHED)
 
 
 def say_written(model: Path, interrupted: bool) -> None:

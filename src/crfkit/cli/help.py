@@ -25,6 +25,12 @@ def flag(panel: str, *names: str, help: str) -> Any:
     return option(panel, *names, help=help, metavar="")
 
 
+def was_given(context: typer.Context, name: str) -> bool:
+    """Return whether an option is on the command line, with its default or another value."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 class Command(TyperCommand):
     """A command whose help lists its options by group and fills in the names of the registries.
 

@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit.cli import shared_options as shared
-from crfkit.cli.help import INPUT, MODEL, OUTPUT, option
+from crfkit.cli.help import INPUT, MODEL, OUTPUT, option, was_given
 from crfkit.cli.options import make_penalty, read_template
 from crfkit.cli.output import open_input, say
+from crfkit.cli.text_hint import hinting
 from crfkit.cli.text_options import text_features
 from crfkit.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from crfkit.explain.label_errors import LabelErrors
+    from crfkit.readers import ColumnFile
 
 
 def label_errors(
-    file: Annotated[
-        Path,
+    context: typer.Context,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="FILE", help="Column file whose last column is the label, or data file of CRFsuite. - is stdin."
+            metavar="[MODEL] FILE",
+            help="Column file whose last column is the label, or data file of CRFsuite; - is stdin. With a MODEL "
+            "before it, that model judges the labels; it must not have been trained on FILE, whose errors it repeats.",
         ),
     ],
     template: Annotated[
@@ -62,10 +67,13 @@ def label_errors(
 ) -> None:
     """Find labels that are probably wrong in a labelled file, most suspect first.
 
-    The file is divided into folds. Each label is judged by a model that was trained on the other folds, in view of the
-    labels around it. Every suspect has its line and a label that fits better; groups tell what would be corrected.
+    Without a model, the file is divided into folds, and each label is judged by a model of the other folds. Labels are
+    judged in view of the labels around them. Every suspect has its line and a label that fits better; groups tell what
+    would be corrected.
 
     crfkit label-errors train.txt --template template
+
+    crfkit label-errors model.crf test.txt
     """
     from crfkit import ChainCRF
     from crfkit.explain.inputs import token_lines
@@ -74,7 +82,16 @@ def label_errors(
     from crfkit.readers.columns import read_columns
     from crfkit.readers.crfsuite_data import read_crfsuite
 
-    source = ColumnFile(open_input(file), encoding, format)
+    if len(files) > 2:
+        raise ParameterError(f"expected a file, or a model and a file, not {len(files)} files")
+    source = ColumnFile(open_input(files[-1]), encoding, format)
+    if len(files) == 2:
+        for name in ("template", "features", "folds", "rounds", "l1", "l2", "tolerance", "seed"):
+            if was_given(context, name):
+                raise ParameterError(f"--{name} is for training without a model; drop it or the model, {files[0]}")
+        found = _judged(files[0], source, threads)
+        _print(found, token_lines(source), top, as_json)
+        return
     X: list[Any]
     words = text_features(features, template)
     if template is None and words is None:
@@ -100,9 +117,24 @@ def label_errors(
         n_threads=threads,
     )
     found = find_label_errors(crf, X, y, folds, rounds, seed, None if quiet else _progress())
-    lines = token_lines(source)
+    _print(found, token_lines(source), top, as_json)
+
+
+def _judged(path: Path, source: ColumnFile, threads: int | None) -> LabelErrors:
+    """Return what a model says of the labels of a file."""
+    from crfkit.convert import load
+    from crfkit.explain.inputs import read_labelled
+    from crfkit.explain.label_errors import suspect_labels
+
+    trained = load(path, threads, source.encoding)
+    with hinting(trained, source.format):
+        data = read_labelled(trained, source)
+    return suspect_labels(trained, data.X, data.y)
+
+
+def _print(found: LabelErrors, lines: list[list[int]] | None, top: int, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_told(found, lines), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(_record(found, lines), indent=2, ensure_ascii=False))
     else:
         say(_text(found, lines, top))
 
@@ -127,7 +159,7 @@ def _progress() -> Callable[[int, int], None]:
     return show
 
 
-def _told(found: LabelErrors, lines: list[list[int]] | None) -> dict[str, Any]:
+def _record(found: LabelErrors, lines: list[list[int]] | None) -> dict[str, Any]:
     suspects = []
     for s in found.ranked():
         row: dict[str, Any] = s._asdict()
@@ -140,12 +172,12 @@ def _told(found: LabelErrors, lines: list[list[int]] | None) -> dict[str, Any]:
 def _text(found: LabelErrors, lines: list[list[int]] | None, top: int) -> str:
     suspects, groups = found.ranked(), found.groups()
     total = sum(map(len, found.given))
-    told = [f"{len(suspects)} of {total} labels are suspect"]
+    text = [f"{len(suspects)} of {total} labels are suspect"]
     for s in suspects[:top]:
         place = f"line {lines[s.sequence][s.position]}" if lines else f"sequence {s.sequence}, position {s.position}"
-        told.append(f"  {s.score:.3f}  {place:12}  {s.token}  {s.given} → {s.suggested}")
+        text.append(f"  {s.score:.3f}  {place:12}  {s.token}  {s.given} → {s.suggested}")
     if len(suspects) > top:
-        told.append(f"         and {len(suspects) - top} others; --top {len(suspects)} shows all")
+        text.append(f"         and {len(suspects) - top} others; --top {len(suspects)} shows all")
     if groups:
-        told += ["what would be corrected", *(f"  {group.size:5d}  {group.change}" for group in groups[:15])]
-    return "\n".join(told)
+        text += ["what would be corrected", *(f"  {group.size:5d}  {group.change}" for group in groups[:15])]
+    return "\n".join(text)

@@ -270,7 +270,7 @@ def _pair(
 
 def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
     """Print the strengths that were tried, the sizes of the model and how training ended."""
-    from crfkit.cli.finishing import outcome
+    from crfkit.cli.finishing import outcome, status_text
 
     model, result = segmenter.model_, segmenter.result_
     names, selected = model.features.names, segmenter.selected_features_
@@ -283,4 +283,4 @@ def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
     )
     say(outcome(result))
     for line in dict.fromkeys(concerns or [str(result.status)]):
-        say(line)
+        say(status_text(result) if line == str(result.status) else line)

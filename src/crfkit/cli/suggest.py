@@ -39,6 +39,9 @@ def suggest(
             help="Penalty (0 to 1) for resembling a sentence that was chosen before.",
         ),
     ] = 0.5,
+    min_length: Annotated[
+        int, option(MODEL, "--min-length", metavar="N", min=1, help="Omit sentences of fewer tokens.")
+    ] = 1,
     encoding: shared.Encoding = "utf-8",
     format: shared.Format = "auto",
     output: shared.OutputFile = None,
@@ -64,7 +67,7 @@ def suggest(
         raise ParameterError("sentences of attributes cannot be written as columns; give --json for their numbers")
     with hinting(trained, format):
         data = read_unlabelled(trained, ColumnFile(open_input(pool), encoding, format))
-    found = choose(trained, data.X, n, strategy, diversity)
+    found = choose(trained, data.X, n, strategy, diversity, min_length)
     if as_json:
         rows = [{"sentence": s.sequence, "value": s.value, "tokens": data.tokens[s.sequence]} for s in found]
         text = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"

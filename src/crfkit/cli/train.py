@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit.cli import shared_options as shared
-from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option
+from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, flag, option, was_given
 from crfkit.cli.label_options import ClassWeight, LabelSeparator, UnknownLabel, WeightColumn, class_weights
 from crfkit.cli.output import say
 from crfkit.errors import DataError, ParameterError
@@ -291,7 +291,7 @@ def train(
     from crfkit import modelfile
     from crfkit.checkpoint import Checkpoint, Checkpoints
     from crfkit.cli.cluster_options import check_urls, make_cluster
-    from crfkit.cli.finishing import exit_without_model, outcome, say_written
+    from crfkit.cli.finishing import exit_without_model, outcome, say_written, status_text
     from crfkit.cli.options import check_distinct, column_files, read_template, scaled_penalty, successive_changes
     from crfkit.cli.progress import json_log, progress_callback
     from crfkit.cli.signals import result_is_kept
@@ -308,7 +308,7 @@ def train(
         min_frequency,
         all_states,
         all_states,
-        tolerance if eta is None else successive_changes(eta, _was_given(context, "tolerance")),
+        tolerance if eta is None else successive_changes(eta, was_given(context, "tolerance")),
         max_iterations,
         n_threads=threads,
         seed=seed,
@@ -399,14 +399,8 @@ def train(
         f"{counted(len(trained.w), 'weight')}"
     )
     say(outcome(result))
-    say(result.outcome)
+    say(status_text(result))
     say_written(model, interrupted)
-
-
-def _was_given(context: typer.Context, name: str) -> bool:
-    """Return whether an option is on the command line, with its default or another value."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _refuse(option: str, given: Mapping[str, object]) -> None:

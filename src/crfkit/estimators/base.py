@@ -16,6 +16,23 @@ if TYPE_CHECKING:  # solvers take longest to load and only training needs them
     from crfkit.solvers.parts.loop import Callback, Iteration
 
 
+# options of CRFsuite, CRF++, Wapiti and scikit-learn, and what to write instead
+OF_OTHER_PACKAGES = {
+    "c1": "penalty=L1.from_crfsuite({0!r}), or penalty=ElasticNet.from_crfsuite(c1, c2) with both",
+    "c2": "penalty=L2.from_crfsuite({0!r}), or penalty=ElasticNet.from_crfsuite(c1, c2) with both",
+    "C": "penalty=L2.from_crfpp({0!r}), CRF++'s squared norm/(2C)",
+    "rho1": "penalty=L1.from_wapiti({0!r}), or penalty=ElasticNet.from_wapiti(rho1, rho2) with both",
+    "rho2": "penalty=L2.from_wapiti({0!r}), or penalty=ElasticNet.from_wapiti(rho1, rho2) with both",
+    "sigma": "penalty=L2.from_sigma({0!r})",
+    "alpha": "penalty=L2({0!r}); the loss is a sum over the data, not a mean",
+    "algorithm": "solver=…: 'lbfgs', 'owlqn', 'sgd', 'averaged-perceptron', 'passive-aggressive' or 'arow'",
+    "max_iter": "max_iterations={0!r}",
+    "tol": "tolerance={0!r}",
+    "n_jobs": "n_threads={0!r}",
+    "seed": "random_state={0!r}",
+}
+
+
 class Estimator(LazyBaseEstimator):
     """Base of the estimators. A subclass names its options, hands them to training, and keeps what comes back.
 
@@ -32,6 +49,14 @@ class Estimator(LazyBaseEstimator):
 
     model_: Any
     classes_: Any
+
+    def __new__(cls, *_: Any, **options: Any) -> Any:
+        """Make an estimator; raise a TypeError that names what to write for an option of another package."""
+        for name, value in options.items():
+            if name in OF_OTHER_PACKAGES:
+                hint = OF_OTHER_PACKAGES[name].format(value)
+                raise TypeError(f"{cls.__name__} has no option {name!r}; write {hint}")
+        return super().__new__(cls)
 
     # --- training
 

@@ -2,13 +2,14 @@
 
 With node marginals p_t(j), the value of a sequence of T positions is
 
-    entropy          Σ_t H(p_t) / T, with H(p) = −Σ_j p(j) log p(j)
-    margin           1 − (p(y¹ | x) − p(y² | x)) of the two best labellings, over √T
-    expected-change  √(Σ_t |x_t|² Σ_j p_t(j) (1 − p_t(j))) / √T, about how long a gradient its labels are expected to
+    entropy          Σ_t H(p_t) / n, with H(p) = −Σ_j p(j) log p(j) and n = max(T, SHORT)
+    margin           1 − (p(y¹ | x) − p(y² | x)) of the two best labellings, over √n
+    expected-change  √(Σ_t |x_t|² Σ_j p_t(j) (1 − p_t(j))) / √n, about how long a gradient its labels are expected to
                      bring for the weights of attributes x_t
 
-Long sequences tell more, but cost more to label. What they are divided by was chosen for the number of labels that are
-needed to reach a score, on chunking.
+Long sequences tell more, but cost more to label. Sequences shorter than SHORT count as that long: a single uncertain
+word is not worth more than a whole uncertain sentence. The divisors were chosen for the number of labels that are
+needed to reach a score, on chunking; larger values of SHORT save labels there and cost as many on Spanish names.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._checks import check_count
+from crfkit._types import Floats, Ints
 from crfkit.data.sequences import SequenceData
 from crfkit.errors import ParameterError
 from crfkit.explain.inputs import trained_model
 from crfkit.models.chain import ChainModel
 from crfkit.names import unknown_name
 
+SHORT = 5  # positions
 SHORTLIST = 5  # diversity looks at the best n·SHORTLIST sequences
 
 
@@ -36,7 +39,12 @@ class Suggestion(NamedTuple):
 
 
 def suggest(
-    model: Any, X: Sequence[Any], n: int, strategy: str = "entropy", diversity: float = 0.5
+    model: Any,
+    X: Sequence[Any],
+    n: int,
+    strategy: str = "entropy",
+    diversity: float = 0.5,
+    min_length: int = 1,
 ) -> list[Suggestion]:
     """Return the n unlabelled sequences that are most worth labelling, best first.
 
@@ -44,6 +52,7 @@ def suggest(
     strategy : "entropy", "margin" or "expected-change", see :mod:`crfkit.explain.suggestions`
     diversity : from 0 (value alone) to 1: how much a sequence loses that resembles one already chosen. Resemblance is
         the cosine between counts of attributes, rare ones weighing more.
+    min_length : shorter sequences are never returned
 
     >>> from crfkit import ChainCRF
     >>> crf = ChainCRF().fit([[["w=the"], ["w=cat"]], [["w=a"], ["w=cat"]]], [["DET", "NOUN"], ["DET", "NOUN"]])
@@ -54,12 +63,14 @@ def suggest(
         raise unknown_name("strategy", strategy, sorted(STRATEGIES))
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ParameterError(f"n must be an integer >= 1, not {n!r}")
+    check_count(min_length=min_length)
     if not 0.0 <= diversity <= 1.0:
         raise ParameterError(f"diversity must be from 0 to 1, not {diversity!r}")
     trained = trained_model(model)
     data = trained.encode(X)
     values = STRATEGIES[strategy](trained, data)
     order = np.argsort(-values, kind="stable")
+    order = order[data.lengths[order] >= min_length]
     count = min(int(n), len(order))
     chosen = order[:count] if diversity == 0.0 else _diverse(data, values, order, count, diversity)
     return [Suggestion(int(k), float(values[k])) for k in chosen]
@@ -68,7 +79,7 @@ def suggest(
 def _entropy(model: ChainModel, data: SequenceData) -> Floats:
     p = model.inference.node_marginals(data)
     own = -np.sum(p * np.log(np.maximum(p, 1e-300)), axis=1)
-    mean: Floats = _sums(own, data.starts) / np.maximum(data.lengths, 1)
+    mean: Floats = _sums(own, data.starts) / _cost(data)
     return mean
 
 
@@ -78,7 +89,7 @@ def _margin(model: ChainModel, data: SequenceData) -> Floats:
     for k, found in enumerate(model.inference.nbest(data, 2)):
         chances = [float(np.exp(score - log_z[k])) for _, score in found]
         values[k] -= chances[0] - (chances[1] if len(chances) > 1 else 0.0) if chances else 1.0
-    shortened: Floats = values / np.sqrt(np.maximum(data.lengths, 1))
+    shortened: Floats = values / np.sqrt(_cost(data))
     return shortened
 
 
@@ -88,7 +99,7 @@ def _expected_change(model: ChainModel, data: SequenceData) -> Floats:
     if data.values is not None:
         squares = _sums(data.values**2, data.offsets)
     total = _sums(squares * np.sum(p * (1.0 - p), axis=1), data.starts)
-    length: Floats = np.sqrt(total / np.maximum(data.lengths, 1))
+    length: Floats = np.sqrt(total / _cost(data))
     return length
 
 
@@ -97,6 +108,12 @@ STRATEGIES: Mapping[str, Callable[[ChainModel, SequenceData], Floats]] = {
     "margin": _margin,
     "expected-change": _expected_change,
 }
+
+
+def _cost(data: SequenceData) -> Ints:
+    """Return how many positions count as the cost of labelling each sequence."""
+    lengths: Ints = np.maximum(data.lengths, SHORT)
+    return lengths
 
 
 def _sums(values: Floats, starts: Any) -> Floats:
