@@ -148,6 +148,24 @@ def packages(load: Load) -> Texts:
     }
 
 
+def active_learning(load: Load) -> Texts:
+    found = load("active_learning")
+    means = found["mean_tokens"]
+    saved = {name: f"{100 * (1 - n / means['random']):.0f} %" for name, n in means.items()}
+    rows = []
+    for name, mean in means.items():
+        runs = [row["tokens"] for row in found["rows"] if row["strategy"] == name]
+        span = f"{min(runs):,} – {max(runs):,}"
+        rows.append(
+            ("random choice", f"{mean:,}", span, "") if name == "random" else (name, f"{mean:,}", span, saved[name])
+        )
+    return {
+        "active_learning.table": table(("strategy", "tokens, mean", "range", "saved"), rows),
+        "active_learning.change": saved["expected-change"],
+        "active_learning.entropy": saved["entropy"],
+    }
+
+
 def out_of_core(load: Load) -> Texts:
     memory, disk = load("out_of_core")["rows"][-2:]
     return {
@@ -243,8 +261,8 @@ def machines(load: Load) -> Texts:
 
 
 TOPICS = (
-    fit, l1, wapiti, wapiti_command, crfpp, switch, packages, solvers, out_of_core, text_features, decoding, segment,
-    scale, machines,
+    fit, l1, wapiti, wapiti_command, crfpp, switch, packages, solvers, active_learning, out_of_core, text_features,
+    decoding, segment, scale, machines,
 )  # fmt: skip
 
 

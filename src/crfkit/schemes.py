@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from crfkit.errors import DataError
+from crfkit.grobid import from_grobid, is_grobid
 from crfkit.names import unknown_name
 
 
@@ -46,6 +47,7 @@ TAG_SCHEMES: Mapping[str, Scheme] = {
     "ioe2": Scheme("IE", before="I", followed_by="IE"),
     "ioe1": Scheme("IE", before="E", followed_by="IE"),
 }
+TAGS = "BIESLU"
 ALIASES: Mapping[str, str] = {"bio": "iob2", "ioe": "ioe2", "bioes": "iobes", "biluo": "bilou"}
 
 
@@ -60,7 +62,7 @@ def split_label(label: str) -> tuple[str, str] | None:
     (('B', 'NP'), ('O', ''), None, None)
     """
     tag, dash, kind = label.partition("-")
-    if tag not in ("B", "I", "O", "E", "S", "L", "U") or (dash and not kind):
+    if len(tag) != 1 or tag not in f"O{TAGS}" or (dash and not kind):
         return None
     return tag, kind
 
@@ -74,17 +76,30 @@ def obstacle(labels: Iterable[Any]) -> str | None:
     labels = list(labels)
     odd = [x for x in labels if not isinstance(x, str) or split_label(x) is None]
     if odd:
+        if is_grobid(labels):
+            return "these are GROBID's labels, which convert_tags(labels, 'iob2') and crfkit convert-tags read"
         if len(odd) == len(labels):
-            underlined = [x for x in odd if isinstance(x, str) and x[:2] in ("B_", "I_", "B/", "I/", "B:", "I:")]
-            if underlined:
-                x = min(underlined)
-                return f"phrases are written with '-', as in '{x[0]}-{x[2:]}', not {x!r}"
+            misspelt = [x for x in odd if isinstance(x, str) and respelled(x) != x]
+            if misspelt:
+                x = min(misspelt)
+                return f"phrases are written with '-', as in {respelled(x)!r}, not {x!r}"
             return "no label is written as B-…, I-… or O"
         return f"the label {min(odd, key=str)!r} is not written as B-…, I-… or O"
     bare = {x for x in labels if len(x) == 1} - {"B", "I", "O"}
     if bare and not ("B" in labels and bare & {"E", "L"}):
         return f"the label {min(bare)!r} has no type"
     return None
+
+
+def respelled(label: str) -> str:
+    """Return a label whose tag and type are joined by another sign than "-" with "-"; other labels as they are given.
+
+    >>> respelled("B_ORG"), respelled("I/PER"), respelled("B-LOC")
+    ('B-ORG', 'I-PER', 'B-LOC')
+    """
+    if len(label) > 2 and label[0] in TAGS and label[1] in "_/:":
+        return f"{label[0]}-{label[2:]}"
+    return label
 
 
 def are_phrases(labels: Iterable[Any]) -> bool:
@@ -224,12 +239,15 @@ def convert_tags(sequences: Iterable[Sequence[str]], to: str, source: str = "aut
 
     With source="auto" any scheme is read, and labels that break its rules are read as conlleval reads them (an I-X
     after O begins a phrase). With the name of a scheme, labels that break it raise :class:`~crfkit.errors.DataError`.
+    GROBID's labels (I-<title>, <title>, <other>) are recognised, too; `source` calls them "grobid".
 
     >>> convert_tags([["B-PER", "I-PER", "O", "B-LOC"]], to="bilou")
     [['B-PER', 'L-PER', 'O', 'U-LOC']]
     """
-    target, origin = scheme_name(to), None if source == "auto" else scheme_name(source)
+    target, origin = scheme_name(to), None if source in ("auto", "grobid") else scheme_name(source)
     rows = _check_rows(sequences)
+    if origin is None and (source == "grobid" or is_grobid({label for row in rows for label in row})):
+        rows = [from_grobid(row) for row in rows]
     written: list[list[str]] = []
     try:
         for labels in rows:

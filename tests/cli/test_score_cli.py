@@ -129,7 +129,35 @@ def test_sequences_of_two_files_stay_apart(call):
 def test_labels_that_follow_no_scheme_are_told_of(call):
     outcome = call("convert-tags", "--to", "iob2", stdin=b"a O\nb I-X\nc B-Y\n")
     assert (outcome.code, outcome.out) == (0, "a O\nb B-X\nc B-Y\n")
-    assert "break the rules of every tagging scheme" in outcome.err
+    assert (
+        "1 place broke IOB2; phrases there were read as conlleval reads them; the first is <stdin>:2: " in outcome.err
+    )
+
+
+def test_broken_labels_are_repaired(call, fails):
+    broken = b"a O\nb I-X\n\nc B_X\nd I-X\ne I-Y\n"
+    assert "<stdin>:2: I-X cannot begin" in fails("convert-tags", "--to", "iob2", "--from", "iob2", stdin=broken)
+    outcome = call("convert-tags", "--to", "iob2", "--from", "iob2", "--repair", stdin=broken)
+    assert (outcome.code, outcome.out) == (0, "a O\nb B-X\n\nc B-X\nd I-X\ne B-Y\n")
+    assert "1 label got '-' after the tag; 2 places broke IOB2" in outcome.err
+    assert "the first is <stdin>:2: I-X cannot begin a phrase in iob2" in outcome.err
+    assert call("convert-tags", "--to", "iob2", "--repair", stdin=b"a B-X\nb I-X\n").err == ""
+
+
+GROBID = "Deep I-<title> {}\nnets <title> {}\n, <other> {}\nLee I-<author> {}\n"
+
+
+def test_labels_of_grobid(call):
+    right = GROBID.format("I-<title>", "<title>", "<other>", "I-<author>")
+    told = json.loads(call("eval", "--tagged", "--json", stdin=right.encode()).out)
+    assert (told["overall"]["f1"], sorted(told["by_type"])) == (1.0, ["author", "title"])
+    wrong = GROBID.format("I-<title>", "I-<title>", "I-<other>", "<author>")
+    outcome = call("eval", "--tagged", "--json", stdin=wrong.encode())
+    assert "GROBID" in outcome.err
+    assert json.loads(outcome.out)["by_type"]["title"]["correct"] == 0
+    written = call("convert-tags", "--to", "iob2", "--column", 2, stdin=right.encode()).out
+    assert [line.split()[1] for line in written.splitlines()] == ["B-title", "I-title", "O", "B-author"]
+    assert convert_tags([["I-<a>"], ["<a>"]], "iobes") == [["S-a"], ["S-a"]]
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_other_readers_of_lines_that_end_with_carriage_returns(tmp_path):
     assert read_table(path).to_numpy().tolist() == [[1, 2], [3, 4]]
     path.write_bytes(b"a O P\rb O O\r\rc P P")
     assert list(read_tagged(path)) == [[["O", "O"], ["P", "O"]], [["P"], ["P"]]]
-    assert b"".join(rewrite_column(path, -1, lambda y: ["X" for _ in y])) == b"a O X\rb O X\r\rc P X"
+    assert b"".join(rewrite_column(path, -1, lambda y, _: ["X" for _ in y])) == b"a O X\rb O X\r\rc P X"
     model = ChainCRF(Template(TEMPLATE)).fit([[("a",), ("b",)]], [["O", "P"]]).model_
     path.write_bytes(b"a\rb\r")
     assert b"".join(model.tag_columns(path)).split() == [b"a", b"O", b"b", b"P"]

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from crfkit.cli import shared_options as shared
-from crfkit.cli.help import INPUT, OUTPUT, option
-from crfkit.cli.output import open_input, open_output, say
+from crfkit.cli.finishing import note
+from crfkit.cli.help import INPUT, OUTPUT, flag, option
+from crfkit.cli.output import open_input, open_output
 from crfkit.errors import DataError
+from crfkit.tag_conversion import Conversion
 
 
 def convert_tags(
@@ -25,8 +27,8 @@ def convert_tags(
             INPUT,
             "--from",
             metavar="SCHEME",
-            help="Scheme of the input: labels that break its rules are errors. auto accepts every scheme, and reads "
-            "labels that break the rules as conlleval does.",
+            help="Scheme of the input, or grobid: labels that break its rules are errors. auto accepts every scheme "
+            "and reads labels that break the rules as conlleval does.",
         ),
     ] = "auto",
     column: Annotated[
@@ -38,6 +40,15 @@ def convert_tags(
             help="Column of the labels: 1 is the first, -1 the last.",
         ),
     ] = -1,
+    repair: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "--repair",
+            help="Repair labels that break the rules: phrases are read as conlleval reads them, and B_ORG as B-ORG. "
+            "Says how many there were, and where the first one is.",
+        ),
+    ] = False,
     output: shared.OutputFile = None,
 ) -> None:
     """Rewrite the labels of column files in another tagging scheme. Phrases and other columns stay the same.
@@ -45,22 +56,10 @@ def convert_tags(
     crfkit convert-tags train.txt --to iobes -o train.iobes.txt
     """
     from crfkit.readers.tagged import check_column, rewrite_column
-    from crfkit.schemes import LabelFaultError, LabelPairs, convert_sequence, scheme_name
+    from crfkit.schemes import scheme_name
 
-    target = scheme_name(to)
-    origin = None if source == "auto" else scheme_name(source)
+    conversion = Conversion(scheme_name(to), None if source == "auto" else source, repair)
     check_column(column)
-    seen = LabelPairs()
-
-    def rewrite(labels: list[str]) -> list[str]:
-        seen.add(labels)
-        try:
-            return convert_sequence(labels, target, origin)
-        except LabelFaultError as error:
-            if origin is None or seen.scheme in (None, origin):
-                raise
-            raise LabelFaultError(f"{error}; {seen.advice(origin)}", error.position) from None
-
     last = b"\n"
     with open_output(output) as out:
         for path in files or [Path("-")]:
@@ -68,15 +67,12 @@ def convert_tags(
                 out.write(b"\n")
             if last.strip(b" \t\r\n"):
                 out.write(b"\n")  # keeps the sequences of two files apart
-            for last in rewrite_column(open_input(path), column, rewrite):
+            conversion.name = "<stdin>" if path == Path("-") else str(path)
+            for last in rewrite_column(open_input(path), column, conversion):
                 out.write(last)
                 if path == Path("-"):
                     out.flush()
-        if not seen.counts:
+        if not conversion.pairs.counts:
             raise DataError("the file has no sequences", str(files[0]) if files else "<stdin>")
-    if origin is None and seen.tags and seen.scheme is None:
-        say(
-            "the labels break the rules of every tagging scheme; phrases were read as conlleval reads them. Give "
-            "--from SCHEME to see the line of the first label that breaks that scheme.",
-            err=True,
-        )
+    if broken := conversion.broken():
+        note(broken)

@@ -145,6 +145,7 @@ def _score_tagged(files: Sequence[Path], gold: int, predicted: int, encoding: st
 
 def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Evaluation:
     from crfkit.cli.finishing import note
+    from crfkit.grobid import from_grobid, is_grobid
     from crfkit.metrics import Evaluation
     from crfkit.schemes import in_scheme_of
 
@@ -157,8 +158,13 @@ def _score(files: Sequence[Path], rows: Callable[[Path], Iterator[Rows]]) -> Eva
         pairs += rows(path)
         if not any(gold for gold, _ in pairs[before:]):
             raise DataError("the file has no sequences", "<stdin>" if path == Path("-") else path)
-    true = [list(gold) for gold, _ in pairs]
-    rewritten = in_scheme_of(true, [list(predicted) for _, predicted in pairs])
+    true, found = ([list(pair[k]) for pair in pairs] for k in (0, 1))
+    if is_grobid({label for row in true for label in row}):
+        true = [from_grobid(row) for row in true]
+        if is_grobid({label for row in found for label in row}):
+            found = [from_grobid(row) for row in found]
+        note("the labels are GROBID's: I-<title> begins a phrase, <title> continues it, <other> is outside of phrases")
+    rewritten = in_scheme_of(true, found)
     if rewritten.scheme is not None:
         origin, target = map(str.upper, rewritten.scheme)
         note(f"the predicted labels are {origin}; they were converted to {target}, that of the true labels")

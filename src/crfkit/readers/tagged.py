@@ -33,8 +33,11 @@ def read_tagged(source: Source, columns: Sequence[int] = (-2, -1)) -> Iterator[l
         yield rows
 
 
-def rewrite_column(source: Source, column: int, rewrite: Callable[[list[str]], list[str]]) -> Iterator[bytes]:
-    """Yield the file sequence by sequence, with the labels of a column replaced by what `rewrite` returns for them.
+def rewrite_column(
+    source: Source, column: int, rewrite: Callable[[list[str], list[int]], list[str]]
+) -> Iterator[bytes]:
+    """Yield the file sequence by sequence, with the labels of a column replaced by what `rewrite` returns for them and
+    the numbers of their lines.
 
     Other columns, separators, blank lines and line ends stay as they are. A DataError of `rewrite` that has a
     `position` gets the file and the line of that position.
@@ -45,7 +48,7 @@ def rewrite_column(source: Source, column: int, rewrite: Callable[[list[str]], l
     def rewritten() -> bytes:
         labels = [_text(_cell(raw, column, source, n), source, n) for n, raw in lines]
         try:
-            new = rewrite(labels)
+            new = rewrite(labels, [n for n, _ in lines])
         except DataError as error:
             place = getattr(error, "position", None)
             raise DataError(str(error), source_name(source), lines[place][0] if place is not None else 0) from None
