@@ -457,3 +457,24 @@ def test_a_smaller_eta_goes_further(call):
         assert call(*TRAIN, "eta.crf", "--solver", "lbfgs", "--eta", eta, "--log", "eta.jsonl").code == 0
         found.append([json.loads(line) for line in Path("eta.jsonl").read_text().splitlines()])
     assert len(found[0]) < len(found[1])
+
+
+def test_ctrl_c_keeps_the_trials_of_a_search(call, workspace, monkeypatch):
+    """The trials of an hour were lost."""
+    from crfkit.training import tuning
+
+    search = tuning._Search._try
+
+    def interrupted(self, *args):
+        if len(self.done) == 3:
+            raise KeyboardInterrupt
+        return search(self, *args)
+
+    monkeypatch.setattr(tuning._Search, "_try", interrupted)
+    arguments = ("tune", "train.txt", "-t", "template", "-m", "m.crf", "--dev", "test.txt", "--table", "t.json")
+    outcome = call(*arguments)
+    assert outcome.code == 130
+    assert "interrupted; no model was written" in outcome.err
+    assert len(json.loads(Path("t.json").read_text())["trials"]) == 3
+    assert outcome.out.count(" l2 ") == 3
+    assert not Path("m.crf").exists()

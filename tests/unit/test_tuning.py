@@ -79,6 +79,18 @@ def test_halving_takes_the_best_third_on(tuner):
     assert all(trial.score <= least for trial in first if trial.candidate not in onward)
 
 
+def test_the_search_continues_beyond_the_end_of_a_range(tuner):
+    """A best value at the end of its range was returned without a word."""
+    strong = replace(tuner.space, strengths={"l2": (30.0, 300.0)}, cuts=[1])
+    found = replace(tuner, space=strong, method="random", trials=8).run()
+    inside = max(t.score for t in found.trials if t.candidate.strength >= 30)
+    assert found.best.candidate.strength < 30
+    assert found.best.score > inside
+    assert "is beyond its range, 30 to 300" in found.remarks[0]
+    fixed = replace(tuner.space, strengths={"l2": (30.0, 30.0)}, cuts=[1])
+    assert replace(tuner, space=fixed, method="random", trials=1).run().remarks == []
+
+
 def test_folds_and_random_search(tuner, files):
     found = replace(tuner, dev=None, folds=3, method="random", trials=4).run()
     assert len(found.trials) == 4
@@ -142,6 +154,8 @@ def test_ctrl_c_ends_the_search(tuner, monkeypatch, dev, after):
     some = replace(
         tuner, training=ChainTraining(solver="lbfgs"), space=Space({"words": {"template": TEMPLATE}}), trials=2
     )
+    # the best of these two lies within its range, so that no others follow
+    some = replace(some, space=replace(some.space, strengths={"l2": (1e-3, 1e3)}))
     some = replace(some, method="random") if dev else replace(some, method="random", dev=None, folds=3)
     if dev and after:
         assert some.run().best.score > 0  # two trials, and no more training

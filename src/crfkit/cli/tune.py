@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit.cli import shared_options as shared
+from crfkit.cli import signals
+from crfkit.cli.finishing import note
 from crfkit.cli.help import INPUT, MODEL, OPTIMISATION, OUTPUT, option
 from crfkit.cli.output import open_output, say
 from crfkit.errors import ParameterError
@@ -21,6 +23,8 @@ from crfkit.extras import load
 
 if TYPE_CHECKING:
     from crfkit.training.tuning import Trial, Tuning
+
+    Watch = Callable[[Trial, int, int], None]
 
 
 def tune(
@@ -85,13 +89,14 @@ def tune(
 
     Candidates are drawn at random; those that differ in strength alone are trained along a path, each from the solution
     before. The best model is written. Its score was chosen to be high: measure it again on a test set of its own.
-    Ctrl-C ends the search, and no model is written.
+    If the best strength is at an end of its range, the search continues beyond it. Ctrl-C ends the search: the trials
+    so far are printed and written to --table, and no model is written.
     """
     from crfkit import modelfile
     from crfkit.cli.options import check_distinct, column_files, read_template
     from crfkit.cli.structure_report import check_plot
     from crfkit.training.chain import ChainTraining
-    from crfkit.training.tuning import Space, Tuner
+    from crfkit.training.tuning import Space, Tuner, trial_table
     from crfkit.wording import counted
 
     outputs = {"--model": model, "--table": table, "--plot": plot}
@@ -117,18 +122,29 @@ def tune(
     train_files = column_files(files, encoding, format, None)
     dev_file = column_files([dev], encoding, format, None)[0] if dev is not None else None
     tuner = Tuner(training, space, train_files, dev_file, folds, method, trials, seed)
-    with _watching(quiet) as watch:
-        found = tuner.run(watch)
+    seen: list[Trial] = []
+    try:
+        with _watching(quiet) as watch:
+            found = tuner.run(_collecting(seen, watch))
+    except KeyboardInterrupt:
+        if seen:
+            say(trial_table(seen))
+            _write_table(seen, table)
+        signals.remark("no model was written")
+        raise
     found.model.save(model)
     say(str(found))
     where = "the development set" if dev is not None else counted(folds, "fold")
     say(f"best on {where}: {found.best.candidate}, {found.measure} {100 * found.best.score:.2f} %")
-    _write(found, table, plot)
+    for remark in found.remarks:
+        note(remark)
+    _write_table(found.trials, table)
+    _write_plot(found, plot)
     say(f"model written to {model}")
 
 
 @contextmanager
-def _watching(quiet: bool) -> Iterator[Callable[[Trial, int, int], None] | None]:
+def _watching(quiet: bool) -> Iterator[Watch | None]:
     """Show each trial: a bar with the remaining time on a terminal, lines elsewhere."""
     if quiet:
         yield None
@@ -163,13 +179,30 @@ def _watching(quiet: bool) -> Iterator[Callable[[Trial, int, int], None] | None]
             yield bar
 
 
-def _write(found: Tuning, table: Path | None, plot: Path | None) -> None:
+def _collecting(trials: list[Trial], watch: Watch | None) -> Watch:
+    """Return a function that keeps each trial and shows it."""
+
+    def keep(trial: Trial, done: int, total: int) -> None:
+        trials.append(trial)
+        if watch is not None:
+            watch(trial, done, total)
+
+    return keep
+
+
+def _write_table(trials: Sequence[Trial], table: Path | None) -> None:
     if table is not None:
-        rows = [{**asdict(trial.candidate), **{k: v for k, v in asdict(trial).items() if k != "candidate"}}
-                for trial in found.trials]  # fmt: skip
+        rows = [
+            {**asdict(trial.candidate), "share": trial.share, "score": trial.score, "seconds": trial.seconds,
+             "iterations": trial.iterations, "weights": trial.weights}
+            for trial in trials
+        ]  # fmt: skip
         with open_output(table) as out:
-            out.write((json.dumps({"measure": found.measure, "trials": rows}, indent=1) + "\n").encode("utf-8"))
+            out.write((json.dumps({"measure": trials[0].measure, "trials": rows}, indent=1) + "\n").encode("utf-8"))
         say(f"trials written to {table}")
+
+
+def _write_plot(found: Tuning, plot: Path | None) -> None:
     if plot is not None:
         load("matplotlib", "--plot needs").use("Agg")
         from crfkit.plots.tuning import plot_tuning

@@ -2,7 +2,8 @@
 
 Candidates are drawn at random. Those that share features, cut, order and kind of penalty form a path: they are trained
 from the strongest penalty to the weakest, each from the solution before. With successive halving (Jamieson & Talwalkar
-2016) all candidates see a part of the training set first, and the best third goes on to three times as much.
+2016) all candidates see a part of the training set first, and the best third goes on to three times as much. Where the
+best strength is at an end of its range, the search continues beyond it as long as scores rise.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from crfkit.training.chain import ChainTraining
 from crfkit.training.early_stopping import Development
 
 FACTOR = 3  # of successive halving
+EDGE = 0.2  # a strength in this outer part of its logarithmic range is at the end of it
+MOST_BEYOND = 4  # strengths that are tried beyond an end, each STEP_BEYOND times the last
+STEP_BEYOND = 3.0
 PENALTIES: Mapping[str, Callable[[float], Penalty]] = {"l2": L2, "l1": L1}
 
 
@@ -64,6 +68,7 @@ class Trial:
     seconds: float
     iterations: int
     weights: int  # that are not zero
+    measure: str  # of the score: "F1" or "accuracy"
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,14 @@ class Space:
                 raise ParameterError(f"the penalty {name!r} cannot be tuned; choose from {', '.join(PENALTIES)}")
             if not 0 < low <= high < np.inf:
                 raise ParameterError(f"the strengths of {name} are {low} to {high}; expected 0 < low <= high")
+
+    def outward(self, candidate: Candidate) -> float | None:
+        """Return the factor that leads out of the range of strengths if the candidate is at an end of it, else None."""
+        low, high = self.strengths[candidate.penalty]
+        if low == high:
+            return None
+        place = np.log(candidate.strength / low) / np.log(high / low)
+        return 1.0 / STEP_BEYOND if place < EDGE else STEP_BEYOND if place > 1.0 - EDGE else None
 
     def draw(self, n: int, seed: int) -> list[Candidate]:
         """Return n different candidates; strengths are spread evenly over their range on a logarithmic scale."""
@@ -115,22 +128,49 @@ class Tuning:
     trials: Sequence[Trial]
     best: Trial
     model: ChainModel
-    measure: str  # "F1" or "accuracy"
+    space: Space
+
+    @property
+    def measure(self) -> str:
+        """Return what the scores are: "F1" or "accuracy"."""
+        return self.best.measure
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return which of the best options lie at the end of what was searched."""
+        chosen, found = self.best.candidate, []
+        low, high = self.space.strengths[chosen.penalty]
+        if (factor := self.space.outward(chosen)) is not None:
+            further = [t for t in self.trials if t.candidate.group == chosen.group and t.share == self.best.share]
+            extreme = (min if factor < 1 else max)(t.candidate.strength for t in further)
+            place = "at an end of" if low <= chosen.strength <= high else "beyond"
+            advice = (
+                "scores still rose there: search a wider range"
+                if extreme == chosen.strength
+                else f"{extreme:.3g} was tried, too, and is not better"
+            )
+            strength = f"{chosen.penalty} {chosen.strength:.3g}"
+            found.append(f"the best strength, {strength}, is {place} its range, {low:g} to {high:g}; {advice}")
+        if len(self.space.cuts) > 1 and chosen.min_frequency == max(self.space.cuts):
+            found.append(f"the best frequency cut, {chosen.min_frequency}, is the largest that was tried")
+        return found
 
     def __str__(self) -> str:
-        """Return the trials as a table, the best first."""
-        rows = sorted(self.trials, key=lambda trial: (-trial.share, -trial.score))
-        width = max(len(row.candidate.inputs) for row in rows)
-        head = f"{self.measure:>8}   share  {'features':<{width}}  cut  order  penalty            weights  seconds"
-        return "\n".join([
-            head,
-            *(
-                f"{100 * row.score:8.2f}  {row.share:6.0%}  {row.candidate.inputs:<{width}}  "
-                f"{row.candidate.min_frequency:3d}  {row.candidate.order:5d}  "
-                f"{f'{row.candidate.penalty} {row.candidate.strength:.4g}':<16}  {row.weights:8,d}  {row.seconds:7.1f}"
-                for row in rows
-            ),
-        ])  # fmt: skip
+        return trial_table(self.trials)
+
+
+def trial_table(trials: Sequence[Trial]) -> str:
+    """Return trials as a table, the best first."""
+    rows = sorted(trials, key=lambda trial: (-trial.share, -trial.score))
+    width = max(len(row.candidate.inputs) for row in rows)
+    head = f"{rows[0].measure:>8}   share  {'features':<{width}}  cut  order  penalty            weights  seconds"
+    lines = [
+        f"{100 * row.score:8.2f}  {row.share:6.0%}  {row.candidate.inputs:<{width}}  "
+        f"{row.candidate.min_frequency:3d}  {row.candidate.order:5d}  "
+        f"{f'{row.candidate.penalty} {row.candidate.strength:.4g}':<16}  {row.weights:8,d}  {row.seconds:7.1f}"
+        for row in rows
+    ]
+    return "\n".join([head, *lines])
 
 
 @dataclass(frozen=True)
@@ -170,10 +210,23 @@ class Tuner:
                 if k + 1 < len(rungs):
                     trials.sort(key=lambda trial: -trial.score)
                     candidates = [trial.candidate for trial in trials[: max(1, len(trials) // FACTOR)]]
-            best = max(trials, key=lambda trial: trial.score)
+            best = self._beyond(search, max(trials, key=lambda trial: trial.score))
             model = search.model_of(best.candidate)
-        record = {"tuned": {"score": best.score, "measure": search.measure, "trials": len(search.done)}}
-        return Tuning(tuple(search.done), best, replace(model, training={**model.training, **record}), search.measure)
+        record = {"tuned": {"score": best.score, "measure": best.measure, "trials": len(search.done)}}
+        return Tuning(tuple(search.done), best, replace(model, training={**model.training, **record}), self.space)
+
+    def _beyond(self, search: _Search, best: Trial) -> Trial:
+        """Return the best trial after strengths beyond the end of the range at which it may be."""
+        factor = self.space.outward(best.candidate)
+        for _ in range(MOST_BEYOND if factor is not None else 0):
+            assert factor is not None
+            candidate = replace(best.candidate, strength=best.candidate.strength * factor)
+            search.total += 1
+            (trial,) = search.rung([candidate], best.share)
+            if trial.score <= best.score:
+                break
+            best = trial
+        return best
 
     def _training(self, candidate: Candidate) -> ChainTraining:
         return replace(
@@ -192,7 +245,6 @@ class _Search:
         self.tuner, self.watch = tuner, watch
         self.done: list[Trial] = []
         self.total = 0
-        self.measure = "F1"
         self._models: dict[Candidate, ChainModel] = {}
         self._corpus = lru_cache(maxsize=2)(self._encode)
 
@@ -245,7 +297,7 @@ class _Search:
         begin = time.perf_counter()
         corpus, weights, held_out = self._corpus(candidate.inputs, candidate.min_frequency)
         training = self.tuner._training(candidate)
-        scores, iterations, kept = [], 0, 0
+        scores, iterations, kept, measure = [], 0, 0, "F1"
         for k, (ids, data, gold) in enumerate(self._splits(corpus, held_out, share)):
             part = replace(corpus, data=corpus.data.take(np.sort(ids)))
             own = None if weights is None else np.asarray(weights)[np.sort(ids)]
@@ -253,7 +305,7 @@ class _Search:
             if isinstance(problem.loss, CandidateChain):
                 raise ParameterError(f"{problem.solver.name} selects attributes, which tuning cannot do; use auto")
             judge = Development(data, gold, part.classes.tolist(), problem.field, 1, training.n_threads)
-            self.measure = "F1" if judge.name == "dev_f1" else "accuracy"
+            measure = "F1" if judge.name == "dev_f1" else "accuracy"
             w0 = starts.get(k, np.zeros(problem.field.size))
             result = problem.solver.minimize(problem.loss, problem.penalty.bind(problem.loss), w0)
             if result.status is Status.INTERRUPTED:
@@ -265,7 +317,7 @@ class _Search:
             if held_out is not None and share == 1.0:
                 self._keep(candidate, scores[-1], training.model_of(problem, result))
         score = float(np.mean(scores))
-        return Trial(candidate, share, score, time.perf_counter() - begin, iterations, kept // len(scores))
+        return Trial(candidate, share, score, time.perf_counter() - begin, iterations, kept // len(scores), measure)
 
     def _keep(self, candidate: Candidate, score: float, model: ChainModel) -> None:
         """Keep the model if no other is better: one at a time."""
