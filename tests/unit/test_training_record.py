@@ -78,6 +78,17 @@ def test_every_entry(name, tmp_path):
             open_and_show(path)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_every_other_entry_of_every_kind_of_model(name, tmp_path):
+    metadata, tensors = take_apart(TARGETS[name].seed())
+    path = tmp_path / "m.crf"
+    for place in places({key: value for key, value in metadata.items() if key != "training"}):
+        for value in VALUES:
+            path.write_bytes(put_together(changed(metadata, place, value), tensors))
+            open_and_show(path)
+
+
 @pytest.mark.parametrize("name", sorted(SCHEMA))
 def test_other_types_are_refused(name):
     with pytest.raises(ModelFileError, match=name):
