@@ -3,7 +3,9 @@
 import gc
 import itertools
 import time
+import tracemalloc
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,14 +15,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crfkit.data.graph import Graph
+from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
+from crfkit.fields.basis import unit_tables
+from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.defaults import default_engine
 from crfkit.inference.engines import make_engine
 from crfkit.inference.enumerate import Enumerate
+from crfkit.inference.halves import Halves
 from crfkit.inference.junction import Junction
 from crfkit.inference.marginals import InferenceStatus, Marginals
 from crfkit.inference.tree import Tree
+from crfkit.losses.graph import GraphLikelihood
 
 ENGINES = {"tree": Tree(n_threads=1), "junction": Junction(n_threads=1)}
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -374,3 +381,45 @@ def test_engines_by_name():
     assert default_engine(Graph.path(5), 3) == "tree"
     assert default_engine(Graph.complete(5), 3) == "junction"
     assert default_engine(Graph.complete(30), 3) == "trw"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_halves_of_copies_agree_with_enumeration(seed, monkeypatch):
+    """Copies that share their edges, with impossible states, scores beyond the range of floats and small blocks."""
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr("crfkit.inference.halves.BLOCK", int(rng.choice([4, 40, 1 << 20])))
+    nodes, K, copies, scale = rng.integers(1, 6), rng.integers(2, 4), rng.integers(1, 6), rng.choice([0.5, 5, 800])
+    one = Graph.complete(nodes) if seed % 2 else Graph.path(nodes)
+    unary = rng.normal(size=(copies * nodes, K)) * scale
+    unary[rng.random(unary.shape) < 0.2] = -np.inf
+    unary[np.isinf(unary).all(axis=1)] = 0.0
+    rows = rng.normal(size=(one.n_edges, K * K)) * scale
+    places = np.tile(np.arange(one.n_edges), copies)
+    field = Potentials(one.repeat(copies), unary, rows, unit_tables(K), places)
+    found, exact = Halves().run(field), Enumerate().run(field)
+    assert_allclose(found.log_z, exact.log_z, rtol=1e-12, atol=1e-9)
+    assert_allclose(found.nodes, exact.nodes, atol=1e-9)
+    assert_allclose(found.edges, exact.edges, atol=1e-9)
+    weights = rng.random(copies)
+    sums = np.einsum("g,g...->...", weights, exact.edges.reshape(copies, one.n_edges, K, K))
+    assert_allclose(found.edge_sums(weights), sums, atol=1e-9)
+    assert_allclose(field.score(Halves().decode(field)), field.score(Enumerate().decode(field)), rtol=1e-12)
+
+
+def test_tables_whose_edges_share_potentials_take_no_memory_per_row():
+    """Two columns of many labels: a table of labels² is kept once, not for every row."""
+    rng = np.random.default_rng(0)
+    states = rng.integers(0, 60, (300, 2))
+    data = GraphData.table(300, Graph.complete(2), rng.normal(size=(300, 1)), states)
+    data = replace(data, edge_features=np.ones((1, 1)), edge_rows=np.zeros(300, dtype=np.int32))
+    loss = GraphLikelihood(data, GraphField([60, 60], 2, 1, 1, "reference", "full", [[0, 1]]), Halves())
+    w = rng.normal(size=loss.size) / 10
+    exact = GraphLikelihood(data, loss.field, Tree()).at(w)
+    assert exact.value > 0  # computed here, and not while memory is counted
+    tracemalloc.start()
+    found = loss.at(w)
+    assert_allclose(found.value, exact.value, rtol=1e-12)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300 * 60 * 60 * 8 / 2  # one table for each row would take twice that
+    assert_allclose(found.grad, exact.grad, atol=1e-9)

@@ -104,13 +104,36 @@ def wide_table(rows=40, labels=6):
     return X, Y
 
 
-def test_auto_leaves_exact_inference_where_it_is_predicted_to_be_slow(monkeypatch, tmp_path):
+def test_auto_is_the_pseudo_likelihood_where_exact_inference_is_predicted_to_be_slow(monkeypatch):
+    X, Y = wide_table()
+    monkeypatch.setattr("crfkit.inference.defaults.PATIENCE", 1e-9)
+    with pytest.warns(ApproximationWarning, match=r"s for each evaluation.*loss='pseudo-likelihood'"):
+        crf = GraphCRF(n_threads=1).fit(X, Y)
+    assert crf.model_.training["auto"]["loss"] == "pseudo-likelihood"
+    np.testing.assert_allclose(crf.coef_, GraphCRF(loss="pseudo-likelihood").fit(X, Y).coef_, atol=1e-6)
+    exact = GraphCRF(inference="junction").fit(X, Y)
+    np.testing.assert_allclose(crf.log_likelihood(X, Y).mean(), exact.log_likelihood(X, Y).mean(), rtol=0.05)
+    with pytest.warns(ApproximationWarning, match="'trw'"):  # the pseudo-likelihood needs all labels
+        assert GraphCRF().fit(X, np.where(X[:, :1] > 1, np.nan, Y)).model_.training["auto"]["loss"] == "likelihood"
+
+
+def test_fourteen_labels_are_trained_and_judged_exactly():
+    X, Y = wide_table(300, 14)
+    crf = GraphCRF(tolerance=1e-2).fit(X, Y)
+    assert crf.model_.training["auto"]["inference"] == "halves"
+    assert crf.inference_status_.name == "EXACT"
+    values = crf.log_likelihood(X[:2], Y[:2])
+    assert crf.inference_status_.name == "EXACT"
+    np.testing.assert_allclose(values, crf.set_params(inference="junction").log_likelihood(X[:2], Y[:2]), atol=1e-8)
+
+
+def test_the_likelihood_leaves_exact_inference_where_it_is_predicted_to_be_slow(monkeypatch, tmp_path):
     X, Y = wide_table()
     exact = GraphCRF(n_threads=1).fit(X, Y)  # no warning: 40 rows of 64 labellings take no time
     assert exact.inference_status_.name == "EXACT"
-    monkeypatch.setattr("crfkit.inference.defaults.PATIENCE", 1e-5)
-    with pytest.warns(ApproximationWarning, match=r"s for each evaluation.*'trw'.*loss='pseudo-likelihood'"):
-        crf = GraphCRF(n_threads=1).fit(X, Y)
+    monkeypatch.setattr("crfkit.inference.defaults.PATIENCE", 1e-9)
+    with pytest.warns(ApproximationWarning, match=r"s for each evaluation.*'trw'"):
+        crf = GraphCRF(n_threads=1, loss="likelihood").fit(X, Y)
     assert crf.inference_status_.name == "CONVERGED"
     assert crf.model_.training["inference"] == "trw"
     crf.save(tmp_path / "m.crf")
@@ -123,11 +146,12 @@ def test_auto_leaves_exact_inference_where_it_is_predicted_to_be_slow(monkeypatc
 
 
 def test_predicted_seconds_grow_with_rows_and_labels():
-    small = default_engine(Graph.complete(8), 2, "table", 500)
-    large = default_engine(Graph.complete(14), 2, "table", 1000)
-    said = explain_table_engine(Graph.complete(14), 2, 1000)
-    assert (small, large) == ("junction", "trw")
+    small = default_engine(Graph.complete(14), 2, "table", 1000)
+    large = default_engine(Graph.complete(22), 2, "table", 1000)
+    said = explain_table_engine(Graph.complete(22), 2, 1000)
+    assert (small, large) == ("halves", "trw")
     assert re.search(r"about \d\.\d s for each evaluation of the loss \(1000 rows\)", said)
+    assert "too large" in explain_table_engine(Graph.complete(60), 2, 1000)
     assert default_engine(Graph.path(40), 2, "table", 10**6) == "tree"
     assert explain_table_engine(Graph.path(40), 2, 10**6) == ""
 

@@ -107,12 +107,12 @@ def test_potentials_of_other_types(engine: Any, dtype: Any) -> None:
     doubles = field()
     unary, coefficients = (np.round(4 * x).astype(dtype) for x in (doubles.unary, doubles.coefficients))
     given = Potentials(doubles.graph, unary, coefficients, doubles.basis.astype(dtype))
-    expected = replace(doubles, unary=unary.astype(float), coefficients=coefficients.astype(float))
+    expected = replace(doubles, unary=unary.astype(float), rows=coefficients.astype(float))
     np.testing.assert_array_equal(engine.run(given).log_z, engine.run(expected).log_z)
     np.testing.assert_array_equal(decode(given, "icm").labels, decode(expected, "icm").labels)
 
 
-@pytest.mark.parametrize("part", ["unary", "coefficients", "basis"])
+@pytest.mark.parametrize("part", ["unary", "rows", "basis"])
 def test_potentials_of_wrong_shapes(part: str) -> None:
     for wrong in (getattr(field(), part)[:-1], getattr(field(), part)[..., :0], 0.0):
         with pytest.raises(DataError, match="shapes"):

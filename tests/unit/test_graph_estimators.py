@@ -872,7 +872,7 @@ def test_data_that_cannot_be_used(X, Y, message):
         ({"graph": [(0, 0)]}, "to itself"),
         ({"inference": "magic"}, "unknown inference 'magic'; expected one of auto, enumerate"),
         ({"inference": Enumerate}, "a name or an engine"),
-        ({"loss": "squared"}, "unknown loss 'squared'; expected one of likelihood"),
+        ({"loss": "squared"}, "unknown loss 'squared'; expected one of auto, likelihood"),
         ({"loss": 3}, "loss must be a name or a function"),
         ({"loss": lambda data, field: None}, "`loss` returned None"),
         ({"decode": "best"}, "unknown decoder 'best'"),

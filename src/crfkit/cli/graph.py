@@ -60,7 +60,7 @@ def train(
             help="Whether to scale features to mean 0 and variance 1 for training. The model takes unscaled features.",
         ),
     ] = True,
-    loss: shared.GraphLoss = "likelihood",
+    loss: shared.GraphLoss = "auto",
     inference: shared.Inference = "auto",
     sweeps: shared.Sweeps = None,
     l2: shared.L2Strength = None,

@@ -95,7 +95,15 @@ Shards = Annotated[
         help="With --cluster, number of parts of the training data. Default: one per worker.",
     ),
 ]
-GraphLoss = Annotated[str, option(MODEL, "--loss", metavar="NAME", help="Loss: {graph losses}.")]
+GraphLoss = Annotated[
+    str,
+    option(
+        MODEL,
+        "--loss",
+        metavar="NAME",
+        help="Loss: {graph losses}. auto is the likelihood, or the pseudo-likelihood for tables that take too long.",
+    ),
+]
 Inference = Annotated[
     str,
     option(

@@ -221,6 +221,19 @@ class Graph:
         n_components = int(self.components.max()) + 1 if self.n_nodes else 0
         return self.n_edges == self.n_nodes - n_components
 
+    @cached_property
+    def are_copies(self) -> bool:
+        """Return whether all graphs have the nodes and edges of the first, in its order."""
+        G = self.n_graphs
+        if G < 2:
+            return True
+        n, E = self.n_nodes // G, self.n_edges // G
+        steps = np.arange(G + 1)
+        if not (np.array_equal(self.node_offsets, n * steps) and np.array_equal(self.edge_offsets, E * steps)):
+            return False
+        edges = self.edges.reshape(G, E, 2)
+        return bool((edges - n * steps[:G, None, None] == edges[:1]).all())
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # without what was made from them
 

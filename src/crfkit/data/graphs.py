@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -262,6 +263,12 @@ class GraphData:
             at("node_counts", nodes),
             at("edge_counts", edges),
         )
+
+    def blocks(self, n_edges: int) -> list[GraphData]:
+        """Return the graphs in order, in sets of about `n_edges` edges, with at least one graph each."""
+        ends = np.arange(0, self.graph.n_edges, max(1, n_edges))[1:]
+        cuts = np.unique([0, *np.searchsorted(self.graph.edge_offsets, ends), len(self)])
+        return [self] if len(cuts) < 3 else [self.take(np.arange(a, b)) for a, b in pairwise(cuts.tolist())]
 
     def __len__(self) -> int:
         return self.graph.n_graphs

@@ -101,6 +101,11 @@ class TableEncoder:
     def n_states(self) -> list[int]:
         return [len(c) for c in self.classes]
 
+    @property
+    def edges_differ(self) -> bool:
+        """Return whether the potentials of an edge differ from row to row."""
+        return self.features is not None and self.edge_inputs
+
     def field(self, node_form: str, edge_form: str) -> GraphField:
         """Return the field: a set of weights for every variable and every edge."""
         structure, own = self.structure, self.n_own

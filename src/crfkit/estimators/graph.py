@@ -43,14 +43,14 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     ----------
     graph : the edges of a table: "complete", "none", pairs of columns (numbers or names), a :class:`Graph` or a
         networkx graph
-    inference : "auto" (exact where that is cheap, else "trw"; an ApproximationWarning says if a table is too expensive
-        for exact inference), "enumerate", "tree", "junction", "bp", "trw", "mean-field", "gibbs", or an engine with
-        its options
+    inference : "auto" (exact where that is cheap, else "trw"), "enumerate", "tree", "junction", "halves", "bp", "trw",
+        "mean-field", "gibbs", or an engine with its options
     sweeps : maximum number of sweeps of iterative inference ("bp", "trw", "mean-field" by name) for each evaluation of
         the loss in training, beginning where the last one ended; None for the engine's own limit, 1000
-    loss : "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite", "contrastive-divergence",
-        "persistent-contrastive-divergence"; "softmax-margin" and "hinge", which cost 1 for every wrong node; or a
-        function of (data, field), to give a loss its options
+    loss : "auto" (the likelihood; for tables that are too expensive for exact inference the pseudo-likelihood, which an
+        ApproximationWarning reports), "likelihood" (as `inference` computes it), "pseudo-likelihood", "composite",
+        "contrastive-divergence", "persistent-contrastive-divergence"; "softmax-margin" and "hinge", which cost 1 for
+        every wrong node; or a function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1). It acts on the weights of standardised features
     edge_penalty : the penalty of edge weights; None for `penalty`, and for ten times its strength if `penalty` is an
         L2 and the data are a table with inputs
@@ -104,7 +104,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         graph: Any = "complete",
         inference: Any = "auto",
         sweeps: int | None = None,
-        loss: Any = "likelihood",
+        loss: Any = "auto",
         penalty: Penalty | None = None,
         edge_penalty: Penalty | None = None,
         solver: Any = "auto",

@@ -23,7 +23,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.basis import projected, unit_tables
 from crfkit.fields.potentials import Potentials
-from crfkit.fields.score_map import coefficients, transposed
+from crfkit.fields.score_map import coefficients, distinct_coefficients, transposed
 from crfkit.names import check_name
 from crfkit.wording import counted
 
@@ -270,7 +270,10 @@ class GraphField:
         if (self.n_states < self.max_states).any():
             types = np.zeros(len(unary), dtype=np.int32) if data.node_types is None else data.node_types
             unary[np.arange(self.max_states) >= self.n_states[types][:, None]] = -np.inf
-        return Potentials(data.graph, unary, coefficients(data, "edge", edge_weights), self.edge_basis)
+        rows, places = distinct_coefficients(data, "edge", edge_weights)
+        if places is not None and len(rows) >= len(places):
+            rows, places = rows[places], None
+        return Potentials(data.graph, unary, rows, self.edge_basis, places)
 
     def adjoint(self, data: GraphData, nodes: Floats, edges: Floats) -> Floats:
         """Return the transposed map: (node values [n, K], edge values [E, B] along the basis) → a vector of weights."""
@@ -279,17 +282,43 @@ class GraphField:
             transposed(data, "node", node_values, self.n_types), transposed(data, "edge", edges, self.n_edge_types)
         )
 
+    def shares_edges(self, data: GraphData) -> bool:
+        """Return whether edges of a type have the same potentials everywhere: they have one row of features."""
+        one = isinstance(data.edge_features, np.ndarray) and len(data.edge_features) == 1
+        return one and data.edge_rows is not None
+
+    def adjoint_of_sums(self, data: GraphData, nodes: Floats, edges: Floats) -> Floats:
+        """Return the adjoint where edges have one row of features, from edge values [S, B] summed by type."""
+        node_values = nodes @ self.node_basis.T if self.node_form == "ising" else nodes
+        features: Any = data.edge_features
+        return self.pack(transposed(data, "node", node_values, self.n_types), edges[:, :, None] * features[0])
+
+    def observed_weights(self, data: GraphData) -> Floats:
+        """Return the vector F with Σ weight · score(labels) = w · F: the adjoint of :meth:`observed`."""
+        if data.labels is None or not self.shares_edges(data) or (data.labels < 0).any():
+            return self.adjoint(data, *self.observed(data))
+        K = self.max_states
+        i, j = data.labels[data.graph.edges].T
+        types = np.zeros(len(i), dtype=np.int64) if data.edge_types is None else data.edge_types.astype(np.int64)
+        counts = np.bincount((types * K + i) * K + j, data.edge_weights, self.n_edge_types * K * K)
+        sums = projected(counts.reshape(-1, K, K).astype(np.float64), self.edge_basis)
+        return self.adjoint_of_sums(data, self.observed_nodes(data), sums)
+
+    def observed_nodes(self, data: GraphData) -> Floats:
+        """Return [n, K]: the weight of its graph at the label of each node; all labels must be known."""
+        nodes = np.zeros((data.graph.n_nodes, self.max_states))
+        nodes[np.arange(len(nodes)), data.labels] = data.node_weights
+        return nodes
+
     def observed(self, data: GraphData) -> tuple[Floats, Floats]:
         """Return (node [n, K], edge [E, B]) values of the labels of the data, times the weights of their graphs."""
-        K = self.max_states
         if data.node_counts is not None and data.edge_counts is not None:
             return data.node_counts, projected(data.edge_counts, self.edge_basis)
         if data.labels is None:
             raise DataError("the data have no labels")
         if (unknown := np.flatnonzero(data.labels < 0)).size:
             raise DataError(f"the label of node {unknown[0]} is not known")
-        nodes = np.zeros((data.graph.n_nodes, K))
-        nodes[np.arange(len(nodes)), data.labels] = data.node_weights
+        nodes = self.observed_nodes(data)
         i, j = data.labels[data.graph.edges].T
         edges: Floats = self.edge_basis[:, i, j].T * data.edge_weights[:, None]
         return nodes, edges

@@ -24,7 +24,8 @@ class Potentials:
     """Unary log-potentials, and pairwise ones as coefficients of a few tables.
 
     ``unary[i, k]`` is −inf where node i cannot have state k (it has fewer states, or its label is known). Pairwise
-    coefficients are finite. ``tables`` is the pairwise part written out.
+    coefficients are finite. Edges may share rows of coefficients, as the rows of a data table do: ``places`` then has
+    the row of each edge, ``coefficients`` has them written out, and ``tables`` the whole pairwise part.
 
     >>> pair = Potentials.from_tables(Graph.path(2), [[0, 1], [0, 2]], [[3, 0], [0, 3]])
     >>> pair.score([1, 1]).tolist(), pair.clamp([0, -1]).unary.tolist()
@@ -33,19 +34,22 @@ class Potentials:
 
     graph: Graph
     unary: Floats  # [n, K]
-    coefficients: Floats  # [E, B]
+    rows: Floats  # [R, B] different coefficients
     basis: Floats  # [B, K, K]
+    places: Ids | None = None  # [E] the row of each edge; None: row e belongs to edge e
 
     def __post_init__(self) -> None:
-        for name in ("unary", "coefficients", "basis"):
-            object.__setattr__(self, name, np.asarray(unmasked(getattr(self, name), name), dtype=np.float64))
-        n, E = self.graph.n_nodes, self.graph.n_edges
+        for name, what in (("unary", "unary"), ("rows", "coefficients"), ("basis", "basis")):
+            object.__setattr__(self, name, np.asarray(unmasked(getattr(self, name), what), dtype=np.float64))
+        n, E = self.graph.n_nodes, self.graph.n_edges if self.places is None else len(self.rows)
         K, B = self.unary.shape[-1] if self.unary.ndim else 0, len(self.basis) if self.basis.ndim else 0
-        shapes = self.unary.shape, self.coefficients.shape, self.basis.shape
+        shapes = self.unary.shape, self.rows.shape, self.basis.shape
         if shapes != ((n, K), (E, B), (B, K, K)) or K < 1 or B < 1:
             raise DataError(
                 f"unary, coefficients and basis have the shapes {shapes}; expected ({n}, K), ({E}, B) and (B, K, K)"
             )
+        if self.places is not None and self.places.shape != (self.graph.n_edges,):
+            raise DataError(f"places have the shape {self.places.shape}; expected ({self.graph.n_edges},)")
 
     @classmethod
     def from_tables(cls, graph: Graph, unary: ArrayLike, tables: ArrayLike | None = None) -> Potentials:
@@ -77,15 +81,22 @@ class Potentials:
             raise DataError(f"the potentials of node {i} are {self.unary[i].tolist()}; expected finite ones")
         if not is_unit(self.basis) and not np.isfinite(self.basis).all():
             raise DataError("the table that edges share is not finite")
-        bad = ~np.isfinite(self.coefficients).all(axis=1)
-        if bad.any():
-            e = int(np.flatnonzero(bad)[0])
+        wrong = np.flatnonzero(~np.isfinite(self.rows).all(axis=1))
+        if self.places is not None and wrong.size:
+            wrong = np.flatnonzero(np.isin(self.places, wrong))
+        if wrong.size:
+            e = int(wrong[0])
             raise DataError(f"the potentials of edge {e} {tuple(self.graph.edges[e].tolist())} are not finite")
 
     @property
     def n_states(self) -> int:
         """Return K, the largest number of states of a node."""
         return int(self.unary.shape[1])
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """Return an array [E, B]."""
+        return self.rows if self.places is None else self.rows[self.places]
 
     @cached_property
     def tables(self) -> Floats:
@@ -116,10 +127,17 @@ class Potentials:
 
     def pair_scores(self, first: Ids, second: Ids) -> Floats:
         """Return [E] P_ij(first, second)."""
+        row = np.arange(len(first)) if self.places is None else self.places
         if is_unit(self.basis):
-            found: Floats = self.coefficients[np.arange(len(first)), first.astype(np.int64) * self.n_states + second]
+            found: Floats = self.rows[row, first.astype(np.int64) * self.n_states + second]
             return found
         return np.einsum("eb,eb->e", self.coefficients, self.basis[:, first, second].T)  # type: ignore[no-any-return]
+
+    def part(self, graph: Graph, nodes: Any, edges: Any) -> Potentials:
+        """Return the field of some nodes and edges (numbers or a slice), which make up `graph`."""
+        if self.places is None:
+            return Potentials(graph, self.unary[nodes], self.rows[edges], self.basis)
+        return Potentials(graph, self.unary[nodes], self.rows, self.basis, self.places[edges])
 
 
 def check_states(labels: ArrayLike, potentials: Potentials, unknown: bool = False) -> Ids:

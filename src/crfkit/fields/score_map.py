@@ -15,23 +15,31 @@ from crfkit.data.graphs import GraphData
 
 def coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
     """Return [n, B] weights[type]·features of each node or edge."""
+    rows, places = distinct_coefficients(data, kind, weights)
+    return rows if places is None else rows[places]
+
+
+def distinct_coefficients(data: GraphData, kind: str, weights: Floats) -> tuple[Floats, Any]:
+    """Return ([R, B] weights[type]·features, the row of each node or edge): those that are equal are computed once.
+
+    The second is None where each has a row of its own.
+    """
     features: Features = getattr(data, f"{kind}_features")
     T, B, width = weights.shape
     index = _index(data, kind, T)
     if index.tiled is not None:
         out = np.empty((features.shape[0] // T, T, B))
         np.matmul(index.tiled, weights.transpose(0, 2, 1), out=out.transpose(1, 0, 2))
-        return out.reshape(features.shape[0], B)
+        return out.reshape(features.shape[0], B), None
     if index.by_type is not None:
         out = np.empty((features.shape[0], B))
         for t, chosen in enumerate(index.by_type):
             out[chosen] = features[chosen] @ weights[t].T
-        return out
+        return out, None
     W = weights.reshape(T * B, width)
     # BLAS is faster with few long rows than with few long columns
     flat = (W @ features.T).T if T * B <= 8 and isinstance(features, np.ndarray) else features @ W.T
-    full: Floats = np.ascontiguousarray(flat).reshape(features.shape[0] * T, B)
-    return full if index.places is None else full[index.places]
+    return np.ascontiguousarray(flat).reshape(features.shape[0] * T, B), index.places
 
 
 def transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:

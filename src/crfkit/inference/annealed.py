@@ -258,6 +258,4 @@ def _graph(potentials: Potentials, g: int) -> Potentials:
     n0, n1 = graph.node_offsets[g : g + 2].tolist()
     e0, e1 = graph.edge_offsets[g : g + 2].tolist()
     edges = (graph.edges[e0:e1] - n0).astype(np.int32)
-    return Potentials(
-        Graph(n1 - n0, edges), potentials.unary[n0:n1], potentials.coefficients[e0:e1], potentials.basis
-    )  # fmt: skip
+    return potentials.part(Graph(n1 - n0, edges), slice(n0, n1), slice(e0, e1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from inspect import signature
 from typing import Any
 
@@ -16,14 +16,14 @@ from crfkit.extras import how_to_install
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.cuts import alpha_expansion, attractive_graphs, cuts_installed, graph_cut
 from crfkit.inference.defaults import EXACT_ENGINES, default_decoder, default_engine
-from crfkit.inference.engines import make_engine, new_engine
+from crfkit.inference.engines import engine_class, make_engine, new_engine
 from crfkit.inference.icm import better, icm
 from crfkit.inference.marginals import Engine, Marginals
 from crfkit.inference.qpbo import open_part, persistent_states
 from crfkit.names import unknown_name
 
 EXACT = "the best labelling"
-EXACT_METHODS = ("tree", "graph-cut", "junction")
+EXACT_METHODS = ("tree", "graph-cut", "junction", "halves")
 NO_CUTS = f"; a graph cut suits this field, but PyMaxflow is not installed: {how_to_install('maxflow')}"
 
 
@@ -51,15 +51,31 @@ class Decoding:
         )
 
 
+def joined_decodings(parts: list[Decoding]) -> Decoding:
+    """Return the decodings of several sets of graphs as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Decoding(
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.score for part in parts]),
+        " + ".join(dict.fromkeys(part.method for part in parts)),
+        all(part.optimal for part in parts),
+        "; ".join(dict.fromkeys(part.status for part in parts)),
+        np.concatenate([part.optimal_graphs for part in parts]),
+        tuple(method for part in parts for method in part.methods),
+    )
+
+
 Found = tuple[Ids, Any, str]  # labels, whether proved optimal (in all graphs, or [G]), status
 
 
 def decode(potentials: Potentials, method: str = "auto", n_threads: int | None = None, **options: Any) -> Decoding:
     """Return a labelling of high score.
 
-    Exact: "enumerate" (small graphs), "tree" (forests), "junction" (graphs of small treewidth), "graph-cut" (two
-    states, attractive). "qpbo" is for two states and any edges: a cut proves the states of some nodes, often of all,
-    and the others are decoded given those. Approximate: "alpha-expansion" (attractive, more states; `start`),
+    Exact: "enumerate" (small graphs), "tree" (forests), "junction" (graphs of small treewidth), "halves" (many copies
+    of a small graph, as the rows of a table), "graph-cut" (two states, attractive). "qpbo" is for two states and any
+    edges: a cut proves the states of some nodes, often of all, and the others are decoded given those. Approximate:
+    "alpha-expansion" (attractive, more states; `start`),
     "max-product" (any field), "icm" (any; `start`, `n_restarts`, `seed`), "marginal" (each node's most probable state,
     from `marginals` or by `engine`). "auto" takes the strongest that suits a graph: tree, graph-cut, junction, qpbo,
     alpha-expansion, else the better of max-product, which ICM then climbs from, and ICM by itself. Of a set of graphs,
@@ -123,7 +139,7 @@ def _decode_groups(potentials: Potentials, groups: list[Ids], n_threads: int | N
     for ids in groups:
         part, nodes, edges = graph.take(ids)
         found = decode(
-            Potentials(part, potentials.unary[nodes], potentials.coefficients[edges], potentials.basis),
+            potentials.part(part, nodes, edges),
             "auto",
             n_threads,
         )
@@ -151,7 +167,9 @@ def _missing_cuts(potentials: Potentials, method: str) -> str:
 
 def _exactly(engine: str) -> Callable[..., Found]:
     def find(potentials: Potentials, n_threads: int | None, **options: Any) -> Found:
-        made: Any = new_engine(engine, {"n_threads": n_threads, **options})
+        kind = engine_class(engine)
+        threads = {"n_threads": n_threads} if "n_threads" in {item.name for item in fields(kind)} else {}
+        made: Any = new_engine(engine, {**threads, **options})
         return made.decode(potentials), True, EXACT
 
     return find
@@ -234,6 +252,7 @@ METHODS: dict[str, Callable[..., Found]] = {
     "enumerate": _exactly("enumerate"),
     "tree": _exactly("tree"),
     "junction": _exactly("junction"),
+    "halves": _exactly("halves"),
     "graph-cut": _graph_cut,
     "qpbo": _qpbo,
     "alpha-expansion": _alpha_expansion,

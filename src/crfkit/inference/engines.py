@@ -22,6 +22,7 @@ ENGINES = {
     "enumerate": "crfkit.inference.enumerate:Enumerate",
     "tree": "crfkit.inference.tree:Tree",
     "junction": "crfkit.inference.junction:Junction",
+    "halves": "crfkit.inference.halves:Halves",
     "bp": "crfkit.inference.belief_propagation:BeliefPropagation",
     "trw": "crfkit.inference.tree_reweighted:TreeReweighted",
     "mean-field": "crfkit.inference.mean_field:MeanField",

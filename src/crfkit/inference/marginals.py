@@ -64,6 +64,8 @@ class Marginals:
     state: Any = field(default=None, repr=False)  # where a warm start goes on
     errors: Floats | None = None  # [G] standard errors of log_z, of estimates by sampling
     method: str = ""  # the name of the engine, where it iterates
+    # Where all graphs are copies of one: weights [G] → [E, K, K], sums over graphs of the marginals of its edges.
+    edge_sums: Callable[[Floats], Floats] | None = field(default=None, repr=False)
 
     @cached_property
     def edges(self) -> Floats:

@@ -8,6 +8,8 @@ non-submodular functions with graph cuts, 2007).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crfkit._types import Floats, Ids
@@ -85,4 +87,4 @@ def open_part(potentials: Potentials, states: Ids) -> tuple[Potentials, Ids]:
         offsets(kept, graph.edge_offsets),  # type: ignore[arg-type]
         checked=True,
     )
-    return Potentials(part, unary[ids], potentials.coefficients[kept], potentials.basis), ids
+    return replace(potentials, unary=unary).part(part, ids, kept), ids

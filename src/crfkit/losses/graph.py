@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from crfkit._types import Floats
 from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError
+from crfkit.fields.basis import projected
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
 from crfkit.inference.marginals import Engine, IterativeEngine, Marginals
@@ -60,7 +61,7 @@ class GraphLikelihood(FieldLoss):
         self.name = f"graph likelihood by {engine.name}"
         self.unsettled = 0  # evaluations whose inference had not converged
         self._partly = data.labels is not None and bool((data.labels < 0).any())
-        self._observed = None if self._partly else field.observed(data)
+        self._observed = None if self._partly else field.observed_weights(data)
         self.last: GraphEvaluation | None = None  # the last that was computed
         if start_tolerance is not None and isinstance(engine, IterativeEngine):
             self.capabilities = self.capabilities | {Capability.PRECISION}
@@ -97,17 +98,14 @@ class GraphEvaluation(LazyEvaluation):
         potentials = field.potentials(data, self.w)
         free = self.marginals = self._run(loss.augmented(potentials), warm.marginals if warm else None)
         value = float(data.graph_weights @ free.log_z)
+        gradient = self._expected(free, potentials)
         if loss._observed is None:
             assert data.labels is not None
             fixed = self.clamped = self._run(potentials.clamp(data.labels), warm.clamped if warm else None)
             value -= float(data.graph_weights @ fixed.log_z)
-            nodes, edges = self._weighted(fixed, potentials)
-        else:
-            nodes, edges = loss._observed
-            unary = np.where(potentials.allowed, potentials.unary, 0.0)
-            value -= float(np.vdot(nodes, unary) + np.vdot(edges, potentials.coefficients))
-        model_nodes, model_edges = self._weighted(free, potentials)
-        return value, field.adjoint(data, model_nodes - nodes, model_edges - edges)
+            return value, gradient - self._expected(fixed, potentials)
+        value -= float(self.w @ loss._observed)  # the score of the labels
+        return value, gradient - loss._observed
 
     def _run(self, potentials: Potentials, warm: Marginals | None) -> Marginals:
         engine: Any = self._loss.engine
@@ -118,7 +116,15 @@ class GraphEvaluation(LazyEvaluation):
             self._loss.unsettled += 1
         return marginals
 
-    def _weighted(self, marginals: Marginals, potentials: Potentials) -> tuple[Floats, Floats]:
-        data = self._loss.data
-        moments = marginals.moments(potentials.basis)
-        return marginals.nodes * data.node_weights[:, None], moments * data.edge_weights[:, None]
+    def _expected(self, marginals: Marginals, potentials: Potentials) -> Floats:
+        """Return the gradient of Σ weight · log Z: expectations of what each weight multiplies."""
+        data, field = self._loss.data, self._loss.field
+        nodes = marginals.nodes * data.node_weights[:, None]
+        if marginals.edge_sums is not None and data.edge_types is not None and field.shares_edges(data):
+            sums = projected(marginals.edge_sums(data.graph_weights), potentials.basis)  # of the edges of one graph
+            by_type = np.zeros((field.n_edge_types, len(potentials.basis)))
+            np.add.at(by_type, data.edge_types[: len(sums)], sums)
+            sum_of_edges: Floats = field.adjoint_of_sums(data, nodes, by_type)
+            return sum_of_edges
+        each: Floats = field.adjoint(data, nodes, marginals.moments(potentials.basis) * data.edge_weights[:, None])
+        return each

@@ -25,7 +25,7 @@ from crfkit.errors import CrfkitError, DataError, LimitError, ModelFileError, Pa
 from crfkit.fields.basis import is_unit
 from crfkit.fields.graph import GraphField
 from crfkit.fields.potentials import Potentials
-from crfkit.inference.decoding import METHODS, Decoding, decode
+from crfkit.inference.decoding import METHODS, Decoding, decode, joined_decodings
 from crfkit.inference.defaults import default_engine
 from crfkit.inference.engines import ENGINES, make_engine, restored_engine
 from crfkit.inference.marginals import Engine, Marginals, Sampler
@@ -37,6 +37,7 @@ ENCODERS: Mapping[str, type[Encoder]] = {
 }
 DECODERS = ("auto", *METHODS)
 ITERATIVE = ("bp", "trw", "mean-field")  # engines that sweep until nothing changes
+BLOCK = 1 << 22  # numbers in the tables of edges of the graphs that are inferred at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,28 +75,39 @@ class GraphModel:
         potentials.check()
         return potentials if observed is None else potentials.clamp(observed)
 
-    def engine(self, graph: Graph) -> Engine:
-        """Return the engine for a graph, with the threads, the seed and the maximum of sweeps of the model."""
+    def engine(self, graph: Graph, rows: int = 1) -> Engine:
+        """Return the engine for a graph, with the threads, the seed and the maximum of sweeps of the model.
+
+        `rows` is the number of rows of a table that are inferred.
+        """
         inference = self.auto_engine if self.inference == "auto" and self.auto_engine is not None else self.inference
-        inference = cheap_engine(inference, self.encoder, graph, self.field.max_states)
+        inference = cheap_engine(inference, self.encoder, graph, self.field.max_states, max(rows, graph.n_graphs))
         return ready_engine(inference, graph, self.field.max_states, self.n_threads, self.seed, self.sweeps)
 
     def infer(self, data: GraphData, observed: Ids | None = None) -> Marginals:
         """Return log Z and marginals of these graphs, given the states that are known."""
         some, times = self.distinct(data, observed)
-        found = self._run(self.potentials(some, observed))
         if times == 1:
-            return found
+            return joined([self._run(part, len(data)) for part in self._blocks(data, observed)])
+        found = self._run(self.potentials(some, observed), 1)
         nodes = np.tile(found.nodes, (times, 1))
-        return replace(found, log_z=np.tile(found.log_z, times), nodes=nodes, make_edges=lambda: _repeat(found, times))
+        return replace(
+            found,
+            log_z=np.tile(found.log_z, times),
+            nodes=nodes,
+            make_edges=lambda: _repeat(found, times),
+            edge_sums=None,
+        )
 
     def best(self, data: GraphData, observed: Ids | None = None) -> Decoding:
         """Return the labelling that `decode` finds."""
         some, times = self.distinct(data, observed)
-        potentials = self.potentials(some, observed)
-        options = {"marginals": self._run(potentials)} if self.decode == "marginal" else {}
-        with naming(self.encoder):
-            found = decode(potentials, self.decode, self.n_threads, **options)
+        parts = []
+        for potentials in self._blocks(some, observed):
+            options = {"marginals": self._run(potentials, len(some))} if self.decode == "marginal" else {}
+            with naming(self.encoder):
+                parts.append(decode(potentials, self.decode, self.n_threads, **options))
+        found = joined_decodings(parts)
         return found if times == 1 else found.repeat(times)
 
     def log_likelihood(self, data: GraphData, states: Ids) -> tuple[Floats, Marginals]:
@@ -104,7 +116,16 @@ class GraphModel:
         if (states < 0).any():
             clamped = self.infer(data, states)
             return clamped.log_z - free.log_z, clamped if free.status.settled else free
-        return self.potentials(data).score(states) - free.log_z, free
+        return self.score(data, states) - free.log_z, free
+
+    def score(self, data: GraphData, states: Ids) -> Floats:
+        """Return the score of the labels of each graph [G], without log Z."""
+        ends = np.cumsum([0, *(part.graph.n_nodes for part in data.blocks(BLOCK // self._width))])
+        parts = data.blocks(BLOCK // self._width)
+        return np.concatenate([
+            self.potentials(part).score(states[begin:end])
+            for part, begin, end in zip(parts, ends, ends[1:], strict=False)
+        ])  # fmt: skip
 
     def sample(self, data: GraphData, n_samples: int, seed: int, observed: Ids | None = None) -> Ids:
         """Draw labellings [n_samples, n]: independent if exact inference is cheap, otherwise by Gibbs sampling."""
@@ -116,9 +137,22 @@ class GraphModel:
         states: Ids = engine.sample(potentials, n_samples, seed)
         return states
 
-    def _run(self, potentials: Potentials) -> Marginals:
+    def _run(self, potentials: Potentials, rows: int) -> Marginals:
         with naming(self.encoder):
-            return self.engine(potentials.graph).run(potentials)
+            return self.engine(potentials.graph, rows).run(potentials)
+
+    def _blocks(self, data: GraphData, observed: Ids | None) -> Iterator[Potentials]:
+        """Yield the fields of some graphs at a time, so that the tables of their edges fit into memory."""
+        begin = 0
+        for part in data.blocks(BLOCK // self._width):
+            end = begin + part.graph.n_nodes
+            yield self.potentials(part, None if observed is None else observed[begin:end])
+            begin = end
+
+    @property
+    def _width(self) -> int:
+        """Return the numbers that engines may keep for an edge."""
+        return self.field.max_states**2
 
     def distinct(self, data: GraphData, observed: Ids | None) -> tuple[GraphData, int]:
         """Return the graphs to infer, and how often to repeat the result: rows without inputs are all alike."""
@@ -249,18 +283,39 @@ def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Any 
     return float(weights @ (labels == states)) / total if total else 0.0
 
 
+def joined(parts: list[Marginals]) -> Marginals:
+    """Return the marginals of several sets of graphs as those of one; the status is that of the least trusted."""
+    if len(parts) == 1:
+        return parts[0]
+    worst = max(parts, key=lambda part: (not part.status.settled, part.residual))
+    errors = None if worst.errors is None else np.concatenate([part.errors for part in parts])
+    return replace(
+        worst,
+        log_z=np.concatenate([part.log_z for part in parts]),
+        nodes=np.concatenate([part.nodes for part in parts]),
+        make_edges=lambda: np.concatenate([part.edges for part in parts]),
+        errors=errors,
+        state=None,
+        edge_sums=None,
+    )
+
+
 def _repeat(found: Marginals, times: int) -> Floats:
     return np.tile(found.edges, (times, 1, 1))
 
 
-def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int) -> str | Engine:
-    """Return the engine that "auto" stands for in predictions of a model; what was named is returned as it is.
+def cheap_engine(inference: str | Engine, encoder: Encoder, graph: Graph, n_states: int, rows: int = 1) -> str | Engine:
+    """Return the engine that "auto" stands for in predictions of a model; an engine that was named is kept.
 
     A table gets the most exact engine there is: its graphs are small and dense, where approximations are far off.
     """
     if inference != "auto":
         return inference
-    return default_engine(graph, n_states, "any" if isinstance(encoder, TableEncoder) else "samples")
+    if not isinstance(encoder, TableEncoder):
+        return default_engine(graph, n_states, "samples")
+    if encoder.edges_differ:
+        return default_engine(graph, n_states, "any")
+    return default_engine(encoder.structure, encoder.n_states, "rows", rows)
 
 
 def ready_engine(

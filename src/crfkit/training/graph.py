@@ -137,6 +137,8 @@ class GraphTraining(GraphOptions):
             auto_engine=auto_engine,
         )
         record["auto"] = graph_choices(model, problem.inputs, problem.asked, problem.loss, penalty, result)
+        if problem.auto_loss is not None:
+            record["auto"]["loss"] = problem.auto_loss
         return model
 
 

@@ -15,7 +15,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
-from crfkit.inference.defaults import default_engine, explain_table_engine
+from crfkit.inference.defaults import INSTEAD_OF_EXACT, default_engine, explain_table_engine
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
 from crfkit.losses.composite import CompositeLikelihood
@@ -32,6 +32,7 @@ from crfkit.training.options import SolverOptions
 from crfkit.training.scaling import FieldScales
 
 LOSSES = (
+    "auto",
     "likelihood",
     "pseudo-likelihood",
     "composite",
@@ -59,6 +60,7 @@ class GraphProblem:
     solver: Any
     asked: Any  # the solver of the options, which may be "auto"
     minimised: Any  # the loss that the solver sees: the same, or a sum of parts of it elsewhere
+    auto_loss: str | None = None  # what loss="auto" stands for
 
     def weights_of(self, start: GraphModel | None) -> Floats:
         """Return the weights of `start` if it is a model of the same classes, features and forms, else zeros."""
@@ -72,7 +74,7 @@ class GraphOptions:
     """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
 
     inference: str | Engine = "auto"
-    loss: str | LossMaker = "likelihood"
+    loss: str | LossMaker = "auto"
     node_form: str | None = None
     edge_form: str | None = None
     decode: str = "auto"
@@ -114,6 +116,10 @@ class GraphOptions:
         self, encoder: Encoder, X: Any, states: Ids, sample_weight: ArrayLike | None = None
     ) -> GraphProblem:
         """Return data, field, loss, penalty and solver for a training set."""
+        if self.loss == "auto":
+            chosen = self._default_loss(encoder, states)
+            problem = replace(self, loss=chosen).make_problem(encoder, X, states, sample_weight)
+            return replace(problem, auto_loss=chosen)
         rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
         inputs = encoder.training_data(X, states, sample_weight, rows)
         if not inputs.graph_weights.any():
@@ -129,6 +135,18 @@ class GraphOptions:
             solver = replace(self.options, solver="adam").make_solver()
         minimised = loss if self.spread is None else self.spread(loss)
         return GraphProblem(encoder, inputs, graph_field, scales, loss, penalty, solver, asked, minimised)
+
+    def _default_loss(self, encoder: Encoder, states: Ids) -> str:
+        """Return the name of the loss that "auto" stands for; announce a likelihood that would be too slow."""
+        if not isinstance(encoder, TableEncoder) or self.inference != "auto":
+            return "likelihood"
+        rows = 1 if encoder.features is None else len(states)
+        why = explain_table_engine(encoder.structure, encoder.n_states, rows)
+        if not why or (states < 0).any():  # the pseudo-likelihood needs all labels
+            return "likelihood"
+        if self.announce is not None:
+            self.announce(f"{why}: training uses loss='pseudo-likelihood'. {INSTEAD_OF_EXACT}")
+        return "pseudo-likelihood"
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.
@@ -169,9 +187,10 @@ class GraphOptions:
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
         inference, K = self.inference, graph_field.max_states
         if inference == "auto" and isinstance(encoder, TableEncoder):
-            inference = default_engine(graph, K, "table", len(data))
-            if (note := explain_table_engine(graph, K, len(data))) and self.announce is not None:
-                self.announce(note)
+            states = K if encoder.edges_differ else encoder.n_states
+            inference = default_engine(graph, states, "table", len(data))
+            if (why := explain_table_engine(graph, states, len(data))) and self.announce is not None:
+                self.announce(f"{why}: training uses inference='trw', which is approximate. {INSTEAD_OF_EXACT}")
         elif inference == "auto":
             inference = default_engine(graph, K, "samples")
         engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)

@@ -33,7 +33,7 @@ def graph_choices(
     first = data if len(data) == 1 else data.take([0])
     if model.inference == "auto":
         engine: Any = getattr(loss, "engine", None)  # losses without inference have none
-        chosen["inference"] = (model.engine(first.graph) if engine is None else engine).name
+        chosen["inference"] = (model.engine(first.graph, len(data)) if engine is None else engine).name
     if model.decode == "auto" and first.graph.n_nodes <= QUICK:
         chosen["decode"] = default_decoder(model.potentials(first))
     return chosen

@@ -41,7 +41,7 @@ from crfkit.training.segmenter_search import (
 )
 
 CHECKPOINT_SECONDS = 60.0
-SUMS_OVER_UNKNOWN = ("likelihood",)  # losses that can; others are given only the blocks with labels
+SUMS_OVER_UNKNOWN = ("auto", "likelihood")  # losses that can; others are given only the blocks with labels
 Progress = Callable[[int, int], None]
 
 
