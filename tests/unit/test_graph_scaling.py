@@ -86,13 +86,15 @@ def test_large_units_need_no_more_iterations():
     assert crf.result_.iterations < 60
 
 
-def test_edges_of_tables_are_penalised_more_strongly():
+def test_edges_with_features_are_penalised_more_strongly():
     X, Y = table()
-    default = GraphCRF(penalty=L2(0.5), **TIGHT).fit(X, Y)
-    same = GraphCRF(penalty=Blockwise({"node": L2(0.5), "edge": L2(5.0)}), **TIGHT).fit(X, Y)
+    default = GraphCRF(penalty=L2(0.5), edge_features=True, **TIGHT).fit(X, Y)
+    same = GraphCRF(penalty=Blockwise({"node": L2(0.5), "edge": L2(5.0)}), edge_features=True, **TIGHT).fit(X, Y)
     np.testing.assert_allclose(default.coef_, same.coef_)
-    own = GraphCRF(penalty=L2(0.5), edge_penalty=L2(0.5), **TIGHT).fit(X, Y)
+    own = GraphCRF(penalty=L2(0.5), edge_penalty=L2(0.5), edge_features=True, **TIGHT).fit(X, Y)
     assert np.abs(own.coef_[12:]).sum() > np.abs(default.coef_[12:]).sum()
+    without = GraphCRF(penalty=L2(0.5), **TIGHT).fit(X, Y)
+    np.testing.assert_allclose(without.coef_, GraphCRF(penalty=L2(0.5), edge_penalty=L2(0.5), **TIGHT).fit(X, Y).coef_)
     with pytest.raises(ParameterError, match="edge_penalty must be None or a penalty"):
         GraphCRF(edge_penalty=3.0).fit(X, Y)
 

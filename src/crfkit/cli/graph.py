@@ -67,7 +67,12 @@ def train(
     l1: shared.L1Strength = None,
     edge_l2: Annotated[
         float | None,
-        option(MODEL, "--edge-l2", metavar="S", help="L2 penalty of edge weights. Default: 10 times that of --l2."),
+        option(
+            MODEL,
+            "--edge-l2",
+            metavar="S",
+            help="L2 penalty of edge weights. Default: --l2; with --edge-features 10 times that.",
+        ),
     ] = None,
     solver: shared.Solver = "auto",
     seed: shared.Seed = 0,

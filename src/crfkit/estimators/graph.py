@@ -53,7 +53,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         every wrong node; or a function of (data, field), to give a loss its options
     penalty : a member of :mod:`crfkit.penalties`; None for L2(1). It acts on the weights of standardised features
     edge_penalty : the penalty of edge weights; None for `penalty`, and for ten times its strength if `penalty` is an
-        L2 and the data are a table with inputs
+        L2 and the edges of a table have features
     solver : a name of :data:`crfkit.solvers.SOLVERS`, or a solver; "auto" is "adam" for contrastive divergence, which
         has a gradient and no value, and for the hinge, which has corners
     node_form : "full", "reference" or "ising"; None for "reference" with tables, "full" with graphs

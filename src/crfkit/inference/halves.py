@@ -30,6 +30,7 @@ SMALLEST = 1e-200  # Z below this, relative to its parts: the row is summed agai
 MOST_LABELLINGS = 1 << 15  # of a half that is worth a try
 MOST_COLUMNS = 1 << 24  # entries of a table with a column for each state of each node of a half
 FLOPS = 1e10  # of products of matrices, per second
+SECONDS_PER_ENTRY = 1.5e-8  # of P
 ENTRIES = 3e8  # of P that are compared per second to find the best labelling
 
 
@@ -103,7 +104,9 @@ def halves_seconds(n_states: Sequence[int], copies: int) -> float:
     columns = max(first * sum(n_states[:m]), second * sum(n_states[m:]))
     if max(first, second) > MOST_LABELLINGS or columns > MOST_COLUMNS:
         return math.inf
-    return (6.0 * copies * first * second + 2.0 * first * second * sum(n_states)) / FLOPS
+    entries = first * second
+    tables = entries * SECONDS_PER_ENTRY * (1 if entries <= BLOCK else 3)  # several blocks are computed again each time
+    return 6.0 * copies * entries / FLOPS + tables
 
 
 def decoding_seconds(potentials: Potentials) -> float:

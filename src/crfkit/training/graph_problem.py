@@ -42,7 +42,7 @@ LOSSES = (
     "hinge",
 )
 ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
-EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised
+EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised if they have features
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
 LossMaker = Callable[[GraphData, GraphField], Loss]
 
@@ -151,14 +151,14 @@ class GraphOptions:
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.
 
-        Edges of a table with inputs get a stronger L2 by default.
+        Edges of a table that have the features of the row get a stronger L2 by default.
         """
         penalty, edges = self.options.make_penalty(solver), self.edge_penalty
         if edges is None:
             takes = solver.handles_smooth  # some solvers know L2 of all weights only
             blocks = takes is None or Kind.PARTS in takes
-            inputs = isinstance(encoder, TableEncoder) and encoder.features is not None
-            if not (blocks and isinstance(penalty, L2) and inputs):
+            features = isinstance(encoder, TableEncoder) and encoder.edges_differ
+            if not (blocks and isinstance(penalty, L2) and features):
                 return penalty
             edges = L2(EDGE_FACTOR * penalty.strength)
         if isinstance(penalty, Blockwise):
