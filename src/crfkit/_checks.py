@@ -162,9 +162,14 @@ def check_indices(ids: NDArray[Any], end: int, what: str) -> None:
 
 
 def check_features(features: Any, what: str) -> Features:
-    """Return a matrix of finite doubles, dense or CSR; raise DataError with the row of a value that is not finite."""
+    """Return a matrix of finite doubles, dense or CSR; raise DataError with the row of a value that is not finite.
+
+    Matrices that are computed when they are multiplied (`streamed`) have been checked when they were made.
+    """
     from scipy.sparse import issparse
 
+    if getattr(features, "streamed", False):
+        return features
     if issparse(features):
         matrix = sparse_matrix(features, what)
         if not np.isfinite(matrix.data).all():

@@ -101,6 +101,17 @@ def test_train_apply_eval(folders, call):
     assert f"4 images, pixel accuracy {report['accuracy']:.4f}" in text
 
 
+def test_a_dry_run_writes_nothing(folders, call):
+    (folders / "s.crf").unlink()
+    before = sorted(path.name for path in folders.rglob("*"))
+    outcome = call(*TRAIN, "--colour", "--dry-run")
+    assert "4 images, 2 classes, " in outcome.output
+    assert "blocks of 2×2 pixels, 168 features, 338 weights" in outcome.output
+    assert "memory at the peak: about" in outcome.output
+    assert "one evaluation of the objective" in outcome.output
+    assert sorted(path.name for path in folders.rglob("*")) == before
+
+
 def test_options_reach_the_model(folders, call):
     outcome = call(
         *TRAIN, "--size", "16x20", "--block", "4", "--features", "c1", "--position", "--l1", "1", "--solver", "owlqn"

@@ -35,7 +35,16 @@ def train(
     mask_colours: given.MaskColours = None,
     skip_bad: given.SkipBad = False,
     cache: given.Cache = None,
-    block: Annotated[int, option(MODEL, "--block", metavar="N", help="Side of an image block in pixels.")] = 2,
+    block: Annotated[
+        int | None,
+        option(
+            MODEL,
+            "--block",
+            metavar="N",
+            help="Side of an image block in pixels. Default: 2, or the next larger side for which training fits into "
+            "memory.",
+        ),
+    ] = None,
     features: Annotated[
         str, option(MODEL, "--features", metavar="NAMES", help="Features of image blocks: sift, c1 or sift,c1.")
     ] = "sift,c1",
@@ -153,6 +162,14 @@ def train(
         option(OUTPUT, "--checkpoint-every", metavar="SECONDS", help="Time between checkpoints, in seconds."),
     ] = 60.0,
     log: shared.Log = None,
+    dry_run: Annotated[
+        bool,
+        flag(
+            OUTPUT,
+            "--dry-run",
+            help="Print the sizes of the training and an estimate of its memory and time. Nothing is written.",
+        ),
+    ] = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Train a segmenter from images and masks.
@@ -207,6 +224,11 @@ def train(
         if path is not None:
             modelfile.check_writable(path)
     pairs = _pair(images, masks, image_pattern, mask_pattern, skip_bad, segmenter.mask_rules())
+    if dry_run:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            say(segmenter.estimate([image for image, _ in pairs], [mask for _, mask in pairs], skip_bad))
+        return
     if segmenter.loss == "pseudo-likelihood" and edge_l2 is None and segmenter.penalty is not None:
         note(ONE_PENALTY)
     interrupted = False
@@ -278,7 +300,8 @@ def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
     for point in segmenter.path_:
         say(f"{kind} {point.strength:g}: error {point.score:.4f}, {point.nonzeros} weights, {point.seconds:.2f} s")
     say(
-        f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, {len(names)} features; "
+        f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, blocks of "
+        f"{model.features.block_size}×{model.features.block_size} pixels, {len(names)} features; "
         f"nodes use {len(selected['unary'])} of them, edges {len(selected['pairwise'])}"
     )
     say(outcome(result))

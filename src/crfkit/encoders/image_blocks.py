@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._types import Floats, Ids
-from crfkit.errors import DataError
 from crfkit.features.c1 import block_means
 from crfkit.features.image import ImageFeatures
 from crfkit.readers.images import VOID, Mask, resize
 
-COPIES = 8  # copies of the features of a block that training holds at once: node, two edges, and while encoding
 UPSAMPLING = ("bilinear", "nearest")
 LEAST = 1e-6  # share of known pixels below which a block has none
 
@@ -89,17 +86,3 @@ def _between(length: int, resized: int, n: int, block_size: int) -> tuple[Ids, F
     position = np.interp(pixels, centres, np.arange(n))
     low = np.minimum(position.astype(np.int32), n - 1)
     return low, position - low
-
-
-def check_memory(n_blocks: int, n_features: int) -> None:
-    """Raise if training would need more memory than the machine has: features of nodes and edges, as doubles."""
-    try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on this system
-        return
-    needed = 8 * COPIES * n_blocks * (n_features + 1)
-    if needed > there:
-        raise DataError(
-            f"{n_blocks} blocks of {n_features} features need about {needed / 1e9:.0f} GB; this machine has "
-            f"{there / 1e9:.0f}: resize the images (size), use larger blocks (block_size), or use fewer images"
-        )

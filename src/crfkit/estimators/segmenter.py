@@ -18,6 +18,7 @@ from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.segmenter import CHECKPOINT_SECONDS, Progress, SegmenterTraining
+from crfkit.training.segmenter_size import SMALLEST_BLOCK, SegmenterEstimate
 
 
 class ImageSegmenter(SegmenterPrediction):
@@ -30,7 +31,8 @@ class ImageSegmenter(SegmenterPrediction):
 
     Parameters
     ----------
-    block_size : side of a block in pixels; its label is that of most of its pixels whose class is known
+    block_size : side of a block in pixels; its label is that of most of its pixels whose class is known. None for 2,
+        or the next larger side for which training fits into memory; a warning then says which
     features : of "sift" (128 per block), "c1" (34) and functions `f(image)` of an image [H, W] or [H, W, 3] with values
         from 0 to 1. A function returns [H, W, F], which is averaged over blocks, or [rows, columns, F] for the blocks.
         Its features are named custom0, custom1, …, or as its attribute `feature_names` says
@@ -79,7 +81,7 @@ class ImageSegmenter(SegmenterPrediction):
 
     def __init__(
         self,
-        block_size: int = 2,
+        block_size: int | None = None,
         features: Sequence[str | Function] = ("sift", "c1"),
         colour: bool = False,
         position: bool = False,
@@ -159,13 +161,20 @@ class ImageSegmenter(SegmenterPrediction):
         """Raise ParameterError if an option is out of range; `fit` checks them before anything else."""
         self._training().check(validation)
 
+    def estimate(self, images: Any, masks: Any, skip_bad: bool = False) -> SegmenterEstimate:
+        """Return how large the training on these images is, its memory and its time; ``str`` gives lines to read.
+
+        The time is measured in a few iterations on some of the images.
+        """
+        return self._training().estimate(images, masks, skip_bad=skip_bad)
+
     def _training(self) -> SegmenterTraining:
         """Return the options as training takes them."""
         if isinstance(self.features, str) or callable(self.features):
             raise ParameterError(f"features must be a tuple such as ({self.features!r},), not {self.features!r}")
-        kinds = tuple(self.features)
+        kinds, side = tuple(self.features), SMALLEST_BLOCK if self.block_size is None else self.block_size
         return SegmenterTraining(
-            features=ImageFeatures(self.block_size, kinds, self.colour, self.position, self.size, self.sift_cell),
+            features=ImageFeatures(side, kinds, self.colour, self.position, self.size, self.sift_cell),
             masks=self.mask_rules(),
             upsample=self.upsample,
             inference=self.inference,
@@ -178,6 +187,7 @@ class ImageSegmenter(SegmenterPrediction):
             validation_fraction=self.validation_fraction,
             cache=self.cache,
             time_limit=self.time_limit,
+            auto_block=self.block_size is None,
             options=self._solver_options(),
             tell=warn_convergence,
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.encoders.grids import cached_grid
-from crfkit.encoders.image_blocks import UPSAMPLING, check_memory
+from crfkit.encoders.image_blocks import UPSAMPLING
 from crfkit.encoders.image_pairs import Pairs
 from crfkit.errors import ParameterError
 from crfkit.features.image import Image, ImageFeatures
@@ -21,12 +21,13 @@ from crfkit.models.graph import GraphModel
 from crfkit.models.image_inference import limited_engine
 from crfkit.models.segmenter import SegmenterModel
 from crfkit.names import full_name
-from crfkit.penalties import L1
+from crfkit.penalties import L1, L2
 from crfkit.pool import in_threads
 from crfkit.protocols import Penalty
 from crfkit.readers.masks import MaskRules
 from crfkit.result import Result
 from crfkit.solvers.parts.loop import Callback
+from crfkit.training.dry_run import peak_memory
 from crfkit.training.graph import GraphTraining
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
@@ -39,6 +40,15 @@ from crfkit.training.segmenter_search import (
     train_once,
     try_penalties,
 )
+from crfkit.training.segmenter_size import (
+    SAMPLE_ITERATIONS,
+    BlockChoice,
+    Measured,
+    SegmenterEstimate,
+    choose_blocks,
+    sample,
+)
+from crfkit.warn import warn_caller
 
 CHECKPOINT_SECONDS = 60.0
 SUMS_OVER_UNKNOWN = ("auto", "likelihood")  # losses that can; others are given only the blocks with labels
@@ -75,6 +85,7 @@ class SegmenterTraining:
     time_limit: float | None = None
     options: SolverOptions = field(default_factory=SolverOptions)
 
+    auto_block: bool = False  # whether blocks may be larger than those of `features`, to fit into memory
     centred: bool = True  # whether differences |h_i − h_j| are centred
     tell: Callable[[str], None] | None = None  # is called with each concern about how training ended
 
@@ -120,14 +131,7 @@ class SegmenterTraining:
         forms = self._forms(n_classes)
         begun = None if start is None else blocks.begin(start, forms)
 
-        largest = max((x.shape[:2] for x in blocks.X), key=np.prod)
-        engine = limited_engine(
-            self.inference,
-            lambda: cached_grid(*largest).repeat(len(blocks.X)),
-            n_classes,
-            self.sweeps,
-            self.options.n_threads,
-        )
+        engine = self._engine(blocks, n_classes)
 
         def make(trained: GraphModel) -> SegmenterModel:
             field = replace(trained, inference=self.inference, decode=self.decode)
@@ -156,7 +160,53 @@ class SegmenterTraining:
             found = train_once(run, begun)
         return SegmenterFit(found.best.model, found.best.result, found.points, n_images, found.interrupted)
 
+    def estimate(self, images: Any, masks: Any, *, skip_bad: bool = False) -> SegmenterEstimate:
+        """Return the sizes of a training, and its memory and time from a few iterations on some of the images."""
+        self.check()
+        given, _, _ = self._read(images, masks, None, skip_bad)
+        before = peak_memory()
+        choice = self._choose_blocks(given)
+        features, n_classes = choice.features, len(given.classes(self.masks.multiclass))
+        chosen = sample([image.shape for image in given.images], features)
+        short = replace(
+            self,
+            features=features,
+            strengths=None,
+            auto_block=False,
+            options=replace(self.options, penalty=L2(1.0), solver="lbfgs", max_iterations=SAMPLE_ITERATIONS),
+            tell=None,
+        )
+        some = given.take(chosen)
+        begin = time.perf_counter()
+        blocks = short._learn_blocks(some, features)
+        feature_seconds = time.perf_counter() - begin
+        forms = self._forms(n_classes)
+        training = short._field_training(self._engine(blocks, n_classes), forms)
+        rows: list[Any] = []
+        states = np.concatenate(blocks.states)
+        training.run(blocks.encoder, blocks.X, states, None, [lambda iteration: rows.append(iteration.row)])
+        last = max(1, len(rows) - 1)
+        seconds = (rows[-1].seconds - rows[0].seconds) / last if len(rows) > 1 else rows[-1].seconds
+        measured = Measured(sum(len(of) for of in blocks.states), feature_seconds, seconds, before)
+        n_weights = blocks.encoder.field(*forms).size
+        return SegmenterEstimate.of(given, choice, n_classes, n_weights, self._searches(), measured)
+
     # --- steps
+
+    def _searches(self) -> bool:
+        """Return whether penalties are tried on held-out images."""
+        return self.strengths is not None or self.options.penalty is None
+
+    def _engine(self, blocks: Blocks, n_classes: int) -> Any:
+        """Return the engine of training, which depends on the largest image."""
+        largest = max((x.shape[:2] for x in blocks.X), key=np.prod)
+        return limited_engine(
+            self.inference,
+            lambda: cached_grid(*largest).repeat(len(blocks.X)),
+            n_classes,
+            self.sweeps,
+            self.options.n_threads,
+        )
 
     def _read(
         self, images: Any, masks: Any, validation: tuple[Any, Any] | None, skip_bad: bool
@@ -174,9 +224,23 @@ class SegmenterTraining:
 
     def _blocks(self, given: Pairs, progress: Progress | None) -> Blocks:
         """Return the blocks of the images, with their features."""
-        given.classes(self.masks.multiclass)  # says what is wrong before features are computed
-        features = self.features.measured(given.images[0])
-        check_memory(sum(math.prod(features.blocks(p.shape)) for p in given.images), len(features.names))
+        choice = self._choose_blocks(given)
+        if choice.note is not None:
+            warn_caller(choice.note, UserWarning)
+        return self._learn_blocks(given, choice.features, progress)
+
+    def _choose_blocks(self, given: Pairs) -> BlockChoice:
+        """Return the features with the size of blocks; raise DataError if there is not enough memory."""
+        n_classes = len(given.classes(self.masks.multiclass))  # says what is wrong before features are computed
+        return choose_blocks(
+            self.features.measured(given.images[0]),
+            self.auto_block,
+            [image.shape for image in given.images],
+            n_classes,
+            self.options.n_threads,
+        )
+
+    def _learn_blocks(self, given: Pairs, features: ImageFeatures, progress: Progress | None = None) -> Blocks:
         values = self._compute(features, given.images, progress)
         sums = full_name(self.loss) in SUMS_OVER_UNKNOWN
         return Blocks.learn(given, self.masks, features, values, centred=self.centred, sums=sums)

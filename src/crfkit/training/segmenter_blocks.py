@@ -26,7 +26,7 @@ class Blocks:
     mean: Floats  # [F] of the features
     scale: Floats  # [F] their standard deviations
     edge_mean: Floats  # [F] of the differences |h_i − h_j|; zeros if they are not centred
-    X: list[Any]  # [h, w, F] standardised features of each image
+    X: list[Any]  # [h, w, F] standardised features of each image, in single precision
     states: list[Ids]  # [h·w] of each image, −1 where unknown
     encoder: BlockEncoder
 
@@ -40,8 +40,9 @@ class Blocks:
         """
         classes = given.classes(rules.multiclass)
         mean, scale = learn_scales(values)
-        X: list[Any] = [(v - mean) / scale for v in values]
-        values.clear()
+        X: list[Any] = []
+        while values:  # one image at a time, so that features are never kept twice
+            X.append(((values.pop(0) - mean) / scale).astype(np.float32))
         states = block_states(given, classes, features)
         edge_mean = average_difference(X) if centred else np.zeros(X[0].shape[-1])
         encoder = BlockEncoder(
