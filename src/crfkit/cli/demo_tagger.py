@@ -48,7 +48,7 @@ def train(folder: Path, n_sentences: int, screen: Screen) -> Tagger:
 
 def tag(tagger: Tagger, folder: Path, screen: Screen) -> dict[str, Any]:
     """Show some sentences of news.txt with the names that were found; return all of them as values."""
-    from crfkit.readers.plain_text import tokenize
+    from crfkit.text import tokenize
 
     sentences = [tokenize(line) for line in (folder / "news.txt").read_text(encoding="utf-8").splitlines()]
     found = tagger.crf.predict_spans(sentences)
@@ -131,7 +131,7 @@ def score(tagger: Tagger, folder: Path, screen: Screen) -> dict[str, Any]:
 
 def explain(tagger: Tagger, screen: Screen) -> dict[str, Any]:
     """Show why one word has two different labels; return the contributions."""
-    from crfkit.readers.plain_text import tokenize
+    from crfkit.text import tokenize
 
     tokens = tokenize(ASKED)
     why = tagger.crf.explain(tokens)

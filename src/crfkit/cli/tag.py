@@ -38,8 +38,9 @@ def tag(
         flag(
             INPUT,
             "--text",
-            help="Read plain text, a sentence per line, and split it into words and signs: the same as --format text. "
-            "--format words splits at blanks only, --format characters into characters.",
+            help="Read plain text, and divide it into sentences, words and signs: the same as --format text. A line "
+            "break always ends a sentence. --format words splits at blanks only, --format characters into characters; "
+            "with these, each line is a sentence.",
         ),
     ] = False,
     output: shared.OutputFile = None,
@@ -119,7 +120,8 @@ def tag(
     files of CRFsuite, which models of attributes read, are tagged as `crfsuite tag` does: with the labels alone. Models
     of CRFsuite, CRF++ and Wapiti are read as well as those of crfkit.
 
-    A model of text features (crfkit train --features) reads plain text: a token per line, or sentences with --text.
+    A model of text features (crfkit train --features) reads plain text: a token per line, or with --text
+    text as it was written.
 
     crfkit tag model.crf text.txt --json
 

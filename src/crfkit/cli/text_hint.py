@@ -20,4 +20,4 @@ def hinting(model: ChainModel, format: str, option: str = "--format text") -> It
     except DataError as error:
         if "but the lines before have" not in str(error) or format != "auto" or model.vocabulary.text is None:
             raise
-        raise DataError(f"{error}; give {option} if each line is a sentence of plain text") from None
+        raise DataError(f"{error}; give {option} if this is plain text") from None

@@ -85,8 +85,8 @@ class ColumnFile:
     format : "columns", "conllu" or "auto", which is CoNLL-U if the file's name ends in .conllu or its first token line
         has ten columns. In CoNLL-U, comments, multiword ranges (1-2) and empty nodes (8.1) are not tokens. "crfsuite"
         files have attributes instead of columns (see :mod:`crfkit.readers.crfsuite_data`). "text", "words" and
-        "characters" are plain text, a sentence per line, without labels: split into words and signs
-        (:func:`crfkit.readers.plain_text.tokenize`), at blanks, or into characters
+        "characters" are plain text without labels. "text" is divided into sentences and these into words and signs
+        (see :mod:`crfkit.text`). The other two have a sentence per line, which is split at blanks or into characters
     label_column : column of the label in CoNLL-U files: a number from 0 or a name ("upos", "xpos", "feats", …); None is
         "upos"
     """

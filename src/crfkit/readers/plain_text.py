@@ -1,23 +1,14 @@
-"""Plain text as tokens: one sentence per line, which becomes lines of one token each and a blank line."""
+"""Plain text as lines of one token each, with a blank line after each sentence."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from crfkit.errors import DataError
 from crfkit.readers.lines import whole_lines
 
-_TOKEN = re.compile(r"\w+(?:[-'’.,:/@&+]\w+)*|[^\w\s]")
-
-
-def tokenize(line: str) -> list[str]:
-    """Return the tokens of a text: words and numbers, which may have one of - ' . , : / @ & + inside, and other signs.
-
-    >>> tokenize("El Sr. Pérez-Roca pagó 3,5 €, ¿no?")
-    ['El', 'Sr', '.', 'Pérez-Roca', 'pagó', '3,5', '€', ',', '¿', 'no', '?']
-    """
-    return _TOKEN.findall(line)
+PLAIN_FORMATS = ("text", "words", "characters")
 
 
 def characters(line: str) -> list[str]:
@@ -25,17 +16,22 @@ def characters(line: str) -> list[str]:
     return [c for c in line if not c.isspace()]
 
 
-# formats of plain text, a sentence per line → the tokens of a line
-PLAIN_FORMATS: dict[str, Callable[[str], list[str]]] = {
-    "text": tokenize,
-    "words": str.split,
-    "characters": characters,
-}
+def sentences_of_line(format: str) -> Callable[[str], list[list[str]]]:
+    """Return the function that divides a line of a format into sentences of tokens."""
+    if format == "text":
+        from crfkit.text.sentences import sentence_words  # here, since its patterns take milliseconds to compile
+
+        return sentence_words
+    split: Callable[[str], list[str]] = str.split if format == "words" else characters
+    return lambda line: [words] if (words := split(line)) else []
 
 
 def plain_chunks(blocks: Iterable[bytes], format: str, name: str) -> Iterator[bytes]:
-    """Yield a text in UTF-8 as lines of one token each, with a blank line after each sentence."""
-    tokens = PLAIN_FORMATS[format]
+    """Yield a text in UTF-8 as lines of one token each, with a blank line after each sentence.
+
+    A line of the format "text" may have several sentences, one of the other formats is a sentence.
+    """
+    sentences = sentences_of_line(format)
     number = 0
     for block in whole_lines(blocks):
         lines = block.removesuffix(b"\n").split(b"\n")
@@ -51,8 +47,14 @@ def plain_chunks(blocks: Iterable[bytes], format: str, name: str) -> Iterator[by
                     name,
                     number,
                 ) from None
-            words = tokens(line)
-            if words:
-                found.append("\n".join(words) + "\n\n")
+            found += ["\n".join(words) + "\n\n" for words in sentences(line)]
         if found:
             yield "".join(found).encode()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tokenize":  # where it was before crfkit.text
+        from crfkit.text import tokenize
+
+        return tokenize
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
