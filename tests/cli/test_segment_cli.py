@@ -105,10 +105,10 @@ def test_a_dry_run_writes_nothing(folders, call):
     (folders / "s.crf").unlink()
     before = sorted(path.name for path in folders.rglob("*"))
     outcome = call(*TRAIN, "--colour", "--dry-run")
-    assert "4 images, 2 classes, " in outcome.output
-    assert "blocks of 2×2 pixels, 168 features, 338 weights" in outcome.output
-    assert "memory at the peak: about" in outcome.output
-    assert "one evaluation of the objective" in outcome.output
+    assert "4 images, 2 classes, " in outcome.out
+    assert "blocks of 2×2 pixels, 168 features, 338 weights" in outcome.out
+    assert "memory at the peak: about" in outcome.out
+    assert "one evaluation of the objective" in outcome.out
     assert sorted(path.name for path in folders.rglob("*")) == before
 
 

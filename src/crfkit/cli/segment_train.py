@@ -300,9 +300,9 @@ def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
     for point in segmenter.path_:
         say(f"{kind} {point.strength:g}: error {point.score:.4f}, {point.nonzeros} weights, {point.seconds:.2f} s")
     say(
-        f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, blocks of "
-        f"{model.features.block_size}×{model.features.block_size} pixels, {len(names)} features; "
-        f"nodes use {len(selected['unary'])} of them, edges {len(selected['pairwise'])}"
+        f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, {len(names)} features; "
+        f"nodes use {len(selected['unary'])} of them, edges {len(selected['pairwise'])}; blocks of "
+        f"{model.features.block_size}×{model.features.block_size} pixels"
     )
     say(outcome(result))
     for line in dict.fromkeys(concerns or [str(result.status)]):

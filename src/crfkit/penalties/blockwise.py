@@ -27,19 +27,22 @@ class Blockwise(Parameters, Penalty):
     Parameters
     ----------
     penalties : penalties by names of `layout`; blocks that are not named are not penalised.
-    layout : the blocks, as `loss.layout`; None: those of the loss that it is minimised with (`bind`).
+    layout : the blocks, as `loss.layout`: slices, or ascending indices of weights; None: those of the loss that it is
+        minimised with (`bind`).
 
     >>> from crfkit.penalties import L1, L2, GroupL2
     >>> Blockwise({"node": L1(0.1), "edge": L1(1.0)}).name
     'node L1(0.1), edge L1(1)'
     >>> Blockwise({"node": L1(0.1), "edge": L2(1.0)}, {"node": slice(0, 4), "edge": slice(4, 6)}).name
     'node L1(0.1), edge L2(1)'
+    >>> Blockwise({"even": L2(1.0)}, {"even": [0, 2]}).value(np.array([1.0, 5.0, 3.0]))
+    5.0
     >>> Blockwise({"node": L2(0.1), "edge": GroupL2(1.0)}).name  # a group for each edge that can be switched on
     'node L2(0.1), edge GroupL2(1) of blocks'
     """
 
     penalties: Any  # kept as ((name, penalty), …)
-    layout: Any = None  # kept as ((name, start, stop), …)
+    layout: Any = None  # kept as ((name, start, stop), …), or (name, indices) of weights that are no slice
 
     @classmethod
     def examples(cls, size: int) -> Sequence[Penalty]:
@@ -49,8 +52,8 @@ class Blockwise(Parameters, Penalty):
     def __post_init__(self) -> None:
         penalties, layout = dict(self.penalties), self.layout
         if isinstance(layout, Mapping):
-            layout = tuple((name, place.start or 0, place.stop) for name, place in layout.items())
-        known = None if layout is None else [name for name, _, _ in layout]
+            layout = tuple((name, *_kept(place)) for name, place in layout.items())
+        known = None if layout is None else [name for name, *_ in layout]
         for name, penalty in penalties.items():
             if known is not None and name not in known:
                 raise ParameterError(f"there is no block {name!r}; the blocks are {', '.join(known)}")
@@ -73,7 +76,7 @@ class Blockwise(Parameters, Penalty):
     def _parts(self, loss: Loss | None = None) -> Parts:
         if self.layout is None:
             raise ParameterError(f"{self.name} does not know its blocks yet: use bind(loss)")
-        places = {name: slice(start, stop) for name, start, stop in self.layout}
+        places = {name: slice(*kept) if len(kept) == 2 else np.array(kept[0]) for name, *kept in self.layout}
         parts = (
             Part(name, places[name], penalty if loss is None else penalty.bind(Portion(loss, places[name])))
             for name, penalty in self.penalties
@@ -102,6 +105,13 @@ class Blockwise(Parameters, Penalty):
     def critical_strength(self, gradient: Vector) -> float | None:
         """Return the least strength at which zero is optimal for all blocks whose penalty has such a strength."""
         return self._parts().critical_strength(gradient)
+
+
+def _kept(place: Any) -> tuple[Any, ...]:
+    """Return (start, stop) of a slice or of indices that lie one after another, else a tuple with the indices."""
+    if not isinstance(place, slice):
+        place = tidy(np.asarray(place, dtype=np.int64))
+    return (place.start or 0, place.stop) if isinstance(place, slice) else (tuple(place.tolist()),)
 
 
 @dataclass(frozen=True)
