@@ -31,6 +31,8 @@ def test_sentences(call, model, tmp_path):
     expected = "In\tO\nRome\tB-LOC\n.\tO\n\nNew\tB-LOC\nYork\tI-LOC\nsleeps\tO\n.\tO\n\n"
     assert call("tag", model, "t", "--text").out == expected
     assert call("tag", model, "t", "--format", "text").out == expected
+    (tmp_path / "line").write_text("In Rome. New York sleeps.\n")  # a line of two sentences
+    assert call("tag", model, "line", "--text").out == expected
     words = call("tag", model, "t", "--format", "words", "--json").out.splitlines()
     assert [json.loads(line)["tokens"] for line in words] == [["In", "Rome."], ["New", "York", "sleeps."]]
 
@@ -84,10 +86,10 @@ def test_sentences_without_the_option_are_recognised(call, model, tmp_path):
     (tmp_path / "t").write_text("In Rome.\nNew York sleeps.\n")
     done = call("tag", model, "t")
     assert done.code == 2
-    assert "t:2: 3 columns, but the lines before have 2; give --text if each line is a sentence" in done.err
+    assert "t:2: 3 columns, but the lines before have 2; give --text if this is plain text" in done.err
     assert "--text" not in call("tag", model, "t", "--format", "columns").err
     for command in ("explain", "suggest"):
-        assert "before have 2; give --format text if each line is a sentence" in call(command, model, "t").err
+        assert "before have 2; give --format text if this is plain text" in call(command, model, "t").err
         assert call(command, model, "t", "--format", "text").code == 0
 
 

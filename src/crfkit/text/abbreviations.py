@@ -10,7 +10,7 @@ TITLES = frozenset(
     núm pág
     """.split()  # noqa: SIM905 - a table is easier to read than a list
 )
-# after a name, or anywhere: a sentence may end there
+# after a name, or anywhere: a sentence may end there, and then the full stop is its own token
 WORDS = frozenset(
     """
     Inc INC Corp CORP Co Cos Ltd LTD Bros Jr Sr Bhd Bancorp Cie Cía Esq Dept Univ Assn Ave Blvd Rd Ariz Calif Colo Conn
@@ -30,9 +30,9 @@ STATES = frozenset("Ala Ark Del Ga Ill Ind Kan La Mass Md Me Miss Mo Mont Neb Or
 STARTERS = frozenset(
     """
     A After All Also Although An And As At Before But By Despite Each Even Few For From He Her Here His How However I If
-    In It Its Just Last Many Meanwhile Most Moreover My No Not Now On One Only Other Others Our Right She Since So Some
-    Still Such That The Their Then There These They This Those Thus Today Under Until We What When Where While Who Why
-    With Yesterday Yet You Your
+    In It Its Just Last Many Meanwhile Most Moreover Mr Mrs Ms My No Not Now Of On One Only Other Others Our Right
+    Several She Since So Some Still Such That The Their Then There These They This Those Thus Today Two Under Until We
+    What When Where While Who Why With Without Yesterday Yet You Your
     Al Así Aunque Como Con Cuando De Desde Después El Ella Ellos En Entre Es Esta Este Esto Hay La Las Le Lo Los Más Mi
     Ni Para Pero Por Se Según Sin Sobre Su Sus También Tras Un Una Y Ya
     Aber Am Auch Auf Bei Beim Das Dem Den Der Die Dies Diese Dieser Doch Ein Eine Er Es Für Ich Ihr Im Ist Mit Nach Nun

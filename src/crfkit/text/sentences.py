@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crfkit.text.abbreviations import AFTER_ORDINALS, STARTERS, TITLES
-from crfkit.text.tokens import Token, line_tokens, lines, starts, with_offsets
+from crfkit.text.abbreviations import AFTER_ORDINALS, TITLES
+from crfkit.text.tokens import Token, begins_sentence, line_tokens, lines, starts, with_offsets
 
 _WIDE = frozenset("。｡！？")  # no blank need follow them
 _STOPS = _WIDE | frozenset(".!?…‼‽⁇⁈⁉؟۔।॥։።፧၊။។᙮")
@@ -25,7 +25,7 @@ def _class(characters: frozenset[str]) -> str:
 
 
 # where a sentence may end within a line
-_CANDIDATE = re.compile(rf"{_class(_STOPS)}{_class(_CLOSERS)}*\s+\S|{_class(_WIDE)}{_class(_CLOSERS)}*\S")
+_CANDIDATE = re.compile(rf"{_class(_STOPS)}(?:{_class(_CLOSERS)}*\s+\S|(?<={_class(_WIDE)}){_class(_CLOSERS)}*\S)")
 
 
 class Sentence(NamedTuple):
@@ -109,7 +109,7 @@ def _ends(words: list[str], first: int, stop: int, end: int, touching: bool) -> 
         return False
     if len(word) > 1 and word[0].isalnum():  # an abbreviation
         known = word[:-1] not in TITLES and not (len(word) == 2 and word[0].isupper())
-        return known and following.rstrip(".") in STARTERS
+        return known and begins_sentence(following)
     if (word[0] in ".…" and len(word) > 1) or word == "…":
         return following[0].isupper()
     if word == "." and stop - first == 1 and words[first].isdigit():

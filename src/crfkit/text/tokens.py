@@ -7,16 +7,13 @@ divided by one regular expression. Then full stops are joined to abbreviations, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from crfkit.text.abbreviations import BEFORE_NUMBERS, STARTERS, STATES, TITLES, WORDS
 from crfkit.text.marks import BLANKS, mark_class
-
-LINE_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-_LINE_BREAK = re.compile(f"[{LINE_BREAKS}]")
-_LINE = re.compile(f"[^{LINE_BREAKS}]+")
 
 
 class Token(NamedTuple):
@@ -49,18 +46,16 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("Anna's #news: https://example.org/a?b=1, C++.")
     ['Anna', "'s", '#news', ':', 'https://example.org/a?b=1', ',', 'C++', '.']
     """
-    if _LINE_BREAK.search(text) is None:
+    parts = text.splitlines()
+    if len(parts) == 1:
         return line_tokens(text)
-    return [token for _, line in lines(text) for token in line_tokens(line)]
+    return [token for line in parts for token in line_tokens(line)]
 
 
-def lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield where each line of a text begins, and the line. Empty lines are left out."""
-    if _LINE_BREAK.search(text) is None:
-        yield 0, text
-        return
-    for match in _LINE.finditer(text):
-        yield match.start(), match[0]
+def lines(text: str) -> list[tuple[int, str]]:
+    """Return where each line of a text begins, and the line with its break, which is a blank."""
+    parts = text.splitlines(keepends=True)
+    return list(zip(accumulate(map(len, parts), initial=0), parts, strict=False))
 
 
 def starts(line: str, words: Sequence[str]) -> list[int]:
@@ -108,26 +103,26 @@ def _pattern(plain: bool, addresses: bool) -> re.Pattern[str]:
     tail = "" if plain else f"[{marks}]*"
     sign = rf"[^\w\s{blanks}]{tail}"
     currency = "|".join(rf"(?<=\b[A-Z]{{{n}}}\$)" for n in (1, 2, 3))  # US$
-    run = rf"\w[\w{marks}]*"
-    inside = [r"[-'’./:@&+·‧‐‑⁄]", r"\.-", r"[,٫٬،，．](?<=\d.)(?=\d)"]
+    run = r"\w+" if plain else rf"\w[\w{marks}]*"
+    inside = [r"[-'’./:@&+·‧‐‑⁄]", r"\.-", r"%-(?=[^\W\d])", rf"[,٫٬،，．](?<=\d.)(?=[\d{marks}])"]
     after = [r"\+\+(?!\w)", r"\#(?<![\w.].\#)(?<=[A-Z]\#)(?!\w)", rf"\$(?:{currency})"]
     if not plain:
         inside.append('["״](?<=[א-ת].)(?=[א-ת])')
         after.append(r"['’](?<=[א-ת].)(?!\w)")
     alternatives = [
         # most words have a blank after them; the rest of the alternative would find the same
-        rf"{run}(?:(?=\s)|(?:(?:{'|'.join(inside)}){run})*(?:{'|'.join(after)})?(?:\.(?!\.))?)",
+        rf"{run}(?:(?=\s)|(?:(?:{'|'.join(inside)}){tail}{run})*(?:{'|'.join(after)})?(?:\.(?![.{marks}]))?)",
         rf"\#\d*[^\W\d][\w{marks}]*",
         rf"@{run}",
         r"['’](?:\d\d(?:\d\d)?s?|[sSdDmM]|re|ve|ll|RE|VE|LL)(?!\w)",  # '90s; clitics that stand alone
         rf"\.(?<![\w.]\.)\d[\w{marks}]*",  # .50
-        r"\.{2,}|-{2,}|={2,}|\*{2,}|~{2,}|`{2,}|'{2,}",
+        r"\.{3}(?=\.(?!\.))|\.{2,}|-{2,}|={2,}|\*{2,}|~{2,}|`{2,}|'{2,}",
     ]
     if addresses:
         address = rf"(?:[Hh]ttps?://|ftp://|www\.)[^\s<>\"“”«»{blanks}]*[^\s<>\"“”«»{blanks}.,:;!?'’)\]}}…]"
         alternatives.insert(0, address)
     if not plain:
-        alternatives.append("[\U0001f1e6-\U0001f1ff]{2}")  # a flag
+        alternatives.append(f"(?:[\U0001f1e6-\U0001f1ff]{tail}){{2}}")  # a flag
         emoji = r"[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]"
         sign += rf"(?:(?<=\u200d){emoji}{tail})*"
     return re.compile("|".join([*alternatives, sign]))
@@ -139,20 +134,21 @@ def _pattern(plain: bool, addresses: bool) -> re.Pattern[str]:
 _DOTTED = re.compile(  # U.N, e.g, Ph.D, EE.UU, also after a hyphen: non-U.S
     r"(?:.*[-/])?(?:[^\W\d_]|[A-Z][A-Za-z])(?:\.(?:[^\W\d_]|[A-Z][A-Za-z]))+", re.DOTALL
 )
-_ALWAYS = TITLES | WORDS
+_AFTER_HYPHEN = TITLES | WORDS
 
 
 def _without_stops(found: list[str]) -> list[str]:
     """Cut full stops from the words that are not abbreviations."""
     out: list[str] = []
+    done = 0
     last = len(found) - 1
-    for k, token in enumerate(found):
-        if token[-1] == "." and token[0] != ".":
-            word = token[:-1]
-            if not _keeps_stop(word, found[k - 1] if k else "", found[k + 1] if k < last else ""):
-                out += (word, ".")
-                continue
-        out.append(token)
+    for k in [k for k, token in enumerate(found) if token[-1] == "." and token[0] != "."]:
+        word = found[k][:-1]
+        if not _keeps_stop(word, found[k - 1] if k else "", found[k + 1] if k < last else ""):
+            out += found[done:k]
+            out += (word, ".")
+            done = k + 1
+    out += found[done:]
     return out
 
 
@@ -160,8 +156,10 @@ def _keeps_stop(word: str, previous: str, following: str) -> bool:
     """Return whether a word is an abbreviation, so that the full stop after it is part of it."""
     if following and following[0] in ",;":
         return True  # no sentence ends before a comma
-    if word in _ALWAYS:
+    if word in TITLES:
         return True
+    if word in WORDS:  # … of Acme Inc. The company: the full stop is that of the sentence
+        return bool(following) and not begins_sentence(following)
     before_number = following[:1].isdigit()
     if len(word) == 1 and word.isalpha():
         return _is_initial(word, previous, following) or (before_number and word.islower())
@@ -170,13 +168,18 @@ def _keeps_stop(word: str, previous: str, following: str) -> bool:
     if "." in word:
         return _DOTTED.fullmatch(word) is not None
     if "-" in word:
-        return word[word.rindex("-") + 1 :] in _ALWAYS
+        return word[word.rindex("-") + 1 :] in _AFTER_HYPHEN
     return previous == "," and word in STATES
+
+
+def begins_sentence(word: str) -> bool:
+    """Return whether a word after an abbreviation is so common at the beginning of a sentence that it begins one."""
+    return word.removesuffix(".") in STARTERS
 
 
 def _is_initial(letter: str, previous: str, following: str) -> bool:
     if letter.isupper():  # J. Smith, J. de la Cruz; but not: Plan B. Then …
-        return following[:1].isalpha() and following.removesuffix(".") not in STARTERS
+        return following[:1].isalpha() and not begins_sentence(following)
     if letter == "v":  # Roe v. Wade
         return following[:1].isupper()
     if letter == "h":  # a las 20.30 h.
@@ -199,15 +202,21 @@ _ELISION = re.compile(_ELIDED.format(_VOWEL, "".join(c for c in _VOWEL if c.islo
 def _without_clitics(found: list[str]) -> list[str]:
     """Cut 's, n't and their like from the ends of words, and elided articles and pronouns from their beginnings."""
     out: list[str] = []
-    for token in found:
-        if ("'" in token or "’" in token) and token[0].isalnum() and "//" not in token:
-            elided = _ELISION.match(token)
-            if elided is not None:
-                out.append(elided[0])
-                token = token[elided.end() :]
-            clitic = _ENGLISH.fullmatch(token)
-            if clitic is not None:
-                out.append(clitic[1])
-                token = clitic[2] + clitic[3]
+    done = 0
+    for k in [k for k, token in enumerate(found) if "'" in token or "’" in token]:
+        token = found[k]
+        if not token[0].isalnum() or "//" in token:
+            continue
+        out += found[done:k]
+        done = k + 1
+        elided = _ELISION.match(token)
+        if elided is not None:
+            out.append(elided[0])
+            token = token[elided.end() :]
+        clitic = _ENGLISH.fullmatch(token)
+        if clitic is not None:
+            out.append(clitic[1])
+            token = clitic[2] + clitic[3]
         out.append(token)
+    out += found[done:]
     return out
