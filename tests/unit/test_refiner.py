@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optional import optional
 from sklearn.base import clone
 
-from crfkit import L2, GraphData, GridCRF, Refiner
+from crfkit import L2, GraphData, GridCRF, ImageSegmenter, Refiner
 from crfkit.data.graph import Graph
 from crfkit.encoders.image_regions import Regions
 from crfkit.encoders.probability_maps import read_probabilities
@@ -264,10 +264,13 @@ def test_other_decoders(fitted):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p, x, m: (p[:1], x, m), "1 probability maps for 2 images"),
-        (lambda p, x, m: (p, x, m[:1]), "1 masks for 2 images"),
+        (lambda p, x, m: (p[:1], x, m), "1 probability map for 2 images"),
+        (lambda p, x, m: (p, x, m[:1]), "1 mask for 2 images"),
         (lambda p, x, m: ([q[:3] for q in p], x, m), r"has shape \(3, 18, 2\), its image 14×18"),
-        (lambda p, x, m: ([3 * q for q in p], x, m), "add up to 3 .*apply a softmax"),
+        (
+            lambda p, x, m: ([3 * q for q in p], x, m),
+            r"the 2 values of pixel \(\d+, \d+\) add up to 3; expected .*apply a softmax",
+        ),
         (lambda p, x, m: ([np.log(q) for q in p], x, m), "expected probabilities"),
         (lambda p, x, m: ([q * np.nan for q in p], x, m), "is nan at"),
         (lambda p, x, m: (p, x, [k[:4] for k in m]), "mask 0 is 4×18, its image 14×18"),
@@ -304,3 +307,41 @@ def test_superpixels_without_scikit_image(monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
     with pytest.raises(CrfkitError, match=r"pip install 'crfkit\[superpixels\]'"):
         Refiner(superpixels=9).fit(*scenes(range(2)))
+
+
+def test_logits_are_named_once_with_the_number_of_maps():
+    rng = np.random.default_rng(0)
+    images = [rng.uniform(size=(6, 8)) for _ in range(12)]
+    logits = [rng.normal(0, 3, (6, 8, 2)) for _ in images]
+    masks = [(image > 0.5).astype(int) for image in images]
+    with pytest.raises(DataError) as caught:
+        Refiner().fit(logits, images, masks)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert said.count("apply a softmax") == 1
+    assert "the same is true of 11 others: probabilities 1, " in said
+    row, column = np.unravel_index(logits[0].min(axis=2).argmin(), (6, 8))
+    total = logits[0][row, column].sum()
+    assert f"at pixel ({row}, {column}), where the 2 classes add up to {total:.4g}" in said
+
+
+def test_one_image_is_not_a_list():
+    rng = np.random.default_rng(0)
+    image, mask = rng.uniform(size=(6, 8, 3)), rng.integers(0, 2, (6, 8))
+    p = np.full((6, 8, 2), 0.5)
+    for images in (image, image[..., 0]):
+        with pytest.raises(DataError, match=r"^images must be a list .* one array of shape .* give a list of it"):
+            Refiner().fit([p], images, [mask])
+        with pytest.raises(DataError, match=r"^images must be a list .* one array of shape .* give a list of it"):
+            ImageSegmenter().fit(images, [mask])
+    with pytest.raises(
+        DataError, match=r"^probabilities are one array of shape \(6, 8, 2\) for 1 image; expected a li"
+    ):
+        Refiner().fit(p, [image], [mask])
+
+
+def test_masks_with_the_same_fault_are_one_line():
+    images, masks = [np.zeros((6, 8))] * 12, [np.zeros((6, 8, 3), dtype=int) + np.arange(3)] * 12
+    with pytest.raises(DataError, match="^mask 0 has colours; .*the same is true of 11 others: mask 1, ") as caught:
+        ImageSegmenter().fit(images, masks)
+    assert "\n" not in str(caught.value)

@@ -169,22 +169,26 @@ def apply(
     """
     from crfkit.cli import segment_files
     from crfkit.estimators.refiner import Refiner
+    from crfkit.readers.image_folders import merge_alike
 
     refiner = Refiner.load(model, threads).set_params(layout=layout)
     segment_files.check_classes(refiner.classes_)
     pairs = _triples(probabilities, images)
     segment_files.make_folder(output)
-    failed = 0
+    problems: list[str] = []
     for probability_map, path in pairs:
         try:
             ((mask, p),) = refiner.refine([probability_map], [path])
         except CrfkitError as error:
-            failed += 1
-            say(f"crfkit: error: {segment_files.in_file(error, path)}", err=True)
+            of_map = str(probability_map) in str(error)
+            problems.append(str(error) if of_map else segment_files.in_file(error, path))
             continue
         segment_files.write_mask(output, path.stem, mask, refiner.classes_)
         if maps:
             segment_files.write_map(output, path.stem, p)
+    for problem in merge_alike(problems, figures=False):
+        say(f"crfkit: error: {problem}", err=True)
+    failed = len(problems)
     say(f"{len(pairs) - failed} images refined into {output}")
     segment_files.exit_if_failed(failed, len(pairs), "refined")
 

@@ -14,6 +14,7 @@ from crfkit.errors import DataError, LimitError, ParameterError
 from crfkit.readers.image_folders import raise_all
 from crfkit.readers.images import VOID, Image, Mask, MaskRules, as_list, known_values, read_image, resize_nearest
 from crfkit.warn import warn_caller
+from crfkit.wording import counted
 
 Value = TypeVar("Value")
 
@@ -44,7 +45,9 @@ class Pairs:
         """
         given, of = as_list(images, "images"), as_list(masks, "masks")
         if len(given) != len(of):
-            raise DataError(f"{len(of)} masks for {len(given)} images; expected one mask per image")
+            raise DataError(
+                f"{counted(len(of), 'mask')} for {counted(len(given), 'image')}; expected one mask per image"
+            )
         if not given:
             raise DataError("there are no images; give at least one")
         made = cls([], [], [], [])

@@ -17,7 +17,9 @@ from crfkit._types import Floats, Ids
 from crfkit.encoders.states import read_labels
 from crfkit.errors import CrfkitError, DataError, ParameterError
 from crfkit.features.image import Image
+from crfkit.readers.image_folders import merge_alike, raise_all
 from crfkit.readers.images import as_list, read_image, read_mask
+from crfkit.wording import counted
 
 LAYOUTS = ("auto", "first", "last")
 FLOOR = 1e-6  # a probability below this counts as this: a zero would decide against everything else
@@ -28,11 +30,22 @@ def read_maps(probabilities: Any, images: Any, layout: str = "auto") -> list[tup
     """Return the probabilities [H, W, K] and the image of each pair, from lists of arrays or of files."""
     maps, pictures = as_list(probabilities, "probabilities"), as_list(images, "images")
     if len(maps) != len(pictures):
-        raise DataError(f"{len(maps)} probability maps for {len(pictures)} images; expected one per image")
-    out = []
+        if isinstance(probabilities, np.ndarray) and probabilities.ndim == 3:
+            raise DataError(
+                f"probabilities are one array of shape {probabilities.shape} for {counted(len(pictures), 'image')}; "
+                "expected a list with a map for each image; for one image give [map]"
+            )
+        raise DataError(
+            f"{counted(len(maps), 'probability map')} for {counted(len(pictures), 'image')}; expected one per image"
+        )
+    out, problems = [], []
     for k, (given, picture) in enumerate(zip(maps, pictures, strict=True)):
         image = read_image(picture, f"image {k}")
-        out.append((read_probabilities(given, image.shape, f"probabilities {k}", layout), image))
+        try:
+            out.append((read_probabilities(given, image.shape, f"probabilities {k}", layout), image))
+        except DataError as error:
+            problems.append(str(error))
+    raise_all(merge_alike(problems, figures=False))
     return out
 
 
@@ -83,12 +96,22 @@ def _check_values(array: Floats, where: str) -> None:
     if not np.isfinite(array).all():
         place = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
         raise DataError(f"{where} is {array[place]} at {place}; expected probabilities")
+    expected = (
+        "expected probabilities, from 0 to 1, that add up to 1 over the classes of each pixel; if these are scores "
+        "(logits), apply a softmax over the classes first"
+    )
     sums = array.sum(axis=-1)
-    if array.min() < -1e-6 or abs(sums - 1).max() > SUM:
+    if array.min() < -1e-6:
+        row, column, k = np.unravel_index(int(array.argmin()), array.shape)
+        raise DataError(
+            f"{where} has the negative value {array.min():.4g} for class {k} at pixel ({row}, {column}), where the "
+            f"{array.shape[2]} classes add up to {sums[row, column]:.4g}; {expected}"
+        )
+    if abs(sums - 1).max() > SUM:
         row, column = np.unravel_index(int(abs(sums - 1).argmax()), sums.shape)
         raise DataError(
-            f"{where} has values from {array.min():.4g} to {array.max():.4g} that add up to {sums[row, column]:.4g} at "
-            f"pixel ({row}, {column}); expected probabilities, which add up to 1: apply a softmax to scores first"
+            f"{where}: the {array.shape[2]} values of pixel ({row}, {column}) add up to {sums[row, column]:.4g}; "
+            f"{expected}"
         )
 
 

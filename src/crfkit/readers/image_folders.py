@@ -94,14 +94,43 @@ def pair_folders(
     return pairs
 
 
+_ENDINGS = "|".join(map(re.escape, (*SUFFIXES, ".npy", ".npz")))
+_NAME = re.compile(rf"\b(?:image|mask|probabilities) \d+\b|[^\s,:;()]+(?:{_ENDINGS})(?!\w)", re.IGNORECASE)
+
+
 def raise_all(problems: Sequence[str]) -> None:
-    """Raise one DataError that lists all problems, if there are any."""
+    """Raise one DataError that lists all problems, if there are any; a problem of several files is listed once."""
     if not problems:
         return
-    if len(problems) == 1:
-        raise DataError(problems[0])
-    more = [f"… and {len(problems) - MOST} more"] if len(problems) > MOST else []
-    raise DataError("\n  ".join([f"{len(problems)} problems:", *problems[:MOST], *more]))
+    listed = merge_alike(problems)
+    if len(listed) == 1:
+        raise DataError(listed[0])
+    more = [f"… and {len(listed) - MOST} more"] if len(listed) > MOST else []
+    raise DataError("\n  ".join([f"{len(problems)} problems:", *listed[:MOST], *more]))
+
+
+def merge_alike(problems: Sequence[str], figures: bool = True) -> list[str]:
+    """Return the problems, those that differ only in the name of the image once, with the names of the others.
+
+    Without `figures`, problems whose numbers differ count as alike too.
+
+    >>> merge_alike(["mask 0 has colours; name them", "mask 1 is empty", "mask 2 has colours; name them"])
+    ['mask 0 has colours; name them (the same is true of mask 2)', 'mask 1 is empty']
+    """
+    alike: dict[str, list[str]] = {}
+    for problem in problems:
+        key = _NAME.sub("#", problem)
+        alike.setdefault(key if figures else re.sub(r"\d[\d.,]*(e[-+]?\d+)?|[-−]", "0", key), []).append(problem)
+    listed = []
+    for first, *others in alike.values():
+        names = [found[0] for problem in others if (found := _NAME.search(problem))]
+        if len(names) < len(others) or not others:
+            listed += [first, *others]
+            continue
+        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        count = f"{len(names)} others: " if len(names) > 1 else ""
+        listed.append(f"{first} (the same is true of {count}{', '.join(names[:MOST])}{more})")
+    return listed
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -82,9 +82,16 @@ def _unit(array: NDArray[Any], where: str) -> Image:
 
 
 def as_list(given: Any, what: str) -> list[Any]:
-    """Return a list of images or masks; raise DataError for a single one."""
+    """Return a list of images, masks or probability maps; raise DataError for a single one.
+
+    An array [n, H, W] is a list of n grey images; one of [H, W, 3] or [H, W, 4] is a single image in colour.
+    """
+    one = {"images": "image", "masks": "mask"}.get(what, "map")
+    hint = f"; for one {one} give a list of it, [{one}]"
     if isinstance(given, (str, Path)) or not isinstance(given, (Sequence, np.ndarray)):
-        raise DataError(f"{what} must be a list of arrays or paths, not {given!r:.60}")
-    if isinstance(given, np.ndarray) and given.ndim < 3 and given.dtype.kind not in "OU":
-        raise DataError(f"{what} must be a list of arrays or paths, not one array of shape {given.shape}")
+        raise DataError(f"{what} must be a list of arrays or paths, not {given!r:.60}{hint}")
+    if isinstance(given, np.ndarray) and given.dtype.kind not in "OU":
+        colour = given.ndim == 3 and given.shape[-1] in (3, 4) and what != "probabilities"
+        if given.ndim < 3 or colour:
+            raise DataError(f"{what} must be a list of arrays or paths, not one array of shape {given.shape}{hint}")
     return list(given)

@@ -23,6 +23,7 @@ from crfkit.solvers.parts.loop import Callback
 from crfkit.training.graph import GraphTraining
 from crfkit.training.options import SolverOptions
 from crfkit.training.record import with_chosen_engine
+from crfkit.wording import counted
 
 DETAIL_IMAGES = 20  # images that the share of details is chosen on
 DETAILS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares that are tried
@@ -84,7 +85,9 @@ class RefinerTraining:
             raise DataError("there are no images; give at least one")
         truth = as_list(masks, "masks")
         if len(truth) != len(given):
-            raise DataError(f"{len(truth)} masks for {len(given)} images; expected one mask per image")
+            raise DataError(
+                f"{counted(len(truth), 'mask')} for {counted(len(given), 'image')}; expected one mask per image"
+            )
         K = given[0][0].shape[2]
         if odd := [k for k, (p, _) in enumerate(given) if p.shape[2] != K]:
             raise DataError(f"probabilities {odd[0]} have {given[odd[0]][0].shape[2]} classes; the first have {K}")
