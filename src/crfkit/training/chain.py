@@ -18,6 +18,7 @@ from crfkit._types import Floats
 from crfkit.checkpoint import Checkpoint
 from crfkit.data.sequences import check_labels
 from crfkit.encoders.attribute_files import is_attributes, learn_attribute_files
+from crfkit.encoders.label_typos import warn_of_typos
 from crfkit.encoders.sequences import TaggedCorpus, label_rows, learn, learn_file
 from crfkit.encoders.weak_labels import LabelColumn, Supervision, token_weights
 from crfkit.errors import DataError, ParameterError
@@ -88,6 +89,8 @@ class ChainTraining(ChainOptions):
         if labels is not None and labels.partly_known:
             least_labels = 1  # `apply` counts what the labels stand for
         corpus, weights = self._read_files(files, least_labels)
+        if labels is None or not labels.partly_known:
+            warn_of_typos(corpus.classes, corpus.data, files)
         return (corpus if labels is None else labels.apply(corpus, files)), weights
 
     def _read_files(self, files: Sequence[ColumnFile], least_labels: int) -> tuple[TaggedCorpus, list[float] | None]:
@@ -149,6 +152,7 @@ class ChainTraining(ChainOptions):
             return learn(X, rows, self.make_inputs(), self.min_frequency, least)
 
         corpus = known.learn(encode)
+        warn_of_typos(corpus.classes, corpus.data)
         weights = known.spread(sample_weight, known.n_sequences)
         if token_weight is not None:
             corpus = replace(
