@@ -196,6 +196,7 @@ def test_scales_are_those_of_all_blocks():
 # --- selection
 
 
+@pytest.mark.filterwarnings("ignore:with the best strength")
 def test_strengths_are_tried_and_the_best_is_kept(scenes):
     images, masks = scenes
     new = [scene(24, 30, seed) for seed in (11, 12)]

@@ -11,6 +11,7 @@ from crfkit.features.c1 import C1_NAMES
 from crfkit.features.image import COLOUR_NAMES, POSITION_NAMES
 from crfkit.features.sift import SIFT_NAMES
 from crfkit.models.segmenter import SegmenterModel
+from crfkit.training.segmenter_groups import describe_choice
 
 
 def report(model: SegmenterModel, top: int) -> str:
@@ -30,6 +31,8 @@ def report(model: SegmenterModel, top: int) -> str:
             f"({training.get('status')}, {training.get('iterations')} iterations)"
         )
         lines += describe_choices(training, model.field.inference, model.field.decode)
+        if isinstance(chosen := training.get("penalty_choice"), dict):
+            lines.append(describe_choice(chosen))
     for part, used in model.selected().items():
         kinds = f" ({_by_kind(used)})" if used else ""
         lines.append(f"{part} features used: {len(used)} of {len(features.names)}{kinds}")

@@ -89,7 +89,8 @@ def train(
             MODEL,
             "--l2",
             metavar="S",
-            help="L2 penalty S/2·‖w‖² of all weights. Default: 1; see --edge-l2 for the pseudo-likelihood.",
+            help="L2 penalty S/2·‖w‖² of all weights. By default, it is chosen on held-out images for groups of many "
+            "features (sift, c1), and 1 for other weights; see --edge-l2 for the pseudo-likelihood.",
         ),
     ] = None,
     l1: shared.L1Strength = None,
@@ -293,12 +294,19 @@ def _pair(
 def _report(segmenter: ImageSegmenter, concerns: list[str]) -> None:
     """Print the strengths that were tried, the sizes of the model and how training ended."""
     from crfkit.cli.finishing import outcome, status_text
+    from crfkit.training.segmenter_groups import describe_choice, large_groups
 
     model, result = segmenter.model_, segmenter.result_
     names, selected = model.features.names, segmenter.selected_features_
-    kind = "strength" if segmenter.strengths is not None else "L2 of edges per block"
+    groups = " and ".join(large_groups(model.features))
+    chosen = model.field.training.get("penalty_choice")
+    searched = chosen is not None and segmenter.path_ and segmenter.path_[0].result is None
+    kind = "strength" if segmenter.strengths is not None else f"L2 of {groups}" if searched else "L2 of edges per block"
     for point in segmenter.path_:
-        say(f"{kind} {point.strength:g}: error {point.score:.4f}, {point.nonzeros} weights, {point.seconds:.2f} s")
+        trained = "" if searched else f", {point.nonzeros} weights, {point.seconds:.2f} s"
+        say(f"{kind} {point.strength:g}: error {point.score:.4f}{trained}")
+    if chosen is not None:
+        say(describe_choice(chosen))
     say(
         f"{segmenter.n_images_} images, classes {' '.join(map(str, model.classes.tolist()))}, {len(names)} features; "
         f"nodes use {len(selected['unary'])} of them, edges {len(selected['pairwise'])}; blocks of "

@@ -44,8 +44,10 @@ class ImageSegmenter(SegmenterPrediction):
     inference, loss, solver, tolerance, max_iterations, n_threads, random_state, verbose : as for :class:`GridCRF`
     sweeps : maximum number of sweeps of iterative inference ("bp", "trw", "mean-field" by name) per training step,
         beginning where the last one ended; None for the engine's own limit, which is slower and seldom changes masks
-    penalty : a member of :mod:`crfkit.penalties`; None for L2(1), or L1 if there are strengths. For the
-        pseudo-likelihood None is L2(1) of node weights and an L2 of edge weights that is chosen on held-out images
+    penalty : a member of :mod:`crfkit.penalties`. With None, groups of more than 16 features (SIFT, C1, functions) get
+        L2 penalties, of their node and edge weights, that are chosen on folds of the images, and all other weights
+        L2(1). For the pseudo-likelihood the L2 of all edge weights is chosen on held-out images. None is L1 if there
+        are strengths
     node_form, edge_form : as for :class:`GridCRF`; None for "ising" with two classes, "full" and "potts" with more
     decode : "marginal" (the most probable label of each block: the fewest wrong pixels), or as for :class:`GridCRF`
     strengths : strengths of the penalty to try, the largest first, each from the weights of the one before; the model
@@ -63,7 +65,10 @@ class ImageSegmenter(SegmenterPrediction):
     ----------
     classes_ : the values of masks, sorted
     selected_features_ : names of the features with weights that are not zero, of nodes ("unary") and edges ("pairwise")
-    path_ : a :class:`crfkit.PathPoint` for each strength; its score is the share of wrong pixels of the validation set
+    path_ : a :class:`crfkit.PathPoint` for each strength; its score is the share of wrong pixels of the validation set,
+        or of wrong blocks in folds if the penalties of groups of features were chosen
+    penalty_choice_ : None, or how these penalties were chosen: their errors on images held out and on those learned
+        from; `result_.objective` names the penalties
     result_, n_images_ : how training went; how many images were used, held-out ones included
 
     Examples
@@ -154,6 +159,7 @@ class ImageSegmenter(SegmenterPrediction):
             checkpoint_every=checkpoint_every,
         )
         self.path_, self.n_images_ = done.path, done.n_images
+        self.penalty_choice_ = None if done.choice is None else done.choice.record()
         self._keep(done.model, done.result, interrupted=done.interrupted)
         return self
 

@@ -23,7 +23,7 @@ from crfkit.models.segmenter import SegmenterModel
 from crfkit.names import full_name
 from crfkit.penalties import L1, L2
 from crfkit.pool import in_threads
-from crfkit.protocols import Penalty
+from crfkit.protocols import Kind, Penalty
 from crfkit.readers.masks import MaskRules
 from crfkit.result import Result
 from crfkit.solvers.parts.loop import Callback
@@ -33,8 +33,18 @@ from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
 from crfkit.training.record import with_chosen_engine
 from crfkit.training.segmenter_blocks import Blocks
+from crfkit.training.segmenter_groups import (
+    GroupChoice,
+    choose_shares,
+    far_below,
+    labelled_per_image,
+    large_groups,
+    wrong_blocks,
+)
 from crfkit.training.segmenter_search import (
+    ONE_IMAGE,
     BlockTraining,
+    Search,
     checkpoints,
     choose_edge_penalty,
     train_once,
@@ -52,6 +62,8 @@ from crfkit.warn import warn_caller
 
 CHECKPOINT_SECONDS = 60.0
 SUMS_OVER_UNKNOWN = ("auto", "likelihood")  # losses that can; others are given only the blocks with labels
+WITHOUT_INFERENCE = ("pseudo-likelihood", "composite")
+CHOOSES_PENALTY = ("auto", "likelihood", "softmax-margin", *WITHOUT_INFERENCE)  # losses on the scale of the likelihood
 Progress = Callable[[int, int], None]
 
 
@@ -64,6 +76,7 @@ class SegmenterFit:
     path: tuple[PathPoint[Any], ...]  # the strengths that were tried
     n_images: int  # how many images were used, held-out ones included
     interrupted: bool  # whether Ctrl-C ended training
+    choice: GroupChoice | None = None  # how the penalty of groups of features was chosen, if it was
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +146,11 @@ class SegmenterTraining:
 
         engine = self._engine(blocks, n_classes)
 
+        choice: GroupChoice | None = None
+
         def make(trained: GraphModel) -> SegmenterModel:
-            field = replace(trained, inference=self.inference, decode=self.decode)
+            record = trained.training if choice is None else {**trained.training, "penalty_choice": choice.record()}
+            field = replace(trained, inference=self.inference, decode=self.decode, training=record)
             return blocks.model(with_chosen_engine(field, engine), self.masks, self.upsample)
 
         if checkpoint is not None:
@@ -150,6 +166,17 @@ class SegmenterTraining:
             deadline=begin + (math.inf if self.time_limit is None else float(self.time_limit)),
             tell=self.tell,
         )
+        pseudo = full_name(self.loss) in WITHOUT_INFERENCE
+        groups = large_groups(blocks.features) if self._chooses_penalty() else {}
+        if groups:
+            graph_field, per_share = blocks.encoder.field(*forms), labelled_per_image(blocks.states)
+            choice = choose_shares(run, forms, groups, self.options.seed, ONE_IMAGE if pseudo else None)
+            chosen, begun = choice.shares, choice.start if begun is None else begun
+
+            def with_edges(strength: float) -> Penalty:
+                return chosen.penalty(graph_field, groups, per_share, strength)
+
+            run = replace(run, with_edges=with_edges)
         if test is not None:
             penalty: Any = L1() if self.options.penalty is None else self.options.penalty
             penalties = [(strength, penalty.at(strength)) for strength in self._strengths()]
@@ -157,8 +184,13 @@ class SegmenterTraining:
         elif full_name(self.loss) == "pseudo-likelihood" and self.options.penalty is None:
             found = choose_edge_penalty(run, given, blocks.raw, self.validation_fraction, self.options.seed, begun)
         else:
-            found = train_once(run, begun)
-        return SegmenterFit(found.best.model, found.best.result, found.points, n_images, found.interrupted)
+            found = train_once(run, begun, None if run.with_edges is None else run.with_edges(1.0))
+        points = found.points or (() if choice is None else choice.points)
+        if self.tell is not None and not found.interrupted:
+            concern = self._concern(run, found) if choice is None else choice.concern
+            if concern is not None:
+                self.tell(concern)
+        return SegmenterFit(found.best.model, found.best.result, points, n_images, found.interrupted, choice)
 
     def estimate(self, images: Any, masks: Any, *, skip_bad: bool = False) -> SegmenterEstimate:
         """Return the sizes of a training, and its memory and time from a few iterations on some of the images."""
@@ -195,7 +227,23 @@ class SegmenterTraining:
 
     def _searches(self) -> bool:
         """Return whether penalties are tried on held-out images."""
-        return self.strengths is not None or self.options.penalty is None
+        pseudo = full_name(self.loss) == "pseudo-likelihood" and self.options.penalty is None
+        return self.strengths is not None or pseudo or self._chooses_penalty()
+
+    def _chooses_penalty(self) -> bool:
+        """Return whether groups of features get penalties that are chosen on held-out images."""
+        if self.options.penalty is not None or self.strengths is not None or not isinstance(self.loss, str):
+            return False
+        takes = self.options.make_solver().handles_smooth  # some solvers know L2 of all weights only
+        return full_name(self.loss) in CHOOSES_PENALTY and (takes is None or Kind.PARTS in takes)
+
+    def _concern(self, run: BlockTraining, found: Search) -> str | None:
+        """Return a warning if the model that was chosen on held-out images is far better on those it learned from."""
+        scores = [point.score for point in found.points if point.score is not None]
+        if not scores:
+            return None
+        wrong, known = wrong_blocks(run, found.best.field)
+        return far_below(wrong / max(1, known), min(scores), "with the best strength")
 
     def _engine(self, blocks: Blocks, n_classes: int) -> Any:
         """Return the engine of training, which depends on the largest image."""

@@ -63,6 +63,7 @@ class BlockTraining:
     callbacks: Sequence[Callback] = ()
     deadline: float = np.inf  # on the clock of time.monotonic()
     tell: Callable[[str], None] | None = None  # is called with each concern about how training ended
+    with_edges: Callable[[float], Penalty] | None = None  # returns the penalty for a strength of edges
 
     def fit(self, penalty: Penalty | None = None, start: GraphModel | None = None) -> Attempt:
         """Train with a penalty, None for the one of the options, from the weights of `start`."""
@@ -89,9 +90,11 @@ class BlockTraining:
         return Attempt(self.make(done.model), done.model, result)
 
     def edge_penalty(self, share: float) -> Penalty:
-        """Return L2(1) of nodes, and of edges `share` times the number of labelled blocks."""
-        blocks = sum(int((of >= 0).sum()) for of in self.states)
-        return Blockwise({"node": L2(1.0), "edge": L2(share * blocks)})
+        """Return L2(1) of nodes, or what was chosen for them, and of edges `share` times the labelled blocks."""
+        strength = share * sum(int((of >= 0).sum()) for of in self.states)
+        if self.with_edges is not None:
+            return self.with_edges(strength)
+        return Blockwise({"node": L2(1.0), "edge": L2(strength)})
 
     def subset(self, chosen: Sequence[int]) -> BlockTraining:
         """Return the training on some of the images."""
@@ -103,9 +106,9 @@ class BlockTraining:
         )
 
 
-def train_once(run: BlockTraining, start: GraphModel | None) -> Search:
-    """Train with the penalty of the options."""
-    attempt = run.fit(None, start)
+def train_once(run: BlockTraining, start: GraphModel | None, penalty: Penalty | None = None) -> Search:
+    """Train with a penalty, None for the one of the options."""
+    attempt = run.fit(penalty, start)
     return Search(attempt, interrupted=attempt.result.status is Status.INTERRUPTED)
 
 
