@@ -53,6 +53,7 @@ MODULES: dict[str, str] = {
     "crfkit.metrics": "scores",
     "crfkit.schemes": "tagging schemes",
     "crfkit.readers": "readers of files",
+    "crfkit.text": "tokens and sentences of plain text",
     "crfkit.convert": "models of other tools",
     "crfkit.distributed": "training and tagging on a cluster; they need `pip install 'crfkit[distributed]'`",
     "crfkit.compat": "interfaces of other tools",

@@ -28,12 +28,14 @@ HOSTILE = [
     "a", " ", ".", "a.", "a..", "a-", "A.b ", "'", "a'", "a's'", "http://", "www.,", "http://!", "@a", "a@", "#1", "C#",
     "$", "A$", "1,", "1.", "(.", ". (", ".) ", "! ", "a. ", "Dr. ", "J. ", "。", "\u0301", "e\u0301.", "👨\u200d", "🇪",
     "\n", "ש\"", "ש'", "-.-", "U.S.-", "%-a", "\u200b", "``", "....A", "l'", '"', '. "',
+    "http://(", "http://a()", "www.(.",
 ]
 # fmt: on
 TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join))
 
 
 @given(TEXTS)
+@example("http://a(\u200b)b")
 @example("a\u0308.\u2060 U.S.\u0301 1.\u0300\u0301")
 def test_offsets(text):
     found = tokens(text)
@@ -154,6 +156,8 @@ def test_words_of_languages(language, form):
         ("in Springfield, Ill. and ill.", "in|Springfield|,|Ill.|and|ill|."),
         ("Calif.-based 80%-owned", "Calif.-based|80%-owned"),
         ("See https://a.org/b?c=d&e#f, (http://x.org/).", "See|https://a.org/b?c=d&e#f|,|(|http://x.org/|)|."),
+        ("(https://a.org/Crab_(animal)), https://a.org/(b", "(|https://a.org/Crab_(animal)|)|,|https://a.org/|(|b"),
+        ("av. J.-C. et Dipl.-Ing. Maier", "av.|J.-C.|et|Dipl.-Ing.|Maier"),
         ("www.a.org. ada@a-b.org a_b.tar.gz", "www.a.org|.|ada@a-b.org|a_b.tar.gz"),
         ("#tag @ada #5 C++ C# F#.", "#tag|@ada|#|5|C++|C#|F#|."),
         ("10:30 1/2/2020 1,234.50 .50 $3 US$3 50%", "10:30|1/2/2020|1,234.50|.50|$|3|US$|3|50|%"),
@@ -184,6 +188,7 @@ def test_words(text, expected):
         "He sold Acme Inc.|The price rose.|Acme Corp. Chairman Smith left.",
         "Dr. J. Smith and Mrs. Who came.|They left.",
         "1. Introduction|2. Methods",
+        "He runs Yahoo! Inc. from home.|Yes!",
         "Am 3. Mai kam er.|Dann ging er.",
         "El Sr. Roca pagó 3.50 €.|¿Quién?|¡Él!|No.",
         "well... maybe.|Wait...|No.",

@@ -7,7 +7,7 @@ TITLES = frozenset(
     """
     Mr Mrs Ms Messrs Dr Drs Prof Rev Fr Hon Pres Gov Lt Col Gen Capt Cmdr Adm Maj Sgt Cpl Sen Sens Rep Reps St Ste Mt Ft
     Sr Sra Sres Srta Dña Dra Gral Avda Ud Uds Hr Frl Dipl Ing Mag Mme Mlle Mgr Mgrs MM vs ca bzw ggf vgl evtl approx
-    núm pág
+    núm pág av
     """.split()  # noqa: SIM905 - a table is easier to read than a list
 )
 # after a name, or anywhere: a sentence may end there, and then the full stop is its own token

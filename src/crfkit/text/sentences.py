@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crfkit.text.abbreviations import AFTER_ORDINALS, TITLES
+from crfkit.text.abbreviations import AFTER_ORDINALS, TITLES, WORDS
 from crfkit.text.tokens import Token, begins_sentence, line_tokens, lines, starts, with_offsets
 
 _WIDE = frozenset("。｡！？")  # no blank need follow them
@@ -112,6 +112,8 @@ def _ends(words: list[str], first: int, stop: int, end: int, touching: bool) -> 
         return known and begins_sentence(following)
     if (word[0] in ".…" and len(word) > 1) or word == "…":
         return following[0].isupper()
+    if word in "!?" and following.removesuffix(".") in WORDS:
+        return False  # Yahoo! Inc.
     if word == "." and stop - first == 1 and words[first].isdigit():
         return False  # 1. Introduction
     before = words[stop - 1] if stop else ""

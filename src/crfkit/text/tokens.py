@@ -119,7 +119,10 @@ def _pattern(plain: bool, addresses: bool) -> re.Pattern[str]:
         r"\.{3}(?=\.(?!\.))|\.{2,}|-{2,}|={2,}|\*{2,}|~{2,}|`{2,}|'{2,}",
     ]
     if addresses:
-        address = rf"(?:[Hh]ttps?://|ftp://|www\.)[^\s<>\"“”«»{blanks}]*[^\s<>\"“”«»{blanks}.,:;!?'’)\]}}…]"
+        char = rf"[^\s<>\"“”«»(){blanks}]"
+        end = rf"[^\s<>\"“”«»(){blanks}.,:;!?'’\]}}…]"
+        inner = rf"\([^\s<>(){blanks}]*\)"  # in brackets, as in …/Crab_(animal)
+        address = rf"(?:[Hh]ttps?://|ftp://|www\.)(?:{char}|{inner})*(?:{end}|{inner})"
         alternatives.insert(0, address)
     if not plain:
         alternatives.append(f"(?:[\U0001f1e6-\U0001f1ff]{tail}){{2}}")  # a flag
@@ -132,7 +135,7 @@ def _pattern(plain: bool, addresses: bool) -> re.Pattern[str]:
 
 
 _DOTTED = re.compile(  # U.N, e.g, Ph.D, EE.UU, also after a hyphen: non-U.S
-    r"(?:.*[-/])?(?:[^\W\d_]|[A-Z][A-Za-z])(?:\.(?:[^\W\d_]|[A-Z][A-Za-z]))+", re.DOTALL
+    r"(?:.*[-/])?(?:[^\W\d_]|[A-Z][A-Za-z])(?:\.-?(?:[^\W\d_]|[A-Z][A-Za-z]))+", re.DOTALL
 )
 _AFTER_HYPHEN = TITLES | WORDS
 
@@ -165,8 +168,8 @@ def _keeps_stop(word: str, previous: str, following: str) -> bool:
         return _is_initial(word, previous, following) or (before_number and word.islower())
     if before_number and word in BEFORE_NUMBERS:
         return True
-    if "." in word:
-        return _DOTTED.fullmatch(word) is not None
+    if "." in word and _DOTTED.fullmatch(word) is not None:
+        return True
     if "-" in word:
         return word[word.rindex("-") + 1 :] in _AFTER_HYPHEN
     return previous == "," and word in STATES
