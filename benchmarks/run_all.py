@@ -98,6 +98,14 @@ STEPS = (
     Step("text_features", 3, (*JSON, "--parts", "speed,hashing"), None, (CONLL, "conll2002_spanish"), resumes=True),
     Step("inference", 4, OUTPUT, (*OUTPUT, "--parts", "exact", "--rounds", "1"), data=(), resumes=True),
     Step("segment", 1, OUTPUT, (*OUTPUT, "--count", "4"), data=()),
+    Step(
+        "segment_features",
+        4,
+        (*JSON, "--sizes", "6,12,50"),
+        (*JSON, "--sizes", "6", "--test", "4", "--horses", "0"),
+        data=(),
+        resumes=True,
+    ),
     Step("structure", 1, JSON, (*JSON, "--sizes", "20x1000"), data=()),
 )
 

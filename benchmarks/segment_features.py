@@ -1,6 +1,6 @@
 """Texture features on few and many images: the default of `ImageSegmenter` against simpler ways to segment.
 
-    python benchmarks/segment_features.py [--output results/segment_features.json] [--sizes 6,12,50,200] [--horses 60]
+    python benchmarks/segment_features.py [--output results/segment_features.json] [--sizes 6,12,50,200] [--horses 40]
 
 For each number of generated images (discs with a faint tint under strong noise, 64×80 pixels), and for horses if their
 data are there, the share of wrong pixels of images that no method was trained on, of: the default penalty, which is
@@ -112,13 +112,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=RESULTS / "segment_features.json")
     parser.add_argument("--sizes", default="6,12,50,200", help="numbers of generated images")
-    parser.add_argument("--horses", type=int, default=60, help="number of horses to learn from")
-    parser.add_argument("--test", type=int, default=50, help="number of images to test on")
+    parser.add_argument("--horses", type=int, default=40, help="number of horses to learn from")
+    parser.add_argument("--test", type=int, default=40, help="number of images to test on")
     parser.add_argument("--resume", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     store = Store(options.output, options.resume)
-    for n in map(int, options.sizes.split(",")):
+    for n in [int(size) for size in options.sizes.split(",") if size]:
         store.part(f"discs {n}", lambda n=n: measure(discs(n, options.test)))
     if options.horses and HORSES.is_dir():
         store.part(f"horses {options.horses}", lambda: measure(horses(options.horses, options.test)))

@@ -230,7 +230,8 @@ BENCH = {  # files of `make bench`, and the script that writes each
     "solvers": "solvers.py", "tagging": "tagging.py", "decoding": "decoding.py", "crfpp_commands": "crfpp_commands.py",
     "crfsuite_switch": "crfsuite_switch.py", "wapiti_command": "wapiti_command.py", "packages": "packages.py",
     "memory": "memory.py", "out_of_core": "out_of_core.py", "text_features": "text_features.py",
-    "inference": "inference.py", "segment": "segment.py", "structure": "structure.py",
+    "inference": "inference.py", "segment": "segment.py", "segment_features": "segment_features.py",
+    "structure": "structure.py",
 }  # fmt: skip
 
 

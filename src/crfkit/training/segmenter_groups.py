@@ -33,15 +33,16 @@ from crfkit.training.path import PathPoint
 from crfkit.training.segmenter_search import BlockTraining
 
 LARGE = 16  # features; groups with more get strengths of their own, others L2(1)
-SHARES = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001)  # strengths to try, per labelled block of an image
+SHARES = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)  # strengths to try, per labelled block of an image
+USELESS = 1000.0  # tried if the first is best
 UNTRIED = 10.0  # the share where there are too few images to hold some out
 LEAST_IMAGES = 4
 PATIENCE = 2  # strengths without a gain after which weaker ones are not tried
 FACTORS = (10.0, 0.1)  # of the strength of one group, then of all edges, tried at the end
 FOLDS = 3
-MOST_IMAGES, MOST_BLOCKS = 40, 10_000  # that are searched on; of larger sets, windows of some of the images
+MOST_IMAGES, MOST_BLOCKS = 30, 6_000  # that are searched on; of larger sets, windows of some of the images
 LEAST_WINDOW = 12  # blocks, side of a window
-TOLERANCE, ITERATIONS = 1e-3, 15  # of a fold with one penalty, from the weights of the one before
+TOLERANCE, FIRST, ITERATIONS = 1e-3, 20, 10  # of a fold with the first penalty, and with later ones
 SWEEPS = {"max_iterations": 15, "tolerance": 1e-2}  # of iterative inference while strengths are tried
 GAIN = 0.97  # factor by which a refinement must lower the error
 FAR, FAR_BELOW = 3.0, 0.02  # held-out errors so many times as large, and by so much larger, are worth a warning
@@ -178,6 +179,9 @@ def choose_shares(
         best = min(best, trial, key=lambda of: of.error)
         if worse == PATIENCE:
             break
+    if best.shares == Shares.equal(groups, SHARES[0], edges) and best.models:  # the groups may be of no use at all
+        trial = search.trial(Shares.equal(groups, USELESS, edges), best.models)
+        best = trial if trial is not None and trial.error < best.error else best
     names = [*(groups if len(groups) > 1 else ()), *(["edges"] if edges else [])]
     for name in names:
         for factor in FACTORS:
@@ -269,7 +273,11 @@ class _Search:
         edge_strength = 1.0 if self.edge_share is None else self.edge_share * blocks
         penalty = shares.penalty(self.field, self.groups, self.per_share, edge_strength)
         options = replace(
-            run.training.options, penalty=penalty, solver="lbfgs", tolerance=TOLERANCE, max_iterations=ITERATIONS
+            run.training.options,
+            penalty=penalty,
+            solver="lbfgs",
+            tolerance=TOLERANCE,
+            max_iterations=FIRST if start is None else ITERATIONS,
         )
         with naming_images(run.names):
             states = np.concatenate(run.states)
