@@ -27,7 +27,9 @@ from crfkit.inference.marginals import InferenceStatus, Marginals
 STEP = 0.98  # conditional effective sample size that a rise of β keeps
 UNEQUAL = 0.5  # effective sample size, as a share, below which particles are drawn anew
 LEAST = 0.02  # marginals of the start are at least this, so that no state is missing among the particles
+PILOT = 32  # particles per batch that find the marginals of the start
 SWEEPS = 30  # whose conditional probabilities are averaged for marginals
+DENSE = 50  # entries of a matrix of all tables, for each edge, up to which its products are faster than look-ups
 STREAM = 77  # of random numbers
 
 
@@ -87,7 +89,7 @@ class Annealed:
         """Return particles of a field of one graph, as many as the standard error of log Z needs."""
         if potentials.graph.n_graphs != 1:
             raise ParameterError(f"particles are of one graph; there are {potentials.graph.n_graphs}")
-        pilot = self._round(potentials, potentials.unary, 32, 1, 0)
+        pilot = self._round(potentials, potentials.unary, PILOT, 1, 0)
         base = self._marginals(pilot, potentials)
         found = pilot
         sweeps, count = 1, self.n_particles
@@ -102,6 +104,10 @@ class Annealed:
             else:
                 count = int(count * min(4.0, max(1.5, 1.3 * (found.error / self.error) ** 2)))
         return found
+
+    def start(self, potentials: Potentials) -> Floats:
+        """Return log marginals [n, K] of one graph, from a few particles: a good start for longer runs."""
+        return self._marginals(self._round(potentials, potentials.unary, PILOT, 1, 0), potentials)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         graph, K = potentials.graph, potentials.n_states
@@ -194,10 +200,22 @@ def rebased(potentials: Potentials, base: Floats) -> tuple[float, Floats, Floats
 def pair_energies(graph: Graph, tables: Floats, labels: Ids) -> Floats:
     """Return an array [particles]: the sum of all tables at the labels [n, particles]."""
     K, total = tables.shape[1], np.zeros(labels.shape[1])
+    if (graph.n_nodes * K) ** 2 <= DENSE * graph.n_edges and np.isfinite(tables).all():
+        return _dense_energies(graph, tables, labels)
     flat = tables.reshape(len(tables), K * K)
     for (i, j), values in zip(graph.edges.tolist(), flat, strict=True):
         total += values[labels[i] * K + labels[j]]
     return total
+
+
+def _dense_energies(graph: Graph, tables: Floats, labels: Ids) -> Floats:
+    """Return the energies xᵀTx of indicators x [n·K] of labels, for T with the tables of all edges as its blocks."""
+    n, K = graph.n_nodes, tables.shape[1]
+    blocks = np.zeros((n, n, K, K))
+    np.add.at(blocks, (graph.edges[:, 0], graph.edges[:, 1]), tables)
+    T = np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(n * K, n * K)
+    x = (labels[:, None, :] == np.arange(K)[:, None]).reshape(n * K, -1).astype(np.float64)
+    return np.asarray(np.einsum("ap,ap->p", x, T @ x))
 
 
 def effective(log_w: Floats) -> float:

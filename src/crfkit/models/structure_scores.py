@@ -12,14 +12,15 @@ from crfkit.data.graphs import GraphData
 from crfkit.data.observations import Observations
 from crfkit.encoders.tables import TableEncoder
 from crfkit.inference.annealed import Annealed
+from crfkit.inference.annealed_runs import estimate_log_z
 from crfkit.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.inference.gibbs import Gibbs
 from crfkit.inference.marginals import Engine, InferenceStatus
 from crfkit.losses.structure_ordinal import pseudo_likelihood
-from crfkit.models.graph import GraphModel
+from crfkit.models.graph import BLOCK, GraphModel
 
-ERROR = 0.02  # standard error of a mean log-likelihood to reach
-MOST = 5  # times that annealed runs are doubled
+ERROR = 0.02, 0.05  # the least and the largest standard error of a mean log-likelihood to reach; between them
+OF_SPREAD = 0.1  # this share of the standard error of the mean over rows, which no estimate of log Z can reduce
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +54,17 @@ def best_inference(model: GraphModel) -> str | Engine:
     if name in EXACT_ENGINES:
         return name
     if encoder.features is None:  # type: ignore[union-attr]
-        return Annealed(ERROR, seed=model.seed, n_threads=model.n_threads)
+        return Annealed(ERROR[0], seed=model.seed, n_threads=model.n_threads)
     return name
 
 
 def score_rows(model: GraphModel, data: GraphData, states: Ids) -> Scored:
     """Return log p(y) of fully labelled rows."""
     inference = best_inference(model)
-    if inference == "gibbs" or isinstance(inference, Gibbs):
-        return _sampled(model, data, states, inference if isinstance(inference, Gibbs) else None)
+    if isinstance(inference, Gibbs):
+        return _sampled(model, data, states, inference)
+    if inference == "gibbs" or (model.inference == "auto" and isinstance(inference, Annealed)):
+        return _annealed(model, data, states)
     ready = replace(model, inference=inference)
     rows, found = ready.log_likelihood(data, states)
     engine = ready.engine(data.graph)
@@ -73,22 +76,55 @@ def score_rows(model: GraphModel, data: GraphData, states: Ids) -> Scored:
     return Scored(rows, found.status, error, kind)
 
 
-def _sampled(model: GraphModel, data: GraphData, states: Ids, given: Gibbs | None) -> Scored:
-    """Estimate by annealed importance sampling; double temperatures and runs until the mean is known well enough."""
+def _annealed(model: GraphModel, data: GraphData, states: Ids) -> Scored:
+    """Estimate log Z once for all rows with the same inputs, by as many annealed runs as the mean needs."""
+    scores = model.score(data, states)
+    spread = float(scores.std(ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else math.inf
+    error = float(np.clip(OF_SPREAD * spread, *ERROR))
+    first, place = distinct_inputs(model, data)
+    times = np.bincount(place)
+    log_z, variance, begin = np.empty(len(first)), 0.0, 0
+    for part in data.take(first).blocks(BLOCK // model.field.max_states**2):
+        end = begin + len(part)
+        potentials = model.potentials(part)
+        bases = [potentials.unary]
+        if len(part) == 1:
+            bases.append(Annealed(seed=model.seed, n_threads=model.n_threads).start(potentials))
+        share = float(times[begin:end].sum()) / len(data)
+        found = estimate_log_z(
+            potentials,
+            error / math.sqrt(share),
+            bases,
+            times[begin:end].astype(np.float64),
+            error,
+            model.seed,
+            model.n_threads,
+        )
+        log_z[begin:end] = found.values
+        variance += (share * found.error) ** 2
+        begin = end
+    return Scored(scores - log_z[place], InferenceStatus.SAMPLED, math.sqrt(variance), KINDS["estimate"])
+
+
+def distinct_inputs(model: GraphModel, data: GraphData) -> tuple[Ids, Ids]:
+    """Return (the first row with each different input, the number of its input for each row)."""
+    if isinstance(model.encoder, TableEncoder) and model.encoder.features is None:
+        return np.zeros(1, dtype=np.int32), np.zeros(len(data), dtype=np.int32)
+    features = data.node_features
+    if not isinstance(features, np.ndarray):
+        every = np.arange(len(data), dtype=np.int32)
+        return every, every
+    rows = features if data.node_rows is None else features[data.node_rows[data.graph.node_offsets[:-1]]]
+    _, first, place = np.unique(rows.reshape(len(data), -1), axis=0, return_index=True, return_inverse=True)
+    return first.astype(np.int32), place.reshape(-1).astype(np.int32)
+
+
+def _sampled(model: GraphModel, data: GraphData, states: Ids, given: Gibbs) -> Scored:
+    """Estimate by the annealed runs of an engine that was given."""
     some, times = model.distinct(data, None)
-    potentials = model.potentials(some)
-    engine = given or Gibbs(seed=model.seed, n_threads=model.n_threads)
-    engine = replace(engine, n_sweeps=engine.thin, burn_in=0, n_chains=1)  # only log Z is needed
-    found = engine.run(potentials)
-    for _ in range(MOST if given is None else 0):
-        assert found.errors is not None
-        if _mean_error(found.errors) <= ERROR:
-            break
-        engine = replace(engine, ais_steps=2 * engine.ais_steps, ais_runs=2 * engine.ais_runs)
-        found = engine.run(potentials)
+    found = replace(given, n_sweeps=given.thin, burn_in=0, n_chains=1).run(model.potentials(some))  # only for log Z
     assert found.errors is not None
-    log_z = np.tile(found.log_z, times)
-    rows = model.potentials(data).score(states) - log_z
+    rows = model.potentials(data).score(states) - np.tile(found.log_z, times)
     return Scored(rows, found.status, _mean_error(found.errors), KINDS["estimate"])
 
 
