@@ -10,6 +10,7 @@ from crfkit.errors import MissingPackageError
 
 # module: (name of the package, extra that brings it)
 PACKAGES = {
+    "cryptography": ("cryptography", "distributed"),
     "dask": ("dask", "distributed"),
     "distributed": ("distributed", "distributed"),
     "fsspec": ("fsspec", "distributed"),

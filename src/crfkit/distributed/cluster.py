@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import json
+import logging
 import math
+import multiprocessing
 import numbers
+import os
 import re
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from crfkit import __version__
 from crfkit._threads import count_threads
@@ -24,6 +29,9 @@ Result = TypeVar("Result")
 LOCAL = re.compile(r"local(?::(\d+))?")
 MOST_LOCAL = 256
 CONNECT = 15.0  # seconds
+START_ATTEMPTS = 5  # of all processes of a local cluster: Dask gives up if one of them ends before it has registered
+NOTES = "CRFKIT_LOCAL_NOTES"  # variable of the environment: a folder
+IMPORTED = "imported"  # file there: a worker has imported a script that starts a cluster
 # Dask has workers return memory at every chance, so that vectors of weights and gradients would take new pages in every
 # evaluation; ours keep it.
 LOCAL_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 28), "MALLOC_TRIM_THRESHOLD_": str(1 << 28)}
@@ -137,25 +145,85 @@ def _scheduler(address: str) -> str:
     return address
 
 
-def _local(distributed: Any, n: int) -> Any:
-    """Return a cluster of n processes on this machine, which share its cores."""
+@contextmanager
+def _local(distributed: Any, n: int) -> Iterator[Any]:
+    """Yield a cluster of n processes on this machine, which share its cores and trust only each other.
+
+    All ports are on the loopback interface, and connections need a certificate that only these processes have.
+    """
     if not 1 <= n <= MOST_LOCAL:
         raise ParameterError(f"local:{n} must have 1 to {MOST_LOCAL} processes")
+    if _is_imported_by_a_worker():
+        _tell_parent()
     threads = max(1, count_threads(None) // n)
+    load("cryptography", "cluster='local' needs")  # Dask makes the certificates with it
+    with tempfile.TemporaryDirectory(prefix="crfkit-") as folder, _configured(folder):
+        for attempt in range(1, START_ATTEMPTS + 1):
+            try:
+                cluster = distributed.LocalCluster(
+                    n_workers=n,
+                    threads_per_worker=threads,
+                    processes=True,
+                    host="127.0.0.1",
+                    protocol="tls://",
+                    security=distributed.Security.temporary(),
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
+                    silence_logs=logging.CRITICAL,
+                    env=LOCAL_ENVIRONMENT,
+                    preload=["crfkit.distributed.local_worker"],
+                )
+                break
+            except (RuntimeError, OSError, LookupError, TimeoutError, asyncio.TimeoutError) as error:
+                if os.path.exists(os.path.join(folder, IMPORTED)):
+                    raise ClusterError(
+                        f"the processes of local:{n} import the script that starts them; put the call under "
+                        "if __name__ == '__main__':"
+                    ) from error
+                if attempt == START_ATTEMPTS:
+                    raise ClusterError(
+                        f"the processes of local:{n} ended {attempt} times while they started ({short(error)}); use "
+                        "fewer processes if memory is short"
+                    ) from error
+    with cluster:
+        yield cluster
+
+
+@contextmanager
+def _configured(folder: str) -> Iterator[None]:
+    """Tell processes that are started here where to leave a note; let no port answer questions over HTTP."""
+    config = load("dask.config", "cluster needs")
+    before = config.get("distributed.nanny.pre-spawn-environ", {}) or {}
+    settings = {
+        "distributed.nanny.pre-spawn-environ": {**before, NOTES: folder},
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
+    # Dask sets these variables in this process, and prefers the values that it finds here.
+    outer = os.environ.pop(NOTES, None)
     try:
-        return distributed.LocalCluster(
-            n_workers=n,
-            threads_per_worker=threads,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            env=LOCAL_ENVIRONMENT,
-            preload=["crfkit.distributed.local_worker"],
-        )
-    except RuntimeError as error:
-        raise ClusterError(
-            f"the processes of local:{n} did not start ({short(error)}); in a script, the call must be under "
-            "if __name__ == '__main__':"
-        ) from error
+        with config.set(settings):
+            yield
+    finally:
+        os.environ.pop(NOTES, None)
+        if outer is not None:
+            os.environ[NOTES] = outer
+
+
+def _is_imported_by_a_worker() -> bool:
+    """Return whether this process was spawned and is still importing the script of the process that spawned it."""
+    return bool(getattr(multiprocessing.current_process(), "_inheriting", False))
+
+
+def _tell_parent() -> NoReturn:
+    """End a process that would start a cluster while it imports a script; leave a note for the process above."""
+    folder = os.environ.get(NOTES)
+    if folder is None or not os.path.isdir(folder):
+        raise ClusterError("a process that another one spawned imports a script that starts a cluster; put the call "
+                           "under if __name__ == '__main__':")  # fmt: skip
+    with open(os.path.join(folder, IMPORTED), "w", encoding="utf-8"):
+        pass
+    raise SystemExit(1)
 
 
 def _check_workers(client: Any, wait: float) -> None:
@@ -167,7 +235,7 @@ def _check_workers(client: Any, wait: float) -> None:
             f"the scheduler has no workers after {wait:g} s; start some with `dask worker {client.scheduler.address}`"
         ) from None
     try:
-        found = bounded(lambda: client.run(_version), wait)
+        found = _versions(client, wait)
     except TimeoutError:
         raise ClusterError(
             f"a worker has not answered for {wait:g} s; look at the workers of {client.scheduler.address}, and close "
@@ -187,6 +255,19 @@ def _check_workers(client: Any, wait: float) -> None:
             f"{'have' if len(wrong) > 1 else 'has'} crfkit {others[0]}, "
             f"but this is {__version__}; install the same version everywhere"
         )
+
+
+def _versions(client: Any, wait: float) -> dict[str, str]:
+    """Return the version of every worker; ask again if a worker is lost meanwhile."""
+    end = time.monotonic() + wait
+    while True:
+        try:
+            return bounded(lambda: client.run(_version), max(0.1, end - time.monotonic()))
+        except OSError as error:
+            if isinstance(error, TimeoutError) or time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+        client.wait_for_workers(1, timeout=wait)
 
 
 def _version() -> str:
