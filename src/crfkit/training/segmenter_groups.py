@@ -27,6 +27,7 @@ from crfkit.inference.marginals import IterativeEngine
 from crfkit.models.graph import GraphModel
 from crfkit.models.image_inference import quick_marginals, with_options
 from crfkit.penalties import L2, Blockwise
+from crfkit.pool import in_threads
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import Iteration
 from crfkit.training.path import PathPoint
@@ -43,7 +44,7 @@ FOLDS = 3
 MOST_IMAGES, MOST_BLOCKS = 30, 6_000  # that are searched on; of larger sets, windows of some of the images
 LEAST_WINDOW = 12  # blocks, side of a window
 TOLERANCE, FIRST, ITERATIONS = 1e-3, 20, 10  # of a fold with the first penalty, and with later ones
-SWEEPS = {"max_iterations": 15, "tolerance": 1e-2}  # of iterative inference while strengths are tried
+SWEEPS = {"max_iterations": 15, "tolerance": 1e-2, "n_threads": 1}  # of iterative inference while strengths are tried
 GAIN = 0.97  # factor by which a refinement must lower the error
 FAR, FAR_BELOW = 3.0, 0.02  # held-out errors so many times as large, and by so much larger, are worth a warning
 
@@ -232,6 +233,8 @@ class _Search:
         seed: int,
         edge_share: float | None,
     ) -> None:
+        self.n_threads = run.training.options.n_threads  # folds are shared among threads, with one each
+        run = replace(run, training=replace(run.training, options=replace(run.training.options, n_threads=1)))
         engine = run.training.inference
         if isinstance(engine, IterativeEngine) and getattr(engine, "max_iterations", 0) > SWEEPS["max_iterations"]:
             run = replace(run, training=replace(run.training, inference=with_options(engine, **SWEEPS)))
@@ -244,15 +247,17 @@ class _Search:
 
     def trial(self, shares: Shares, starts: Sequence[GraphModel | None]) -> _Trial | None:
         """Return what the strengths do on the images held out; None if there is no time left."""
-        models, wrong, known = [], 0, 0
-        for others, held, start in zip(self.others, self.held_out, starts, strict=True):
-            model = self._fit(self.run.subset(others), shares, start)
-            if model is None:
-                return None
-            models.append(model)
-            counts = wrong_blocks(self.run.subset(held), model)
-            wrong, known = wrong + counts[0], known + counts[1]
-        return _Trial(shares, wrong / max(1, known), tuple(models))
+
+        def fold(k: int) -> tuple[GraphModel | None, tuple[int, int]]:
+            model = self._fit(self.run.subset(self.others[k]), shares, starts[k])
+            return model, (0, 0) if model is None else wrong_blocks(self.run.subset(self.held_out[k]), model)
+
+        found = list(in_threads(fold, range(FOLDS), self.n_threads))
+        models = tuple(model for model, _ in found if model is not None)
+        if len(models) < FOLDS:
+            return None
+        wrong, known = np.sum([counts for _, counts in found], axis=0)
+        return _Trial(shares, float(wrong / max(1, known)), models)
 
     def training_error(self, trial: _Trial) -> float:
         """Return the error of the models of a trial on the images that they were trained on."""
