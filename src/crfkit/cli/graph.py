@@ -71,7 +71,8 @@ def train(
             MODEL,
             "--edge-l2",
             metavar="S",
-            help="L2 penalty of edge weights. Default: --l2; with --edge-features 10 times that.",
+            help="L2 penalty of edge weights. Default: --l2; with --edge-features 10 times that. Without --l1, --l2 "
+            "and --edge-l2, strengths are chosen on held-out rows if there are features.",
         ),
     ] = None,
     solver: shared.Solver = "auto",
@@ -141,6 +142,8 @@ def train(
         f"{len(encoder.variables)} variables, {encoder.structure.n_edges} edges, {len(encoder.features or [])} "
         f"features, {len(trained.w)} weights"
     )
+    if penalty := trained.training["auto"].get("penalty"):
+        say(f"penalty: {penalty}")
     say(outcome(result))
     for line in done.concerns("--sweeps") or [str(result.status)]:
         say(in_options(line))

@@ -23,6 +23,8 @@ def describe_choices(training: Mapping[str, Any], inference: Any = None, decode:
         if value is not None:
             named = value if isinstance(value, str) else getattr(value, "name", value)
             said.append(f"{title}: {named}" + (f" ({chosen[name]})" if named == "auto" and name in chosen else ""))
+    if "penalty" in chosen:
+        said.append(f"penalty: {chosen['penalty']}")
     if training.get("precision", "double") != "double":
         said.append(f"precision: {training['precision']}")
     return [", ".join(said)] if said else []

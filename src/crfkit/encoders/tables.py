@@ -102,6 +102,11 @@ class TableEncoder:
         return [len(c) for c in self.classes]
 
     @property
+    def has_inputs(self) -> bool:
+        """Return whether there are features, of rows or of variables."""
+        return self.features is not None
+
+    @property
     def edges_differ(self) -> bool:
         """Return whether the potentials of an edge differ from row to row."""
         return self.features is not None and self.edge_inputs

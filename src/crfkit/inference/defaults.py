@@ -20,7 +20,7 @@ EXACT_ENGINES = ("tree", "junction", "halves")
 SAMPLES_ENTRIES = 1 << 22, 1 << 24  # of the tables of a graph, of all graphs: half a second per evaluation
 STRUCTURE_ENTRIES = 1 << 20  # of the largest table: the graph changes often, and each one is inferred many times
 SECONDS = 2e-9  # of exact inference, for each row, edge and entry of the largest table, on one core
-PATIENCE = 1.0  # seconds for one evaluation of the loss of a table; training takes about fifty
+PATIENCE = 0.3  # seconds for one evaluation of the loss of a table; training takes about a hundred
 ROWS_PATIENCE = 60.0  # seconds to predict the rows of a table
 INSTEAD_OF_EXACT = "Fewer edges (graph=…) make exact inference cheap; inference='junction' is exact whatever it takes"
 PURPOSES = ("any", "samples", "table", "rows", "sampling", "structure")
@@ -39,7 +39,7 @@ def default_engine(graph: Graph, n_states: States, purpose: str = "any", rows: i
     purpose : how much exact inference may cost.
         "any": as much as memory allows; for predictions on a single graph.
         "samples": about half a second per evaluation; for training and prediction on graphs that bring their own edges.
-        "table": about a second per evaluation on `rows` rows that share the graph and the potentials of its edges.
+        "table": a third of a second per evaluation on `rows` rows that share the graph and the potentials of its edges.
         "rows": about a minute for the predictions of as many rows.
         "sampling": as "any", but "gibbs" where exact inference is too expensive.
         "structure": "junction" or "trw", whatever the graph; for a graph whose edges are being chosen, which needs the

@@ -98,8 +98,9 @@ class GraphTraining(GraphOptions):
         judge: Callable[[GraphModel], float] | None = None,
     ) -> tuple[PathPoint[GraphModel], ...]:
         """Return a point with a model for every strength of the penalty; `judge` gives the score of a model."""
-        problem = self.make_problem(encoder, X, states, sample_weight)
-        base = self.options.make_penalty(problem.solver)
+        base = self.options.make_penalty(self.options.make_solver())
+        given = replace(self, options=replace(self.options, penalty=base))
+        problem = given.make_problem(encoder, X, states, sample_weight)
 
         def at(strength: float) -> Penalty:
             scaled = replace(self, options=replace(self.options, penalty=base.at(strength)))
@@ -137,6 +138,8 @@ class GraphTraining(GraphOptions):
             auto_engine=auto_engine,
         )
         record["auto"] = graph_choices(model, problem.inputs, problem.asked, problem.loss, penalty, result)
+        if problem.strength is not None:
+            record["auto"]["penalty"] = str(problem.strength)
         if problem.auto_loss is not None:
             record["auto"]["loss"] = problem.auto_loss
         return model

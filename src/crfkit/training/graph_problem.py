@@ -15,7 +15,7 @@ from crfkit.data.graphs import GraphData
 from crfkit.encoders.tables import TableEncoder
 from crfkit.errors import DataError, ParameterError
 from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField
-from crfkit.inference.defaults import INSTEAD_OF_EXACT, default_engine, explain_table_engine
+from crfkit.inference.defaults import EXACT_ENGINES, INSTEAD_OF_EXACT, default_engine, explain_table_engine
 from crfkit.inference.engines import ENGINES
 from crfkit.inference.marginals import Engine
 from crfkit.losses.composite import CompositeLikelihood
@@ -28,6 +28,7 @@ from crfkit.names import check_name, full_name
 from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Kind, Loss, Penalty
 from crfkit.training.defaults import default_solver
+from crfkit.training.graph_strength import Strength, choose_strength
 from crfkit.training.options import SolverOptions
 from crfkit.training.scaling import FieldScales
 
@@ -42,6 +43,7 @@ LOSSES = (
     "hinge",
 )
 ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
+CHOOSING = ("likelihood", "pseudo-likelihood", "composite")  # losses whose L2 strength is chosen if none is given
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised if they have features
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
 LossMaker = Callable[[GraphData, GraphField], Loss]
@@ -61,11 +63,15 @@ class GraphProblem:
     asked: Any  # the solver of the options, which may be "auto"
     minimised: Any  # the loss that the solver sees: the same, or a sum of parts of it elsewhere
     auto_loss: str | None = None  # what loss="auto" stands for
+    strength: Strength | None = None  # of L2, if it was chosen on held-out rows
 
     def weights_of(self, start: GraphModel | None) -> Floats:
-        """Return the weights of `start` if it is a model of the same classes, features and forms, else zeros."""
+        """Return the weights of `start` if it is a model of the same classes, features and forms.
+
+        Otherwise return those that the search for a strength ended with, or zeros.
+        """
         if start is None or _signature(start.encoder, start.field) != _signature(self.encoder, self.field):
-            return np.zeros(self.field.size)
+            return np.zeros(self.field.size) if self.strength is None else self.strength.weights.copy()
         return np.array(start.w) if self.scales is None else self.scales.from_inputs(self.field, start.w)
 
 
@@ -128,13 +134,23 @@ class GraphOptions:
         if graph_field.size == 0:
             raise DataError("the field has no weights, because there are no features and no intercept")
         scales = FieldScales.of(inputs, encoder.intercept) if self.standardize and inputs.node_counts is None else None
-        loss = self.make_loss(inputs if scales is None else scales.apply(inputs), graph_field, encoder)
+        data = inputs if scales is None else scales.apply(inputs)
+        loss = self.make_loss(data, graph_field, encoder)
         solver = asked = self.options.make_solver()
-        penalty = self.make_penalty(solver, encoder)
+        penalty, strength = self.make_penalty(solver, encoder), None
+        if isinstance(encoder, TableEncoder) and self._chooses_strength(encoder, penalty):
+            exact = isinstance(loss, GraphLikelihood) and loss.engine.name in EXACT_ENGINES
+            strength = choose_strength(
+                data, graph_field, encoder, self.options, likelihood=exact, blocks=_takes_blocks(solver)
+            )
+        if strength is not None:
+            penalty = strength.penalty
         if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
         minimised = loss if self.spread is None else self.spread(loss)
-        return GraphProblem(encoder, inputs, graph_field, scales, loss, penalty, solver, asked, minimised)
+        return GraphProblem(
+            encoder, inputs, graph_field, scales, loss, penalty, solver, asked, minimised, strength=strength
+        )
 
     def _default_loss(self, encoder: Encoder, states: Ids) -> str:
         """Return the name of the loss that "auto" stands for; announce a likelihood that would be too slow."""
@@ -148,6 +164,11 @@ class GraphOptions:
             self.announce(f"{why}: training uses loss='pseudo-likelihood'. {INSTEAD_OF_EXACT}")
         return "pseudo-likelihood"
 
+    def _chooses_strength(self, encoder: TableEncoder, penalty: Penalty) -> bool:
+        """Return whether the strength of L2 is chosen on held-out rows: nobody gave one, and there are inputs."""
+        asked = self.options.penalty is not None or self.edge_penalty is not None
+        return not asked and self.loss in CHOOSING and encoder.has_inputs and isinstance(penalty, (L2, Blockwise))
+
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.
 
@@ -155,10 +176,8 @@ class GraphOptions:
         """
         penalty, edges = self.options.make_penalty(solver), self.edge_penalty
         if edges is None:
-            takes = solver.handles_smooth  # some solvers know L2 of all weights only
-            blocks = takes is None or Kind.PARTS in takes
             features = isinstance(encoder, TableEncoder) and encoder.edges_differ
-            if not (blocks and isinstance(penalty, L2) and features):
+            if not (_takes_blocks(solver) and isinstance(penalty, L2) and features):
                 return penalty
             edges = L2(EDGE_FACTOR * penalty.strength)
         if isinstance(penalty, Blockwise):
@@ -204,6 +223,12 @@ class GraphOptions:
         """Return what "auto" was for a table, if it was an approximation, so that prediction does the same."""
         decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
         return loss.engine.name if decided and loss.engine.name in ITERATIVE else None
+
+
+def _takes_blocks(solver: Any) -> bool:
+    """Return whether a solver allows nodes and edges different penalties; some know L2 of all weights only."""
+    takes = solver.handles_smooth
+    return takes is None or Kind.PARTS in takes
 
 
 def check_sweeps(sweeps: Any, inference: Any) -> None:
