@@ -112,6 +112,19 @@ def test_a_dry_run_writes_nothing(folders, call):
     assert sorted(path.name for path in folders.rglob("*")) == before
 
 
+def test_penalties_that_were_chosen_are_shown(folders, call):
+    command = ["segment", "train", "images", "masks", "--model", "c.crf", "--features", "c1", "--block", "4", "-q"]
+    outcome = call(*command, "--threads", "1", "--tolerance", "1e-3")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("L2 of c1 5400: error ")  # 100 times the mean of 54 blocks of an image
+    line = next(line for line in outcome.out.splitlines() if line.startswith("penalties of groups of features: "))
+    assert "chosen in 3 folds of 4 images; error 0." in line
+    shown = call("inspect", "c.crf").out
+    assert line in shown.splitlines()
+    assert "node c1 L2(" in shown
+    assert "edge c1 L2(" in shown
+
+
 def test_options_reach_the_model(folders, call):
     outcome = call(
         *TRAIN, "--size", "16x20", "--block", "4", "--features", "c1", "--position", "--l1", "1", "--solver", "owlqn"
