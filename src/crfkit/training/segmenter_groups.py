@@ -41,7 +41,7 @@ LEAST_IMAGES = 4
 PATIENCE = 2  # strengths without a gain after which weaker ones are not tried
 FACTORS = (10.0, 0.1)  # of the strength of one group, then of all edges, tried at the end
 FOLDS = 3
-MOST_IMAGES, MOST_BLOCKS = 30, 6_000  # that are searched on; of larger sets, windows of some of the images
+MOST_IMAGES, MOST_BLOCKS = 20, 8_000  # that are searched on; of larger sets, windows of some of the images
 LEAST_WINDOW = 12  # blocks, side of a window
 TOLERANCE, FIRST, ITERATIONS = 1e-3, 20, 10  # of a fold with the first penalty, and with later ones
 SWEEPS = {"max_iterations": 15, "tolerance": 1e-2, "n_threads": 1}  # of iterative inference while strengths are tried
@@ -94,6 +94,11 @@ class Shares:
                 places[f"{kind} {name}"] = (rows + columns).ravel()
             places[kind] = (rows + np.flatnonzero(others)).ravel()
         return Blockwise(parts, places)
+
+    def scaled(self, factor: float) -> Shares:
+        """Return all strengths multiplied."""
+        edges = None if self.edges is None else {name: factor * share for name, share in self.edges.items()}
+        return Shares({name: factor * share for name, share in self.nodes.items()}, edges)
 
     def changed(self, name: str, factor: float) -> Shares:
         """Return the strengths with those of a group, or of "edges", multiplied."""
@@ -192,8 +197,10 @@ def choose_shares(
                 break
     if not best.models:  # no time for one
         return GroupChoice(Shares.equal(groups, UNTRIED, edges))
+    # what keeps a model from learning images by heart is needed less the more images there are
+    shares = best.shares.scaled(min(1.0, len(search.run.X) / len(run.X)))
     start = replace(best.models[0], w=np.mean([model.w for model in best.models], axis=0))
-    return GroupChoice(best.shares, tuple(points), best.error, search.training_error(best), len(search.run.X), start)
+    return GroupChoice(shares, tuple(points), best.error, search.training_error(best), len(search.run.X), start)
 
 
 def windows(run: BlockTraining, seed: int) -> BlockTraining:
