@@ -187,7 +187,8 @@ def report(found: Report) -> str:
         for model, row in entry["models"].items():
             lines.append(
                 f"| {name} | {entry['labels']} | {model} | {row['log_likelihood']:.3f} | "
-                f"{row['subset_accuracy']:.3f} | {row['hamming']:.4f} | {row['seconds']:.1f} s | {row['prediction_seconds']:.1f} s |"
+                f"{row['subset_accuracy']:.3f} | {row['hamming']:.4f} | {row['seconds']:.1f} s | "
+                f"{row['prediction_seconds']:.1f} s |"
             )
     return "\n".join(lines) + "\n"
 

@@ -130,7 +130,7 @@ def test_the_same_threads_give_the_same_bits(solver):
     assert met > 0
 
 
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ("enumerate", "tree")])
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ("enumerate", "tree", "halves")])
 def test_engines_give_the_same_bits(engine):
     data, field = grids()
     potentials = field.potentials(data, np.random.default_rng(2).normal(size=field.size))

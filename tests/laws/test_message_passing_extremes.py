@@ -71,7 +71,7 @@ def test_damping_is_no_convergence(engine: Any, damping: float, n_states: int) -
 
 @pytest.mark.parametrize("n_states", [2, 3])
 @pytest.mark.parametrize("engine", ITERATIVE, ids=repr)
-@pytest.mark.parametrize("where", ["unary", "coefficients"])
+@pytest.mark.parametrize("where", ["unary", "rows"])
 def test_nan_is_no_convergence(engine: Any, where: str, n_states: int) -> None:
     field = small_field(n_states)
     values = getattr(field, where).copy()

@@ -18,7 +18,7 @@ from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.losses.online import OnlineChain
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
-from crfkit.protocols import SmoothPenalty
+from crfkit.protocols import Loss, SmoothPenalty
 from crfkit.result import Status
 from crfkit.solvers import (
     AROW,
@@ -274,13 +274,18 @@ def test_epochs_differ_in_their_order(name, monkeypatch):
 
     module = __import__(make(name).__module__, fromlist=["shuffled"])
     module = module if hasattr(module, "shuffled") else crfkit.solvers.parts.online
-    orders, inner = [], module.shuffled
+    orders, shuffled, by_loss = [], module.shuffled, Loss.order
 
     def watched(seed, epoch, n):
-        orders.append(inner(seed, epoch, n).tolist())
+        orders.append(shuffled(seed, epoch, n).tolist())
+        return orders[-1]
+
+    def watched_loss(loss, n, seed, epoch):
+        orders.append(by_loss(loss, n, seed, epoch).tolist())
         return orders[-1]
 
     monkeypatch.setattr(module, "shuffled", watched)
+    monkeypatch.setattr(Loss, "order", watched_loss)
     options = {"step_size": 0.1} if name in GRADIENTS else {"gamma": 10.0} if name == "rda" else {}
     solve(name, max_iterations=3, **options)
     assert len(orders) >= 3

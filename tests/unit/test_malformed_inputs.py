@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from crfkit import ChainCRF, GraphCRF, GridCRF, StructureLearner
+from crfkit import ChainCRF, GraphCRF, GridCRF
 from crfkit._checks import check_features, sparse_matrix
 from crfkit.data.graph import Graph
 from crfkit.data.graphs import GraphData
@@ -167,7 +167,6 @@ IMAGE = np.arange(12.0).reshape(3, 4, 1) / 12
         lambda m: Graph(3, m([[0, 1], [1, 2]])),
         lambda m: GridCRF(max_iterations=2).fit([m(IMAGE)], [(IMAGE[..., 0] > 0.5).astype(int)]),
         lambda m: Potentials.from_tables(Graph.path(2), m([[0.0, 1.0], [1.0, 0.0]])),
-        lambda m: StructureLearner().fit(np.eye(2, dtype=int).repeat(5, axis=0), inputs=m(np.arange(10.0)[:, None])),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

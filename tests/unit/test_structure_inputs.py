@@ -272,3 +272,16 @@ def test_the_order_of_arguments_of_other_estimators_is_recognised():
         StructureLearner().fit(X, Y)
     with pytest.warns(FutureWarning, match="inputs=…"):
         StructureLearner(edge_strength=20.0).fit(Y, X)
+
+
+@pytest.mark.filterwarnings("ignore:inputs are missing")
+def test_masked_inputs_are_missing_inputs():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    Y = (X @ rng.normal(size=(2, 3)) + rng.normal(size=(300, 1)) + 0.3 * rng.normal(size=(300, 3)) > 0).astype(int)
+    hidden = np.zeros(X.shape, dtype=bool)
+    hidden[::10, 0] = True
+    by_mask = StructureLearner().fit(Y, inputs=np.ma.array(np.where(hidden, 1e6, X), mask=hidden))
+    by_nan = StructureLearner().fit(Y, inputs=np.where(hidden, np.nan, X))
+    assert by_mask.edges_ == by_nan.edges_ != []
+    np.testing.assert_array_equal(by_mask.model_.w, by_nan.model_.w)

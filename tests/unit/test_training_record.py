@@ -37,6 +37,7 @@ RECORD = {
     "standardised": True,
     "convex": False,
     "iterations": 3,
+    "penalty_choice": {"folds": 3, "images": 9, "held_out_error": 0.2, "training_error": 0.1},
 }
 
 

@@ -27,6 +27,7 @@ TRIAL_RUNS = 64, 16  # of one graph, of each of several graphs
 FIRST_STEPS, MOST_STEPS = 64, 4096
 SPREAD = 0.5  # variance of log weights to reach: with the number of steps it falls, and a run takes longer
 CLEARLY_LESS = 2.0  # standard errors between two estimates
+MUCH_CHEAPER = 4.0  # factor in the work from which a start is preferred to a safer one
 LEAST_RUNS = 8  # of each graph
 CHUNK = 4  # number of runs that one call makes, in multiples of those already made
 MOST_VISITS = 1e10  # of edges by all sweeps: about a minute on one core
@@ -83,7 +84,7 @@ def estimate_log_z(
     Parameters
     ----------
     error : standard error of the mean to reach; a limit on the work may prevent that.
-    bases : [n, K] unary log-potentials of independent variables that runs may begin with; the best one is used.
+    bases : [n, K] unary log-potentials of independent variables that runs may begin with, the safest first.
     times : [G] how often each graph counts in the mean.
     bias : of the mean over several graphs to allow, from the few runs that each graph then needs; None is the error.
 
@@ -129,9 +130,10 @@ def _trial(potentials: Potentials, base: Floats, seed: int, threads: int, budget
 
 
 def _best(trials: Sequence[_Start]) -> _Start:
-    """Return the start that needs least work, of those whose estimates are not clearly less than another.
+    """Return the first of the starts whose estimates are not clearly less than another, or one that is much cheaper.
 
-    An annealed estimate is hardly ever too large, since it is right in the mean; too small ones miss a mode.
+    An annealed estimate is hardly ever too large, since it is right in the mean; too small ones miss a mode. A start
+    that a few particles found may miss one that is too rare for the trial runs, too.
     """
     errors = [trial.error for trial in trials]
     top = max(range(len(trials)), key=lambda i: trials[i].mean - errors[i])
@@ -140,7 +142,8 @@ def _best(trials: Sequence[_Start]) -> _Start:
         for trial, error in zip(trials, errors, strict=True)
         if trial.mean + CLEARLY_LESS * math.hypot(error, errors[top]) >= trials[top].mean
     ]
-    return min(near, key=lambda trial: trial.cost)
+    first, cheapest = near[0], min(near, key=lambda trial: trial.cost)
+    return cheapest if MUCH_CHEAPER * cheapest.cost < first.cost else first
 
 
 def _rebased(potentials: Potentials, base: Floats) -> tuple[Floats, Floats, Floats]:

@@ -56,7 +56,8 @@ def default_engine(graph: Graph, n_states: States, purpose: str = "any", rows: i
         raise ParameterError(f"unknown purpose {purpose!r}; one of {', '.join(PURPOSES)}")
     if purpose in ("table", "rows"):
         seconds, name = table_engine(graph, n_states, rows)
-        return name if seconds <= (PATIENCE if purpose == "table" else ROWS_PATIENCE) else "trw"
+        patience = PATIENCE if purpose == "table" else ROWS_PATIENCE
+        return name if seconds <= patience or name == "tree" else "trw"
     n_states = _most(n_states)
     if purpose == "structure":
         return "junction" if Junction(max_table=STRUCTURE_ENTRIES).fits(graph, n_states) else "trw"
@@ -87,8 +88,8 @@ def table_engine(graph: Graph, n_states: States, rows: int) -> tuple[float, str]
 
 def explain_table_engine(graph: Graph, n_states: States, rows: int) -> str:
     """Return what to tell the user about the engine of a table: why it is approximate, or "" where it is exact."""
-    seconds, _ = table_engine(graph, n_states, rows)
-    if seconds <= PATIENCE:
+    seconds, name = table_engine(graph, n_states, rows)
+    if seconds <= PATIENCE or name == "tree":  # which takes about as long as the pseudo-likelihood
         return ""
     if math.isinf(seconds):
         return "exact inference needs tables that are too large"
