@@ -334,9 +334,7 @@ def test_one_image_is_not_a_list():
             Refiner().fit([p], images, [mask])
         with pytest.raises(DataError, match=r"^images must be a list .* one array of shape .* give a list of it"):
             ImageSegmenter().fit(images, [mask])
-    with pytest.raises(
-        DataError, match=r"^probabilities are one array of shape \(6, 8, 2\) for 1 image; expected"
-    ):
+    with pytest.raises(DataError, match=r"^probabilities are one array of shape \(6, 8, 2\) for 1 image; expected"):
         Refiner().fit(p, [image], [mask])
 
 

@@ -92,10 +92,12 @@ SCHEMA: dict[str, Callable[[Any], bool]] = {
     "origin": _text,
     "frame": _entries({}, sequence=_text, token=_list_of(_text), label=_or_none(_text)),
     "penalty_choice": _or_none(
-        lambda value: _entries({"folds": _count})(value)
-        and (
-            not value["folds"]
-            or _entries({"images": _count, "held_out_error": _number, "training_error": _number})(value)
+        lambda value: (
+            _entries({"folds": _count})(value)
+            and (
+                not value["folds"]
+                or _entries({"images": _count, "held_out_error": _number, "training_error": _number})(value)
+            )
         )
     ),
     "tuned": _entries({"score": _number, "measure": _text, "trials": _count}),
