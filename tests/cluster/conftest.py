@@ -29,6 +29,16 @@ def client():
     return _clients[0]
 
 
+@pytest.fixture
+def address():
+    """Return the address of a scheduler with a worker; connections to it need no certificate."""
+    from distributed import LocalCluster
+
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, preload=["crfkit.distributed.local_worker"], **options) as cluster:
+        yield cluster.scheduler_address
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
     if nextitem is None or "/cluster/" not in nextitem.nodeid:

@@ -155,8 +155,8 @@ def test_another_version_on_a_worker(client, monkeypatch):
         pass
 
 
-def test_the_command_line(client, files, tmp_path):
-    address, model, log = client.scheduler.address, tmp_path / "model.crf", tmp_path / "log.jsonl"
+def test_the_command_line(address, files, tmp_path):
+    model, log = tmp_path / "model.crf", tmp_path / "log.jsonl"
     (tmp_path / "template").write_text(TEMPLATE)
     common = ["--template", str(tmp_path / "template"), "--solver", "lbfgs", "--model", str(model)]
     found = CliRunner().invoke(

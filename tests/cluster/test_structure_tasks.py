@@ -182,12 +182,12 @@ def test_halves_are_counted(client, capsys):
     assert "random half 8 of 8" in capsys.readouterr().out
 
 
-def test_the_command_line(client, alone, tmp_path, monkeypatch, capsys):
+def test_the_command_line(address, alone, tmp_path, monkeypatch, capsys):
     path, model = tmp_path / "t.csv", tmp_path / "m.crf"
     np.savetxt(path, Y[:, [0, 4, 1]], "%d", ",", header="a,b,c", comments="")
     command = ["crfkit", "structure", "learn", path, "-m", model, "-s", "stability", "--refit", "pl", "--threads", 1]
     shares = []
-    for more in ([], ["--cluster", client.scheduler.address]):
+    for more in ([], ["--cluster", address]):
         monkeypatch.setattr("sys.argv", [*map(str, command), *more])
         with pytest.raises(SystemExit) as ended:
             main()

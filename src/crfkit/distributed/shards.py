@@ -30,6 +30,7 @@ from crfkit.wording import counted
 TIMED_OUT = (TimeoutError, asyncio.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 BALANCE = 5.0  # seconds between looks for workers without a shard
+LOOK = 2.0  # seconds between looks whether workers that data are sent to are still there
 PING = 10.0  # seconds in which a worker that computes must still answer
 GONE = (
     "the scheduler has gone; start it and its workers again, and continue from the last checkpoint (--resume, or "
@@ -290,7 +291,20 @@ class Shards:
     def _scattered(self, value: Any, workers: list[str]) -> Any:
         """Send a value to workers; Dask's own limit does not hold for workers that are stopped."""
         send = partial(self._client.scatter, [value], workers=workers, broadcast=len(workers) > 1, hash=False)
-        (future,) = self._sync(lambda: send(direct=self._direct, asynchronous=True))
+
+        async def go() -> Any:
+            sending = asyncio.ensure_future(send(direct=self._direct, asynchronous=True))
+            try:
+                while not (await asyncio.wait({sending}, timeout=LOOK))[0]:
+                    # Dask waits on for a worker that has gone
+                    found = await asyncio.wait_for(self._client.scheduler.identity(), PING)
+                    if gone := [address for address in workers if address not in found["workers"]]:
+                        raise OSError(f"{gone[0]} has gone")
+                return sending.result()
+            finally:
+                sending.cancel()
+
+        (future,) = self._sync(go)
         return future
 
     def _wait(self, made: dict[int, Any]) -> None:
