@@ -80,14 +80,23 @@ def choose_strength(
     if not (blocks and field.n_edge_weights):
         return found
     for ratios in RATIOS:
-        better = search.along([found._replace(edge=r * found.node) for r in (1.0, *ratios)])
+        better = search.along([found._replace(edge=on_grid(r * found.node)) for r in (1.0, *ratios)])
         if better.edge != better.node:
             found = better
             break
     if likelihood and all(fold.likelihood is not None for fold in folds):
         one = _Search(folds[:1], options, OWN_TOLERANCE)
-        found = one.along([found._replace(edge=r * found.edge) for r in OWN_RATIOS], likelihood=True)
+        found = one.along([found._replace(edge=on_grid(r * found.edge)) for r in OWN_RATIOS], likelihood=True)
     return found
+
+
+def on_grid(strength: float) -> float:
+    """Return the nearest of …, 0.1, 0.3, 1, 3, 10, …
+
+    >>> on_grid(0.9), on_grid(0.03 * 30.0)
+    (1.0, 1.0)
+    """
+    return float(f"{10.0 ** (round(2.0 * math.log10(strength)) / 2.0):.0e}")
 
 
 @dataclass(frozen=True)
