@@ -309,7 +309,7 @@ def page() -> str:
                 solvers(),
                 "## Graphs and grids",
                 written("inference"),
-                "Several labels at once, against one logistic regression per label:",
+                "Several labels at once, against logistic regressions and a classifier chain:",
                 written("multilabel"),
                 "## Images",
                 written("segment"),
