@@ -10,7 +10,7 @@ from pathlib import Path
 
 TOP = {"cpp", "src", "tests", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md",
        "LICENSE", "Makefile", "PKG-INFO", "README.md", "SECURITY.md", "pyproject.toml"}  # fmt: skip
-NEEDED = ("py.typed", "_core.pyi", "__init__.py", "explain/page/page.css")
+NEEDED = ("py.typed", "_core.pyi", "__init__.py", "explain/report/assets/page.css")
 JUNK = re.compile(r"\.(crf|pyc|o|a|log|npz|csv|orig|rej)$|__pycache__|(^|/)(build|dist|\.venv)/")
 MEGABYTES = {".gz": 3, ".whl": 6}
 

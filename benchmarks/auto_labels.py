@@ -14,12 +14,12 @@ import os
 
 import numpy as np
 
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.training.train import ChainTraining
 from crfkit.penalties import L2
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.stochastic_start import epochs_that_pay
 from crfkit.synthetic import labelled_words
-from crfkit.training.chain import ChainTraining
 from crfkit.training.options import SolverOptions
 
 

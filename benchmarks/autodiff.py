@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 
 jax.config.update("jax_enable_x64", True)
 

@@ -23,9 +23,9 @@ from common import write_results
 from decoding import NER, attributes, encoding_of, prepared
 
 from crfkit import Template
+from crfkit.chain.model.model import ChainModel
+from crfkit.chain.model.reliability import labelled_block, reliability_of
 from crfkit.errors import DataWarning
-from crfkit.models.chain import ChainModel
-from crfkit.models.chain_reliability import labelled_block, reliability_of
 from crfkit.schemes import phrases
 
 PRECISIONS = (0.8, 0.9, 0.95)

@@ -35,15 +35,15 @@ import numpy as np
 from common import HERE, RESULTS, SHARED, Report, child, say, write_results
 
 from crfkit import L2, ElasticNet, Template
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.training.problem import Problem
+from crfkit.chain.training.train import ChainTraining
 from crfkit.distributed import Cluster, connect
 from crfkit.distributed.chains import sharded_chain
 from crfkit.distributed.training import fit_urls
-from crfkit.encoders.sequences import learn_file
 from crfkit.losses import ChainLikelihood
 from crfkit.solvers import make_solver
 from crfkit.solvers.parts.stopping import GradientNorm
-from crfkit.training.chain import ChainTraining
-from crfkit.training.chain_problem import Problem
 
 SHARDS = (1, 2, 4, 7)
 SOLVERS = {"lbfgs": L2(1.0), "tron": L2(1.0), "owlqn": ElasticNet(0.5, 1.0), "ogm": L2(10.0)}

@@ -26,7 +26,7 @@ from common import write_results
 from crfkit import L2, ChainCRF, Template
 from crfkit.compat import pycrfsuite as compat
 from crfkit.convert import save
-from crfkit.readers import read_columns
+from crfkit.files.columns import read_columns
 
 ROUNDS = 31
 TEMPLATE = "\n".join(

@@ -22,9 +22,9 @@ from typing import Any
 from common import write_results
 
 from crfkit import L2, ChainCRF, Template, evaluate, read_columns
+from crfkit.chain.model.model import ChainModel
+from crfkit.chain.model.spans import spans_of
 from crfkit.convert import save
-from crfkit.models.chain import ChainModel
-from crfkit.models.chain_spans import spans_of
 
 NER = "\n".join(
     [

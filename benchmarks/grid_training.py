@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from crfkit import L2, GridCRF
-from crfkit.encoders.image_blocks import block_labels
-from crfkit.encoders.image_pairs import Pairs
-from crfkit.features.image import ImageFeatures
-from crfkit.inference.tree_reweighted import TreeReweighted
-from crfkit.readers.images import pair_folders
-from crfkit.readers.masks import MaskRules
+from crfkit.files.images import pair_folders
+from crfkit.files.masks import MaskRules
+from crfkit.graph.inference.tree_reweighted import TreeReweighted
+from crfkit.images.blocks import block_labels
+from crfkit.images.features import ImageFeatures
+from crfkit.images.pairs import Pairs
 
 WAYS: dict[str, dict[str, Any]] = {
     "1000 sweeps to 1e-10": {"inference": TreeReweighted(n_threads=1)},

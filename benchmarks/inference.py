@@ -25,13 +25,13 @@ import numpy as np
 from common import Store, machine
 
 from crfkit import _core
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.fields.graph import tied_field, untied_field
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.belief_propagation import native_arrays
-from crfkit.inference.engines import make_engine
-from crfkit.inference.tree_reweighted import _appearances, edge_appearances
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field, untied_field
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.belief_propagation import native_arrays
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.tree_reweighted import _appearances, edge_appearances
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L2
 from crfkit.solvers import make_solver

@@ -23,9 +23,9 @@ WORKS = ("value and gradient", "single precision", "partly labelled", "Hessian p
 def works(n_labels: int, kernels: str, order: int) -> dict[str, Callable[[], float]]:
     import numpy as np
 
-    from crfkit.data import SequenceData
-    from crfkit.fields import ChainField
-    from crfkit.inference.chain import ChainInference
+    from crfkit.chain.data import SequenceData
+    from crfkit.chain.fields.field import ChainField
+    from crfkit.chain.inference import ChainInference
     from crfkit.losses import ChainLikelihood
 
     rng = np.random.default_rng(0)

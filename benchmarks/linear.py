@@ -22,9 +22,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from common import write_results
 
-from crfkit import GraphCRF, _core, limits
-from crfkit.readers.columns import ColumnFile, rows_of
-from crfkit.readers.tables import read_table
+from crfkit import GraphCRF, _core
+from crfkit.files import limits
+from crfkit.files.columns import ColumnFile, rows_of
+from crfkit.files.tables import read_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from collisions import colliding

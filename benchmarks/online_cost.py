@@ -3,7 +3,7 @@
     python benchmarks/online_cost.py [--rounds 3]
 
 Processor seconds of one thread, the least of some rounds that take turns, on generated chains of 2 to 300 labels with 3
-to 21 attributes a token. Below the table are the constants that fit best: those of `crfkit.losses.online_cost`.
+to 21 attributes a token. Below the table are the constants that fit best: those of `crfkit.chain.losses.online_cost`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from crfkit.encoders.sequences import learn
-from crfkit.losses.online_cost import counts, epoch_cost
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.losses.online_cost import counts, epoch_cost
+from crfkit.chain.training.train import ChainTraining
 from crfkit.synthetic import labelled_words
-from crfkit.training.chain import ChainTraining
 
 # labels, sequences, (least, most) tokens, words to each side, all transitions, order
 CASES = [

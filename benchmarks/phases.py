@@ -40,11 +40,11 @@ from common import HERE, RESULTS, SCRATCH, SHARED, Report, Store, markdown, medi
 from crfkit import L2, Template
 from crfkit._core import available_kernels, default_kernels
 from crfkit._threads import count_threads
-from crfkit.encoders.sequences import learn_file
-from crfkit.fields import ChainField
-from crfkit.inference.chain import ChainInference
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.losses.online import SingleEpochs
 from crfkit.losses import ChainLikelihood
-from crfkit.losses.online import SingleEpochs
 from crfkit.solvers import LBFGS
 
 MEMORY = LBFGS().memory

@@ -96,8 +96,8 @@ def measure(point: Report) -> Report:
 def one_pass(point: Report, path: Path, template: Any) -> Report:
     import numpy as np
 
-    from crfkit.encoders.sequences import learn_file
-    from crfkit.fields import ChainField
+    from crfkit.chain.encoding.sequences import learn_file
+    from crfkit.chain.fields.field import ChainField
     from crfkit.losses import ChainLikelihood
 
     begin = time.perf_counter()

@@ -20,7 +20,7 @@ from typing import Any
 from common import write_results
 from PIL import Image
 
-from crfkit.readers.images import pair_folders
+from crfkit.files.images import pair_folders
 from crfkit.synthetic import disc_images
 
 HERE = Path(__file__).resolve().parent

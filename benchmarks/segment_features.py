@@ -24,7 +24,7 @@ from scipy.ndimage import gaussian_filter
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from crfkit import L2, ImageSegmenter
-from crfkit.readers.images import read_image, read_mask, resize, resize_nearest
+from crfkit.files.images import read_image, read_mask, resize, resize_nearest
 from crfkit.synthetic import disc_images
 
 HORSES = SHARED / "data" / "weizmann_horse"

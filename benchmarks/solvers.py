@@ -46,10 +46,10 @@ from solvers_report import (
 from crfkit import L2, Template, evaluate, penalties, read_columns
 from crfkit._threads import count_threads, using_threads
 from crfkit.arrays import norm
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.errors import CapabilityError, StopTraining
-from crfkit.fields import ChainField
-from crfkit.inference.chain import ChainInference
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Result, TraceRow
 from crfkit.solvers import LBFGS, SOLVERS, Auto, Iteration, PeriodDecrease, Tron, make_solver

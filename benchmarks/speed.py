@@ -51,8 +51,8 @@ from speed_report import table
 
 from crfkit import L1, L2, ChainCRF
 from crfkit._threads import count_threads, using_threads
+from crfkit.chain.losses.precision import PRECISIONS
 from crfkit.losses import ChainLikelihood
-from crfkit.losses.precision import PRECISIONS
 
 OPTIMUM = 12_887.12  # the least value known of NLL + ‖w‖², observed pairs
 CLOSE = 1.001 * OPTIMUM
@@ -62,8 +62,8 @@ ALL_PAIRS = 7_705.4
 VECTOR_ITERATIONS = 20
 CRFSUITE_CHILD = """
 import sys, pycrfsuite
-from crfkit.features import Template
-from crfkit.readers.columns import ColumnFile, _sequences
+from crfkit.text.template import Template
+from crfkit.files.columns import ColumnFile, _sequences
 template = Template.read(sys.argv[2])
 trainer = pycrfsuite.Trainer(verbose=False)
 for rows in _sequences(ColumnFile(sys.argv[1]), True):

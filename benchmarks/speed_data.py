@@ -13,9 +13,9 @@ import numpy as np
 from common import Report, Store, attributes, crfsuite_train, first_below, seconds
 
 from crfkit import ChainCRF, Template, evaluate
-from crfkit.encoders.sequences import learn_file
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.fields.field import ChainField
 from crfkit.errors import StopTraining
-from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood
 
 

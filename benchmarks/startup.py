@@ -20,7 +20,7 @@ from pathlib import Path
 from common import write_results
 
 from crfkit import ChainCRF
-from crfkit.cli.demo_data import TEMPLATE
+from crfkit.cli.demo.data import TEMPLATE
 from crfkit.synthetic import entity_corpus, write_columns
 
 COMMANDS = {

@@ -25,8 +25,8 @@ from common import write_results
 from fields import gibbs
 
 from crfkit import StructureLearner
-from crfkit.data.observations import Observations
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.observations import Observations
 
 
 def table(p: int, n: int, seed: int = 5) -> tuple[Any, set[tuple[int, int]]]:

@@ -25,9 +25,9 @@ import sklearn_crfsuite
 from common import write_results
 
 from crfkit import L2, ChainCRF, ChainModel, Template, convert, read_columns
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.fields.field import ChainField
 from crfkit.compat import pycrfsuite as compat
-from crfkit.encoders.sequences import learn
-from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood
 from crfkit.metrics import evaluate
 

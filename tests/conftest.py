@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from optional import SHARED
 from recipes.registered import register
 
-from crfkit import files
+from crfkit.files import atomic as files
 
 files.WAIT = 0.0  # seconds: tests damage thousands of files, and nobody is in the middle of writing them
 

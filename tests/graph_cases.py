@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 from hypothesis import strategies as st
 
-from crfkit.data.graph import Graph
-from crfkit.fields.potentials import Potentials
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
 
 
 def random_graph(rng: np.random.Generator, n_nodes: int, density: float = 0.5) -> Graph:

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
+from crfkit.graph.data import GraphData
+from crfkit.graph.graph import Graph
 
 PATH = Graph.path(3)
 

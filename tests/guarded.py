@@ -12,8 +12,8 @@ import numpy as np
 from oracle import likelihood, make_problem, select
 
 from crfkit import _core
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.losses import ChainLikelihood
 
 _alive = []

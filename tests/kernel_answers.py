@@ -10,14 +10,14 @@ import sys
 import numpy as np
 from oracle import make_problem
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.fields.graph import untied_field
-from crfkit.fields.potentials import Potentials
-from crfkit.inference import ChainInference
-from crfkit.inference.engines import make_engine
+from crfkit.chain.inference import ChainInference
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import untied_field
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.losses import ChainLikelihood
-from crfkit.losses.pseudo import PseudoLikelihood
 
 
 def chain(n_labels: int, order: int) -> dict[str, np.ndarray]:

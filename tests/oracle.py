@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from crfkit import _core
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.losses import ChainLikelihood
 
 KERNELS = _core.available_kernels()

@@ -24,12 +24,12 @@ from fuzz.containers import put_together, take_apart
 from scipy.sparse import csr_array
 
 from crfkit import ChainCRF, ChainModel, GraphCRF, ImageSegmenter
-from crfkit.data.sequences import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 from crfkit.errors import CrfkitError
-from crfkit.fields.chain import ChainField
-from crfkit.readers import read_columns
-from crfkit.readers.images import read_image
-from crfkit.readers.tables import read_table
+from crfkit.files.columns import read_columns
+from crfkit.files.images import read_image
+from crfkit.files.tables import read_table
 
 SECONDS, MEGABYTES = 2.0, 500.0
 SEEDS = {target.name: target for module in (chains, fields, checkpoints) for target in module.TARGETS}

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from crfkit.data.graph import Graph
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.junction import Junction
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.junction import Junction
 
 ISING = np.array([[1.0, -1.0], [-1.0, 1.0]])
 

@@ -107,7 +107,7 @@ void bind_encoder(nb::module_& m) {
              nb::sig("def with_columns(self, extra: list[str]) -> bytes"))
         .def("with_labels", &lines_labelled, "names"_a, "ids"_a, "Hands out the lines with a further column each.",
              nb::sig("def with_labels(self, names: list[str], ids: NDArray[numpy.int32]) -> bytes"));
-    nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.data.")
+    nb::class_<BoundEncoder>(m, "Encoder", "Builds encoded sequences; see crfkit.chain.data.")
         .def(nb::init<const std::optional<std::string>&, std::optional<AttributeTable>, std::optional<AttributeTable>,
                       bool, bool, const std::string&, bool, nb::object, int64_t, uint64_t>(),
              "template"_a = nb::none(), "attributes"_a = nb::none(), "pair_attributes"_a = nb::none(),

@@ -55,7 +55,7 @@ struct SingleOnline {
 }  // namespace
 
 void bind_online(nb::module_& m) {
-    nb::class_<Online>(m, "Online", "Chains that are updated sequence by sequence; see crfkit.losses.online.")
+    nb::class_<Online>(m, "Online", "Chains that are updated sequence by sequence; see crfkit.chain.losses.online.")
         .def(nb::init<Sequences, Field, const std::string&, const OptionalArray<double>&, bool>(), "data"_a, "field"_a,
              "kernels"_a = "auto", "cost"_a.none() = nb::none(), "hinge"_a = false)
         .def(

@@ -50,7 +50,7 @@ nb::list expanded(const BoundTextRules& self, const std::vector<std::vector<std:
 }  // namespace
 
 void bind_text_rules(nb::module_& m) {
-    nb::class_<BoundTextRules>(m, "TextRules", "Rules that make attributes of plain tokens; see crfkit.features.text.")
+    nb::class_<BoundTextRules>(m, "TextRules", "Rules that make attributes of plain tokens; see crfkit.text.words.")
         .def("__init__", &make_text_rules, "rules"_a, "gazetteers"_a = Phrases{}, "fold"_a = false,
              "words"_a = nb::none(), "vectors"_a = nb::none(),
              nb::sig("def __init__(self, rules: Sequence[str], gazetteers: Sequence[tuple[str, StringTable]] = (), "

@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from crfkit.cli.help import PANELS, fill_in
+from crfkit.cli.runtime.help import PANELS, fill_in
 
 HEAD = """# Commands
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from crfkit.errors import CrfkitError
-from crfkit.features.presets import PRESETS
-from crfkit.inference.decoding import METHODS
-from crfkit.inference.engines import ENGINES, make_engine
+from crfkit.graph.inference.decoding import METHODS
+from crfkit.graph.inference.engines import ENGINES, make_engine
 from crfkit.losses import LOSSES
 from crfkit.penalties import PENALTIES
 from crfkit.protocols import Penalty
 from crfkit.schemes import ALIASES, TAG_SCHEMES, convert_tags
 from crfkit.solvers import SOLVERS
+from crfkit.text.presets import PRESETS
 
 HEAD = """# Registries
 

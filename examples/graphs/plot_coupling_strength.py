@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from crfkit import Graph
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.engines import make_engine
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.inference.engines import make_engine
 
 plt.style.use("tableau-colorblind10")
 

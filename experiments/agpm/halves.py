@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 
 Floats = NDArray[np.float64]
 BLOCK = 1 << 15  # numbers of a table that stay in a cache

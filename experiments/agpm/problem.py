@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from halves import Halves
 
-from crfkit.fields.graph import untied_field
-from crfkit.inference.junction import Junction
+from crfkit.graph.fields.field import untied_field
+from crfkit.graph.inference.junction import Junction
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L2, Blockwise, GroupLinf
 from crfkit.solvers import AGPM, SPG, GradientNorm, Zhou

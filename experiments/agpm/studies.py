@@ -10,7 +10,7 @@ from agpm_store import Store
 from halves import Halves
 from problem import METHODS, Problem, paper_rule
 
-from crfkit.inference.junction import Junction
+from crfkit.graph.inference.junction import Junction
 from crfkit.solvers import ADMM, AGPM, FISTA, PQN, SPG, GradientNorm, Zhou
 from crfkit.solvers.parts.line_searches.nonmonotone import SEARCHES
 from crfkit.solvers.parts.step_rules import STEP_RULES

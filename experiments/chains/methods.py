@@ -128,7 +128,7 @@ def lipschitz(loss: Any) -> float:
 
     Counts F ≥ 0 have ‖F‖₂ ≤ ‖F‖₁ ≤ T, and a vector in a set of diameter d has no variance above d²/4 in any direction.
     """
-    from crfkit.inference import ChainInference
+    from crfkit.chain.inference import ChainInference
 
     totals = ChainInference(loss.field, np.ones(loss.size), 1).decode(loss.data)[1]
     return STRENGTH + 0.5 * float(totals @ totals)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from crfkit import Template, read_columns
-from crfkit.encoders.sequences import learn
-from crfkit.fields import ChainField
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.fields.field import ChainField
 from crfkit.losses import ChainLikelihood
 from crfkit.protocols import Loss
 

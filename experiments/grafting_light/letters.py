@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from methods import cpu_limit
 
-from crfkit.data.observations import Observations
-from crfkit.inference.belief_propagation import BeliefPropagation
-from crfkit.inference.gibbs import Gibbs
-from crfkit.losses.edges import EdgeLoss
-from crfkit.losses.structure_likelihood import StructureLikelihood
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.graph.inference.belief_propagation import BeliefPropagation
+from crfkit.graph.inference.gibbs import Gibbs
 from crfkit.penalties import L1, L2, Blockwise, ByBlock
 from crfkit.solvers import PeriodDecrease, make_solver
+from crfkit.structure.losses.edges import EdgeLoss
+from crfkit.structure.losses.likelihood import StructureLikelihood
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.observations import Observations
 
 LETTERS = "acmsig"
 SIDE, HEIGHT, WIDTH = 20, 16, 8

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from store import Record
 
-from crfkit.data import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 from crfkit.errors import StopTraining
-from crfkit.fields import ChainField
 from crfkit.losses import CandidateChain, ChainLikelihood
 from crfkit.penalties import L1, L2
 from crfkit.solvers import make_solver

@@ -14,12 +14,12 @@ from typing import Any
 from methods import train
 from store import Record
 
-from crfkit.encoders.sequences import TaggedCorpus, learn_file
-from crfkit.features.template import Template
-from crfkit.inference import ChainInference
+from crfkit.chain.encoding.sequences import TaggedCorpus, learn_file
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.training.train import ChainTraining
+from crfkit.files.columns import read_columns
 from crfkit.metrics import evaluate
-from crfkit.readers import read_columns
-from crfkit.training.chain import ChainTraining
+from crfkit.text.template import Template
 
 WORDS = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
 TAGS = [*WORDS[:5], (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2)]

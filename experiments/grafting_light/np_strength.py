@@ -1,8 +1,9 @@
 """λ of Figure 3: five-fold cross-validation of Full-Opt-L1 on the training file, with standard errors.
 
 In each fold λ goes from strong to weak, and each solution starts from the one before. Attributes that λ holds at zero
-in the training part are left out (crfkit.fields.screened). Minimisation ends at a relative decrease of 1e-3 in ten
-iterations, looser than in the figure: errors of held-out labels differ by a few percent of themselves between folds.
+in the training part are left out (crfkit.chain.fields.screened). Minimisation ends at a relative decrease of 1e-3 in
+ten iterations, looser than in the figure: errors of held-out labels differ by a few percent of themselves between
+folds.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import np_chunking
 import numpy as np
 import store
 
-from crfkit.fields.screened import screened
-from crfkit.inference import ChainInference
+from crfkit.chain.fields.screened import screened
+from crfkit.chain.inference import ChainInference
 from crfkit.losses import ChainLikelihood
 from crfkit.penalties import L1
 from crfkit.solvers import OWLQN, PeriodDecrease

@@ -23,7 +23,7 @@ import store
 import synthetic_chains
 from store import Record
 
-from crfkit.fields import ChainField
+from crfkit.chain.fields.field import ChainField
 from crfkit.losses import ChainLikelihood
 from crfkit.penalties import L1
 from crfkit.solvers import OWLQN, GradientNorm

@@ -6,9 +6,9 @@ import numpy as np
 from methods import train
 from store import Record
 
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.synthetic import gaussian_chains
 
 TRAIN = 3000

@@ -9,8 +9,8 @@ from scipy.ndimage import gaussian_filter
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GroupKFold
 
-from crfkit.features.image import ImageFeatures
-from crfkit.readers.images import read_image, read_mask, resize
+from crfkit.files.images import read_image, read_mask, resize
+from crfkit.images.features import ImageFeatures
 
 SIZE = (96, 128)  # images are shrunk to this
 BLOCK = 4

@@ -13,8 +13,8 @@ import numpy as np
 from facts import curve_of
 from protocol import FEATURES, Pair, read_pair
 
+from crfkit.files.images import read_image, resize
 from crfkit.penalties import HuberL1
-from crfkit.readers.images import read_image, resize
 
 SOLVERS = {"ista": "ISTA", "fista": "FISTA", "ogm": "OGM"}
 INFERENCES = {"bp": "belief propagation", "mean-field": "mean field", "pl": "pseudo-likelihood"}

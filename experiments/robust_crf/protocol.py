@@ -17,14 +17,14 @@ import numpy as np
 from choices import RESERVED, SIFT_CELL
 from together import product_seconds, run_together
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.encoders.image_blocks import block_labels
-from crfkit.features.image import ImageFeatures
-from crfkit.fields.graph import GraphField, tied_field
-from crfkit.inference.engines import make_engine
+from crfkit.files.images import read_image, read_mask
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import GraphField, tied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
+from crfkit.images.blocks import block_labels
+from crfkit.images.features import ImageFeatures
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
-from crfkit.readers.images import read_image, read_mask
 from crfkit.result import Result
 from crfkit.solvers import SuccessiveChanges, make_solver
 

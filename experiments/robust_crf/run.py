@@ -34,7 +34,7 @@ from protocol import Trial
 from threadpoolctl import threadpool_limits
 
 from crfkit._threads import limited_threads
-from crfkit.readers.images import pair_folders
+from crfkit.files.images import pair_folders
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("features", "paper", "practice", "equivalence", "noise", "figures")

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.graphs import GraphData
-from crfkit.fields.graph import GraphField
-from crfkit.fields.potentials import Potentials
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import GraphField
+from crfkit.graph.fields.potentials import Potentials
 
 
 class Meeting:

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from crfkit import ImageSegmenter
-from crfkit.encoders.image_blocks import UPSAMPLING, block_labels, full_size
-from crfkit.features.image import ImageFeatures
+from crfkit.files.images import pair_folders, read_image, read_mask
+from crfkit.images.blocks import UPSAMPLING, block_labels, full_size
+from crfkit.images.features import ImageFeatures
+from crfkit.images.training.segmenter import SegmenterTraining
 from crfkit.penalties import L1, L2, Blockwise
-from crfkit.readers.images import pair_folders, read_image, read_mask
-from crfkit.training.segmenter import SegmenterTraining
 
 HERE = Path(__file__).resolve().parent
 FEATURES: dict[str, Any] = {"size": (80, 100), "sift_cell": 8}

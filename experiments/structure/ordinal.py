@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from crfkit import StructureLearner
-from crfkit.data.graph import Graph
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.tree import Tree
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.tree import Tree
 
 ITEMS, ROWS, SEED = 6, 400, 100
 # levels, coupling, form

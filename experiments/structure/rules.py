@@ -10,10 +10,10 @@ import numpy as np
 from scores import f1
 
 from crfkit import StructureLearner
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.fields.graph import GraphField
-from crfkit.inference.junction import Junction
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import GraphField
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.junction import Junction
 
 RULES = ("ebic", "cv", "stability")
 P, EDGES, ROWS = 20, 24, 3000

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crfkit import Template, read_columns
-from crfkit.encoders.sequences import learn
-from crfkit.fields import ChainField
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.fields.field import ChainField
 from crfkit.losses import ChainLikelihood
 
 TEMPLATE = "conll2000/chunking.template"  # words and parts of speech around a position; both tasks have these columns

@@ -118,7 +118,7 @@ class BucketTable:
     def buckets(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C')]: ...
 
 class TextRules:
-    """Rules that make attributes of plain tokens; see crfkit.features.text."""
+    """Rules that make attributes of plain tokens; see crfkit.text.words."""
 
     def __init__(self, rules: Sequence[str], gazetteers: Sequence[tuple[str, StringTable]] = (), fold: bool = False, words: StringTable | None = None, vectors: NDArray[numpy.float32] | None = None) -> None: ...
 
@@ -164,7 +164,7 @@ class Lines:
         """Hands out the lines with a further column each."""
 
 class Encoder:
-    """Builds encoded sequences; see crfkit.data."""
+    """Builds encoded sequences; see crfkit.chain.data."""
 
     def __init__(self, template: str | None = None, attributes: StringTable | BucketTable | None = None, pair_attributes: StringTable | BucketTable | None = None, labelled: bool = False, keep_lines: bool = False, syntax: str = 'crf++', loose: bool = False, text: TextRules | None = None, hash_bits: int = 0, most: int = 2147483647) -> None: ...
 
@@ -347,7 +347,7 @@ def write_crfsuite(labels: Sequence[str], attributes: StringTable, state_offsets
 
 class Online:
     """
-    Chains that are updated sequence by sequence; see crfkit.losses.online.
+    Chains that are updated sequence by sequence; see crfkit.chain.losses.online.
     """
 
     def __init__(self, data: Sequences, field: Field, kernels: str = 'auto', cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, hinge: bool = False) -> None: ...

@@ -32,7 +32,7 @@ class Capability(Name):
     HESS_DIAG = "hess_diag"  # evaluations have hess_diag()
     HESSIAN = "hessian"  # evaluations have hessian(): the whole matrix [n, n], in less time than n products
     SUBSET = "subset"  # subset(ids): the loss of some sequences or graphs only, for mini-batches
-    # online(): updates sequence by sequence (crfkit.losses.online), with epoch_cost() and n_terms
+    # online(): updates sequence by sequence (crfkit.chain.losses.online), with epoch_cost() and n_terms
     ONLINE = "online"
     # Updates that look only at the best labelling suit it; they are wrong for a loss with a cost.
     MISTAKES = "mistakes"

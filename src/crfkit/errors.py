@@ -40,7 +40,7 @@ class ParameterError(CrfkitError, ValueError):
 
 
 class LimitError(CrfkitError, ValueError):
-    """A file that asks for more memory or time than :mod:`crfkit.limits` allows. The message says how to allow it."""
+    """A file asks for more memory or time than :mod:`crfkit.files.limits` allows. The message says how to allow it."""
 
 
 class MissingPackageError(ParameterError, ImportError):

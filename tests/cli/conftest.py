@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from crfkit.cli.demo_data import TEMPLATE
+from crfkit.cli.demo.data import TEMPLATE
 from crfkit.cli.main import main
 from crfkit.synthetic import entity_corpus, write_columns
 

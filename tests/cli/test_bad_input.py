@@ -15,7 +15,8 @@ import pytest
 import safetensors.numpy
 from commands import replacing
 
-from crfkit import ChainCRF, modelfile
+from crfkit import ChainCRF
+from crfkit.files import modelfile
 
 FILES = {
     "empty": b"",

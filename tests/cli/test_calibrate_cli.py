@@ -5,7 +5,7 @@ import json
 from optional import optional
 
 from crfkit import ChainModel
-from crfkit.readers import read_columns
+from crfkit.files.columns import read_columns
 
 
 def test_calibrate_and_tag(call, workspace):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from crfkit.cli.demo import next_commands, program
-from crfkit.cli.demo_screen import Screen
+from crfkit.cli.demo.command import next_commands, program
+from crfkit.cli.demo.screen import Screen
 
 MODELS = {"model.crf", "segmenter.crf", "structure.crf", "report.html"}
 

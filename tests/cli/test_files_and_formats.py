@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from typer.main import get_command
 
 from crfkit import ChainCRF, Template, read_columns
-from crfkit.cli import tagging
+from crfkit.cli.commands import tagging
 from crfkit.cli.main import app
 from crfkit.cli.quick import FLAGS, VALUES, parse_tag
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers import ColumnFile
-from crfkit.readers.conllu import is_conllu
+from crfkit.files.columns import ColumnFile
+from crfkit.files.conllu import is_conllu
 
 TRAIN = ["train", "-t", "template", "-q", "-m"]
 
@@ -237,7 +237,7 @@ def test_the_quick_way_knows_every_option():
 )
 def test_both_ways_mean_the_same(monkeypatch, call, arguments):
     seen = []
-    monkeypatch.setattr("crfkit.cli.tag.tag_files", lambda *given: seen.append(given))
+    monkeypatch.setattr("crfkit.cli.commands.tag.tag_files", lambda *given: seen.append(given))
     assert call("tag", *arguments.split()).code == 0
     names = tagging.tag_files.__code__.co_varnames[: tagging.tag_files.__code__.co_argcount]
     slow = dict(zip(names, seen[0], strict=True))

@@ -181,7 +181,7 @@ def test_an_interruption_keeps_what_was_learned(call, data, monkeypatch, at):
         if iteration.row.iteration == at:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("crfkit.cli.progress.plain_lines", press)
+    monkeypatch.setattr("crfkit.cli.runtime.progress.plain_lines", press)
     outcome = call(*TRAIN)
     assert outcome.code == 130
     early = "the first iteration was not complete, so that no model was written"
@@ -277,10 +277,13 @@ def test_help(call, monkeypatch):
 
 
 def test_the_commands_load_no_scikit_learn(model):
-    code = "import sys; from crfkit.cli import main, graph; assert 'sklearn' not in sys.modules"
+    code = (
+        "import sys; import crfkit.cli.main; from crfkit.cli.commands import graph; assert 'sklearn' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     code = (
-        "import sys; import crfkit.training.graph, crfkit.cli.graph_columns, crfkit.cli.inspect_graph; "
+        "import sys; import crfkit.graph.training.train; "
+        "import crfkit.cli.commands.graph_columns, crfkit.cli.commands.inspect_graph; "
         "assert 'sklearn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

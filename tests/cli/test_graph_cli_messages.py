@@ -53,12 +53,12 @@ def test_observed_columns_have_the_numbers_of_the_table(call, model):
 
 
 def test_inference_that_does_not_settle_is_said(call, data, monkeypatch):
-    from crfkit.inference.belief_propagation import BeliefPropagation
+    from crfkit.graph.inference.belief_propagation import BeliefPropagation
 
     assert call(*TRAIN, "--inference", "bp").code == 0
     assert "not converged" not in call("graph", "predict", "m.crf", "data.csv", "--marginals").err
     once = BeliefPropagation(max_iterations=1)
-    monkeypatch.setattr("crfkit.models.graph.make_engine", lambda *_: once)
+    monkeypatch.setattr("crfkit.graph.model.make_engine", lambda *_: once)
     for options in (["--marginals"], ["--decode", "marginal"]):
         assert "inference has not converged" in call("graph", "predict", "m.crf", "data.csv", *options).err
 
@@ -102,7 +102,7 @@ def test_a_word_that_is_no_file_of_edges(fails, data):
 
 
 def test_an_output_that_cannot_be_written_is_known_before_the_work(fails, model, monkeypatch):
-    monkeypatch.setattr("crfkit.models.graph.GraphModel.best", lambda *_: pytest.fail("too late"))
+    monkeypatch.setattr("crfkit.graph.model.GraphModel.best", lambda *_: pytest.fail("too late"))
     message = fails("graph", "predict", "m.crf", "data.csv", "--output", "none/out.csv")
     assert message.startswith("none/out.csv: cannot write the output")
 
@@ -111,5 +111,5 @@ def test_out_of_memory(fails, data, monkeypatch):
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("crfkit.readers.tables.read_table", full)
+    monkeypatch.setattr("crfkit.files.tables.read_table", full)
     assert "fewer rows, edges" in fails(*TRAIN)

@@ -7,12 +7,12 @@ import re
 import pytest
 from typer.main import get_command
 
-from crfkit.cli.help import PANELS, fill_in
 from crfkit.cli.main import app
-from crfkit.inference.engines import ENGINES
-from crfkit.models.graph import DECODERS
+from crfkit.cli.runtime.help import PANELS, fill_in
+from crfkit.graph.inference.engines import ENGINES
+from crfkit.graph.model import DECODERS
+from crfkit.graph.training.problem import LOSSES
 from crfkit.solvers import SOLVERS
-from crfkit.training.graph_problem import LOSSES
 
 
 def commands(group=None, path=()):
@@ -75,7 +75,7 @@ def test_names_come_from_the_registries(call, monkeypatch, path, names):
 
 
 def test_a_new_member_is_listed(monkeypatch):
-    monkeypatch.setitem(ENGINES, "exotic", "crfkit.inference.tree:Tree")
+    monkeypatch.setitem(ENGINES, "exotic", "crfkit.graph.inference.tree:Tree")
     assert fill_in("Engine: {engines}.").endswith(" or exotic.")
     assert fill_in("{name} stays, {no such list} too") == "{name} stays, {no such list} too"
 

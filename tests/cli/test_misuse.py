@@ -11,12 +11,12 @@ import pytest
 from optional import need_shared
 
 from crfkit import ChainCRF, Template
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.training.early_stopping import Development
 from crfkit.errors import DataError, DataWarning, StopTraining, TemplateWarning
-from crfkit.fields import ChainField
-from crfkit.readers.suspicion import describe_attribute_file
+from crfkit.files.suspicion import describe_attribute_file
 from crfkit.synthetic import entity_corpus, news_corpus
-from crfkit.training.early_stopping import Development
 
 TRAIN = ["train", "train.txt", "-t", "template", "-m", "m.crf", "-q"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, evaluate
-from crfkit.readers import read_columns
+from crfkit.files.columns import read_columns
 
 TRAIN = ["train", "train.txt", "--template", "template", "--quiet", "--model"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from crfkit import ChainCRF
-from crfkit.cli import progress
+from crfkit.cli.runtime import progress
 from crfkit.synthetic import entity_corpus, write_columns
 
 PATIENCE = 30  # seconds

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, read_columns
-from crfkit.cli.demo_data import TEMPLATE
-from crfkit.explain.report_data import make_report
+from crfkit.cli.demo.data import TEMPLATE
+from crfkit.explain.report.data import make_report
 from crfkit.synthetic import entity_corpus, write_columns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -11,7 +11,7 @@ from commands import replacing
 from optional import optional
 
 from crfkit import L2, GridCRF, ImageSegmenter
-from crfkit.models.segmenter import SegmenterModel
+from crfkit.images.model.segmenter import SegmenterModel
 
 pillow = optional("PIL.Image")
 
@@ -330,7 +330,7 @@ def test_without_pillow(folders, fails, monkeypatch):
 def test_mu_reaches_a_solver_that_has_one(monkeypatch):
     from dataclasses import dataclass
 
-    from crfkit.cli.segment_options import make_solver
+    from crfkit.cli.options.segment import make_solver
     from crfkit.solvers import LBFGS, SOLVERS
 
     @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from commands import replacing
 from optional import optional
 
 from crfkit import L2, ImageSegmenter
-from crfkit.models.segmenter import SegmenterModel
+from crfkit.images.model.segmenter import SegmenterModel
 from crfkit.synthetic import disc_images
 
 pillow = optional("PIL.Image")

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from crfkit.cli import signals, streams
-from crfkit.cli.running import run
+from crfkit.cli.runtime import signals, streams
+from crfkit.cli.runtime.running import run
 from crfkit.errors import DataError
 
 

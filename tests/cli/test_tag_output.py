@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, ChainModel, Template
-from crfkit.cli import tag_progress
+from crfkit.cli.commands import tag_progress
 
 TRAIN = """in IN O
 New NNP B-LOC

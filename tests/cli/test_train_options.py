@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, Template
-from crfkit.checkpoint import Checkpoint
 from crfkit.errors import ModelFileError
-from crfkit.readers import read_columns
+from crfkit.files.checkpoint import Checkpoint
+from crfkit.files.columns import read_columns
 from crfkit.solvers import SOLVERS, SuccessiveChanges
 from crfkit.synthetic import entity_corpus
 
@@ -280,7 +280,7 @@ def test_an_interrupted_run_goes_on(call, monkeypatch, solver):
     options = ["--solver", solver, "-e", "0"]
     loud = [argument for argument in TRAIN if argument != "-q"]
     with monkeypatch.context() as patch:
-        patch.setattr("crfkit.cli.progress.plain_lines", interrupt)
+        patch.setattr("crfkit.cli.runtime.progress.plain_lines", interrupt)
         outcome = call(*loud, "part.crf", "-i", 6, "--checkpoint", "c", *options)
     assert outcome.code == 130
     assert "model written to part.crf" in outcome.out
@@ -461,7 +461,7 @@ def test_a_smaller_eta_goes_further(call):
 
 def test_ctrl_c_keeps_the_trials_of_a_search(call, workspace, monkeypatch):
     """The trials of an hour were lost."""
-    from crfkit.training import tuning
+    from crfkit.chain.training import tuning
 
     search = tuning._Search._try
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crfkit import ChainCRF, evaluate, read_columns
-from crfkit.models.chain import ChainModel
+from crfkit.chain.model.model import ChainModel
 from crfkit.synthetic import entity_corpus
 
 FIRST, MORE = "the D\ncat N\n\na D\ndog N\n\n" * 4, "the D\nowl N\nsings V\n\n" * 4

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.wapiti.command import main
 from crfkit.compat.wapiti.data import read_batches
 from crfkit.convert import load, wapiti
 from crfkit.errors import ParameterError
-from crfkit.models.chain import ChainModel
 
 TRAIN = "The DT B\ncat NN I\nsat VB O\n\nA DT B\ndog NN I\nsat VB O\n\nThe DT B\ndog NN I\nran VB O\n\n"
 PATTERN = 'u:%x[0,0]\n*:%x[0,1]\nu:%t[0,0,"^\\u"]\nb\n'

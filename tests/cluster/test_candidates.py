@@ -6,12 +6,12 @@ from cluster_cases import sentences
 from numpy.testing import assert_allclose
 
 from crfkit import L1, ChainCRF
+from crfkit.chain.losses.candidates import CandidateChain
+from crfkit.chain.training.train import ChainTraining
 from crfkit.distributed import Cluster
 from crfkit.distributed.candidates import ShardedCandidates
 from crfkit.distributed.chains import sharded_chain
-from crfkit.losses.chain_candidates import CandidateChain
 from crfkit.solvers.parts.stopping import GradientNorm
-from crfkit.training.chain import ChainTraining
 
 
 @pytest.fixture(scope="module")

@@ -180,9 +180,9 @@ def test_the_command_line(address, files, tmp_path):
 
 
 def test_files_that_change_are_noticed(client, files):
+    from crfkit.chain.training.train import ChainTraining
     from crfkit.distributed.corpus import encode
     from crfkit.distributed.sources import file_sources
-    from crfkit.training.chain import ChainTraining
 
     training = ChainTraining(template=TEMPLATE)
     options = Cluster(client, shards=1)

@@ -8,22 +8,22 @@ from cluster_cases import sentences
 from numpy.testing import assert_allclose
 
 from crfkit import L1, L2, ChainCRF
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
+from crfkit.chain.training.train import ChainTraining
 from crfkit.distributed import Cluster
 from crfkit.distributed.branches import FAN_OUT
 from crfkit.distributed.chains import sharded_chain
 from crfkit.distributed.graphs import sharded_graphs
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.fields.graph import tied_field
-from crfkit.inference.engines import make_engine
-from crfkit.losses.contrastive import ContrastiveDivergence
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.losses.contrastive import ContrastiveDivergence
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.protocols import Capability
 from crfkit.solvers import make_solver
 from crfkit.solvers.parts.stopping import GradientNorm
-from crfkit.training.chain import ChainTraining
 
 SHARDS = (1, 2, 4, 7)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from crfkit.data.graph import Graph
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.junction import Junction
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.junction import Junction
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments" / "agpm"))

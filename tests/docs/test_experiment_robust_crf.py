@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crfkit import Graph, GraphData
-from crfkit.fields.graph import tied_field
-from crfkit.inference.engines import make_engine
+from crfkit.graph.fields.field import tied_field
+from crfkit.graph.inference.engines import make_engine
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L1
 from crfkit.solvers import FISTA, ISTA, OGM

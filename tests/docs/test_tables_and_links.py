@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from crfkit.chain.training import problem as chain_problem
 from crfkit.extras import PACKAGES
-from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS
-from crfkit.inference.engines import ENGINES
+from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS
+from crfkit.graph.inference.engines import ENGINES
+from crfkit.graph.model import DECODERS
+from crfkit.graph.training import problem as graph_problem
 from crfkit.losses import ContrastiveDivergence, GraphLikelihood, PseudoLikelihood
-from crfkit.models.graph import DECODERS
 from crfkit.result import Status
 from crfkit.schemes import TAG_SCHEMES
 from crfkit.solvers import SOLVERS
-from crfkit.training import chain_problem, graph_problem, structure_options
-from crfkit.training.structure_final import REFITS
-from crfkit.training.structure_solve import METHODS
+from crfkit.structure.training import options as structure_options
+from crfkit.structure.training.final import REFITS
+from crfkit.structure.training.solve import METHODS
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDERS = ("tutorials", "howto", "guides", "migration", "explanation")

@@ -11,12 +11,12 @@ from cluster_cases import column_text, sentences
 from numpy.testing import assert_allclose
 
 from crfkit import ChainCRF
+from crfkit.chain.training.train import ChainTraining
 from crfkit.distributed import Cluster, connect, shards
 from crfkit.distributed.chains import sharded_chain
 from crfkit.distributed.shards import Recipe, Shards
 from crfkit.errors import ClusterError, DataError
 from crfkit.solvers.parts.stopping import GradientNorm
-from crfkit.training.chain import ChainTraining
 
 slow = pytest.mark.slow
 TIGHT = GradientNorm(1e-8)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crfkit import ChainCRF
-from crfkit.checkpoint import Checkpoint
-from crfkit.cli.demo_data import TEMPLATE
+from crfkit.cli.demo.data import TEMPLATE
 from crfkit.errors import CrfkitError
+from crfkit.files.checkpoint import Checkpoint
+from crfkit.files.temporary import SUFFIX
 from crfkit.synthetic import entity_corpus, write_columns
-from crfkit.temporary import SUFFIX
 
 # Says that it has begun (a signal before that is Python's own affair), then runs the command.
 LAUNCH = "import os; from crfkit.cli.entry import main; os.write(int(os.environ['BEGUN']), b'.'); main()"

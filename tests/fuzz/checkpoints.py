@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from crfkit import L1, L2, ChainCRF, NoPenalty, Template
-from crfkit.checkpoint import Checkpoint
+from crfkit.chain.training.selection import select_start
 from crfkit.errors import CapabilityError
+from crfkit.files.checkpoint import Checkpoint
 from crfkit.losses import LOSSES
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
 from crfkit.solvers.parts.compatibility import check_compatible
-from crfkit.training.chain_selection import select_start
 from fuzz.chains import LABELS, ROWS
 from fuzz.containers import change_container, put_together
 from fuzz.target import Target

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import modelfile
+from crfkit.files import modelfile
 from fuzz.text import change_bytes
 from fuzz.values import Shaped, change_array, change_json
 

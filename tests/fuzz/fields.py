@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import Graph, GraphCRF, GraphSample, GridCRF, ImageSegmenter, Refiner, StructureLearner
-from crfkit.inference.engines import ENGINES, make_engine
+from crfkit.graph.inference.engines import ENGINES, make_engine
 from fuzz.commands import inspect
 from fuzz.containers import change_container, put_together
 from fuzz.target import Target

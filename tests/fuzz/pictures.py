@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from crfkit.readers.images import read_image, read_mask
+from crfkit.files.images import read_image, read_mask
 from fuzz.target import Target
 from fuzz.text import change_bytes
 

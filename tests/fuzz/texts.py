@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from crfkit import ChainCRF, ChainModel, GraphCRF, Template, read_columns, read_crfsuite, read_table
-from crfkit.fields.constraints import make_constraints
-from crfkit.readers.columns import ColumnFile
-from crfkit.readers.mask_colours import read_colours
+from crfkit.chain.fields.constraints import make_constraints
+from crfkit.files.columns import ColumnFile
+from crfkit.files.mask_colours import read_colours
 from fuzz.chains import LABELS, ROWS
 from fuzz.commands import run
 from fuzz.target import Target

@@ -8,7 +8,7 @@ through both ends, within a tenth and a half of the step.
 import numpy as np
 from numpy.testing import assert_allclose
 
-from crfkit.fields.graph import untied_field
+from crfkit.graph.fields.field import untied_field
 from crfkit.losses import PseudoLikelihood
 from crfkit.penalties import L2, Blockwise, GroupLinf
 from crfkit.result import Status

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import KERNELS, Problem, enumerate_labellings, make_problem, small_problems
 
+from crfkit.chain.inference import ChainInference
 from crfkit.errors import DataError
-from crfkit.inference import ChainInference
 
 
 def limits(problem: Problem, seed: int, share: float) -> np.ndarray:

@@ -10,9 +10,10 @@ from functions import FunctionLoss, logistic, quadratic, rosenbrock
 from numpy.testing import assert_allclose
 from oracle import make_problem
 
-from crfkit.checkpoint import Checkpoint
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.training.train import ChainTraining
 from crfkit.errors import CapabilityError, ParameterError
+from crfkit.files.checkpoint import Checkpoint
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.result import Status
@@ -21,7 +22,6 @@ from crfkit.solvers.auto import L1_MEMORY
 from crfkit.solvers.parts.objective import Objective
 from crfkit.solvers.parts.stochastic_start import StartState
 from crfkit.synthetic import labelled_words
-from crfkit.training.chain import ChainTraining
 
 TIGHT = GradientNorm(1e-7)
 PENALTIES = [L2(1.0), L1(0.7), ElasticNet(0.5, 0.5)]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import make_problem
 
-from crfkit.data import SequenceData
-from crfkit.data.attribute_index import block_norms
+from crfkit.chain.attribute_index import block_norms
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields import ChainField
 from crfkit.losses import CandidateChain, CandidateMargin, ChainLikelihood, SoftmaxMargin
 from crfkit.penalties import L1, ElasticNet
 from crfkit.protocols import GrowingLoss

@@ -19,8 +19,8 @@ from oracle import (
     small_problems,
 )
 
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 from crfkit.losses import ChainLikelihood
 
 every_kernel = pytest.mark.parametrize("kernels", KERNELS)

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from oracle import Problem, forward_backward, make_problem, path_score, problems, solve
 
 from crfkit import _core
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 
 KERNELS = _core.available_kernels()
 every_kernel = pytest.mark.parametrize("kernels", KERNELS)

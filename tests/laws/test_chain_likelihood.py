@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose
 from oracle import likelihood, make_problem, problems, select
 
 from crfkit import _core
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 from crfkit.losses import ChainLikelihood
 from crfkit.protocols import Loss
 

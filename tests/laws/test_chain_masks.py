@@ -20,10 +20,10 @@ from oracle import (
     small_problems,
 )
 
-from crfkit.data import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.errors import DataError
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood
 
 every_kernel = pytest.mark.parametrize("kernels", KERNELS)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import KERNELS, Problem, enumerate_labellings, logsumexp, make_problem, small_problems
 
-from crfkit.fields.observed import _possible_pairs
+from crfkit.chain.fields.observed import _possible_pairs
+from crfkit.chain.losses.likelihood import ChainLoss
 from crfkit.losses import ChainLikelihood, MarginalLikelihood
-from crfkit.losses.chain import ChainLoss
 
 
 def weak(problem: Problem, seed: int, share: float, weighted: bool, sequence_weights: bool = True) -> Problem:

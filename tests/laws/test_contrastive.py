@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import CapabilityError, DataError, ParameterError
-from crfkit.fields.graph import tied_field, untied_field
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.enumerate import Enumerate
-from crfkit.losses.contrastive import ContrastiveDivergence
-from crfkit.losses.graph import GraphLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field, untied_field
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.losses.contrastive import ContrastiveDivergence
+from crfkit.graph.losses.likelihood import GraphLikelihood
 from crfkit.penalties import L1, L2, NoPenalty
 from crfkit.protocols import Loss
 from crfkit.result import Status

@@ -15,10 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracle import KERNELS, Problem, enumerate_labellings, make_problem, small_problems
 
 from crfkit import L2, ChainCRF
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.model import decoding as chain_decoding
+from crfkit.chain.model.limits import one_run_each
 from crfkit.errors import DataError, ParameterError
-from crfkit.inference import ChainInference
-from crfkit.models import chain_decoding
-from crfkit.models.chain_limits import one_run_each
 
 
 def model_of(problem: Problem, labels=None) -> SimpleNamespace:

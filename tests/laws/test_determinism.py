@@ -15,19 +15,19 @@ from recipes.toy_loss import ToyLoss
 
 from crfkit import losses
 from crfkit._threads import using_threads
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.data.observations import Observations
 from crfkit.errors import CapabilityError
-from crfkit.fields.graph import GraphField
-from crfkit.inference.belief_propagation import BeliefPropagation
-from crfkit.inference.decoding import decode
-from crfkit.inference.engines import ENGINES, make_engine
-from crfkit.inference.junction import Junction
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import GraphField
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.belief_propagation import BeliefPropagation
+from crfkit.graph.inference.decoding import decode
+from crfkit.graph.inference.engines import ENGINES, make_engine
+from crfkit.graph.inference.junction import Junction
 from crfkit.losses import LOSSES
 from crfkit.penalties import L1, L2, NoPenalty
 from crfkit.protocols import Capability
 from crfkit.solvers import SOLVERS, make_solver
+from crfkit.structure.observations import Observations
 
 ITERATIONS = 3
 SHORT = {"gibbs": {"n_sweeps": 50, "burn_in": 10, "ais_steps": 20}}

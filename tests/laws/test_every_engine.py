@@ -5,11 +5,11 @@ import pytest
 from graph_cases import random_field
 from numpy.testing import assert_allclose
 
-from crfkit.data.graph import Graph
 from crfkit.errors import CrfkitError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.engines import ENGINES, make_engine
-from crfkit.inference.enumerate import Enumerate
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import ENGINES, make_engine
+from crfkit.graph.inference.enumerate import Enumerate
 
 every_engine = pytest.mark.parametrize("name", list(ENGINES))
 SEEDS = range(4)

@@ -10,9 +10,9 @@ from optional import optional
 from oracle import Problem, enumerate_labellings, exact_marginals, make_problem, small_problems
 
 from crfkit import ChainCRF
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.model.explanation import explain_data
 from crfkit.errors import DataError
-from crfkit.inference import ChainInference
-from crfkit.models.chain_explanation import explain_data
 
 
 def model_of(problem: Problem) -> SimpleNamespace:

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crfkit.data.graph import Graph
 from crfkit.errors import CapabilityError, CrfkitError, DataError, ParameterError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference import decoding
-from crfkit.inference.cuts import alpha_expansion, graph_cut, is_attractive
-from crfkit.inference.decoding import METHODS, decode
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.icm import icm
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference import decoding
+from crfkit.graph.inference.cuts import alpha_expansion, graph_cut, is_attractive
+from crfkit.graph.inference.decoding import METHODS, decode
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.icm import icm
 
 SCALES = (1e-3, 1.0, 1e3)
 

@@ -14,20 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.basis import unit_tables
-from crfkit.fields.graph import GraphField
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.defaults import default_engine
-from crfkit.inference.engines import make_engine
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.halves import Halves
-from crfkit.inference.junction import Junction
-from crfkit.inference.marginals import InferenceStatus, Marginals
-from crfkit.inference.tree import Tree
-from crfkit.losses.graph import GraphLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.basis import unit_tables
+from crfkit.graph.fields.field import GraphField
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.defaults import default_engine
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.halves import Halves
+from crfkit.graph.inference.junction import Junction
+from crfkit.graph.inference.marginals import InferenceStatus, Marginals
+from crfkit.graph.inference.tree import Tree
+from crfkit.graph.losses.likelihood import GraphLikelihood
 
 ENGINES = {"tree": Tree(n_threads=1), "junction": Junction(n_threads=1)}
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -387,7 +387,7 @@ def test_engines_by_name():
 def test_halves_of_copies_agree_with_enumeration(seed, monkeypatch):
     """Copies that share their edges, with impossible states, scores beyond the range of floats and small blocks."""
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr("crfkit.inference.halves.BLOCK", int(rng.choice([4, 40, 1 << 20])))
+    monkeypatch.setattr("crfkit.graph.inference.halves.BLOCK", int(rng.choice([4, 40, 1 << 20])))
     nodes, K, copies, scale = rng.integers(1, 6), rng.integers(2, 4), rng.integers(1, 6), rng.choice([0.5, 5, 800])
     one = Graph.complete(nodes) if seed % 2 else Graph.path(nodes)
     unary = rng.normal(size=(copies * nodes, K)) * scale

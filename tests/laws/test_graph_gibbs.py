@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from crfkit.data.graph import Graph
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.engines import make_engine
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.gibbs import Gibbs, gibbs_plan, gibbs_sweeps, uses_blocks
-from crfkit.inference.marginals import InferenceStatus
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.gibbs import Gibbs, gibbs_plan, gibbs_sweeps, uses_blocks
+from crfkit.graph.inference.marginals import InferenceStatus
 
 
 def star():

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.fields.graph import tied_field, untied_field
-from crfkit.inference.defaults import default_engine
-from crfkit.inference.engines import make_engine
-from crfkit.inference.enumerate import Enumerate
-from crfkit.losses.graph import GraphLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field, untied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.defaults import default_engine
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.losses.likelihood import GraphLikelihood
 from crfkit.penalties import L2
 from crfkit.solvers import make_solver
 from crfkit.solvers.parts.stopping import GradientNorm

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError
-from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, GraphField, tied_field, untied_field
-from crfkit.inference.enumerate import Enumerate
-from crfkit.losses.composite import CompositeLikelihood
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS, GraphField, tied_field, untied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.losses.composite import CompositeLikelihood
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.penalties import L1, L2
 from crfkit.solvers import GradientNorm, make_solver
 

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from crfkit import L2, GraphCRF, GraphData, GridCRF
-from crfkit.data.graph import Graph
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.graph import tied_field
-from crfkit.inference.engines import make_engine
+from crfkit.graph.fields.field import tied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
 from crfkit.losses import GraphHinge, GraphLikelihood, GraphSoftmaxMargin
 from crfkit.solvers import Adam
 

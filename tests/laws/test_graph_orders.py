@@ -6,14 +6,14 @@ from graph_cases import random_graph, random_potentials
 from numpy.testing import assert_allclose
 
 from crfkit import _core
-from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
-from crfkit.inference.decoding import decode
-from crfkit.inference.defaults import default_engine
-from crfkit.inference.engines import make_engine
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.junction import Junction
-from crfkit.inference.tree import native_arrays
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.decoding import decode
+from crfkit.graph.inference.defaults import default_engine
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.junction import Junction
+from crfkit.graph.inference.tree import native_arrays
 
 UNBOUNDED = (1 << 63) - 1
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crfkit import GridCRF
-from crfkit.data.graph import Graph
 from crfkit.errors import CapabilityError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.cuts import attractive_graphs, graph_cut, is_attractive
-from crfkit.inference.decoding import decode
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.qpbo import open_part, persistent_states
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.cuts import attractive_graphs, graph_cut, is_attractive
+from crfkit.graph.inference.decoding import decode
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.qpbo import open_part, persistent_states
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import enumerate_labellings, make_problem
 
+from crfkit.chain.losses.expectations import ChainExpectations, observed_counts
 from crfkit.errors import CapabilityError, DataError, ParameterError
 from crfkit.losses import ChainLikelihood, SoftmaxMargin
-from crfkit.losses.expectations import ChainExpectations, observed_counts
 from crfkit.penalties import L1, L2, NoPenalty
 from crfkit.result import Status
 from crfkit.solvers import IIS, LBFGS, GradientNorm

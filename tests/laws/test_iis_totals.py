@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 from oracle import enumerate_labellings
 from test_iis import KINDS, every_kind, likelihood, problem, solve
 
+from crfkit.chain.losses.tilted import TiltedExpectations
 from crfkit.errors import ParameterError
 from crfkit.losses import ChainLikelihood
-from crfkit.losses.tilted import TiltedExpectations
 from crfkit.penalties import L2, NoPenalty
 from crfkit.result import Status
 from crfkit.solvers import IIS, LBFGS, GradientNorm

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from crfkit.data.observations import Observations
-from crfkit.losses import ising_patterns
-from crfkit.losses.ising_patterns import KEPT, binary_table, signs
-from crfkit.losses.structure_evaluation import SparseEvaluation
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.structure.losses import ising_patterns
+from crfkit.structure.losses.evaluation import SparseEvaluation
+from crfkit.structure.losses.ising_patterns import KEPT, binary_table, signs
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.observations import Observations
 
 P = 9
 HUB = [*((0, j) for j in range(1, 7)), (2, 4)]

@@ -19,8 +19,8 @@ from oracle import (
     small_problems,
 )
 
+from crfkit.chain.inference import ChainInference
 from crfkit.errors import DataError, ParameterError
-from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.protocols import Loss
 

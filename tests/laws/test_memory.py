@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from crfkit import arrays
+from crfkit.chain.losses.likelihood import ChainLikelihood
 from crfkit.errors import ParameterError
-from crfkit.losses.chain import ChainLikelihood
 from crfkit.penalties import L2
 from crfkit.solvers import LBFGS
 from crfkit.solvers.parts.descent import move_along

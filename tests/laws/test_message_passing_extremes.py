@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.data.graph import Graph
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.belief_propagation import BeliefPropagation
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.gibbs import Gibbs
-from crfkit.inference.marginals import InferenceStatus
-from crfkit.inference.mean_field import MeanField
-from crfkit.inference.tree import Tree
-from crfkit.inference.tree_reweighted import TreeReweighted
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.belief_propagation import BeliefPropagation
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.gibbs import Gibbs
+from crfkit.graph.inference.marginals import InferenceStatus
+from crfkit.graph.inference.mean_field import MeanField
+from crfkit.graph.inference.tree import Tree
+from crfkit.graph.inference.tree_reweighted import TreeReweighted
 
 
 @pytest.mark.parametrize("schedule", ["sweep", "flooding"])

@@ -10,16 +10,16 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from crfkit import _core
-from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.belief_propagation import SCHEDULES, BeliefPropagation
-from crfkit.inference.engines import make_engine
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.marginals import InferenceStatus
-from crfkit.inference.max_product import MaxProduct
-from crfkit.inference.mean_field import MeanField
-from crfkit.inference.tree_reweighted import TreeReweighted, edge_appearances
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.belief_propagation import SCHEDULES, BeliefPropagation
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.marginals import InferenceStatus
+from crfkit.graph.inference.max_product import MaxProduct
+from crfkit.graph.inference.mean_field import MeanField
+from crfkit.graph.inference.tree_reweighted import TreeReweighted, edge_appearances
 
 
 def kernels():

@@ -6,7 +6,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose
 from oracle import KERNELS, Problem, enumerate_labellings, make_problem, small_problems
 
-from crfkit.inference import ChainInference
+from crfkit.chain.inference import ChainInference
 
 
 def check_nbest(problem: Problem, n: int, kernels: str = "auto", n_threads: int = 1) -> None:

@@ -10,13 +10,13 @@ from functions import quadratic
 from numpy.testing import assert_allclose
 from oracle import make_problem
 
-from crfkit.checkpoint import Checkpoint
-from crfkit.data import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.losses.online import OnlineChain
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
+from crfkit.files.checkpoint import Checkpoint
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
-from crfkit.losses.online import OnlineChain
 from crfkit.penalties import L1, L2, ElasticNet, NoPenalty
 from crfkit.protocols import Loss, SmoothPenalty
 from crfkit.result import Status

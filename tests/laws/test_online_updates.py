@@ -19,11 +19,11 @@ from oracle import (
     small_problems,
 )
 
-from crfkit.data import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.losses.online import SingleEpochs
 from crfkit.errors import ParameterError
-from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
-from crfkit.losses.online import SingleEpochs
 
 LOSSES = {"likelihood": ChainLikelihood, "softmax margin": SoftmaxMargin, "hinge": StructuredHinge}
 every_kernel = pytest.mark.parametrize("kernels", KERNELS)

@@ -28,8 +28,8 @@ from oracle import (
     tables,
 )
 
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 
 
 @pytest.mark.parametrize("scale", [0.1, 3.0, 300.0])

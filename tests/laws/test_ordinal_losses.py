@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from crfkit.data.observations import Observations
-from crfkit.losses.standardised import column_scales
-from crfkit.losses.structure_ordinal import pseudo_likelihood
-from crfkit.training.structure_worth import gains
+from crfkit.structure.losses.ordinal import pseudo_likelihood
+from crfkit.structure.losses.standardised import column_scales
+from crfkit.structure.observations import Observations
+from crfkit.structure.training.worth import gains
 
 
 def make_table(seed=0, rows=60, own=True, levels=(5, 2, 4, 5)):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from crfkit import ChainCRF
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.fields.graph import tied_field
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field
+from crfkit.graph.graph import Graph
 from crfkit.losses import PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ElasticNet, GroupL2, GroupLinf, Groups, HuberL1, NoPenalty
 from crfkit.solvers import FISTA, LBFGS, OWLQN, GradientNorm, make_solver

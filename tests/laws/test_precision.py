@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L1, L2, Graph, GraphCRF, GraphData, GridCRF
 from crfkit.errors import ApproximationWarning, ParameterError
-from crfkit.fields.graph import tied_field
-from crfkit.inference.defaults import default_engine, explain_table_engine
-from crfkit.inference.engines import make_engine
-from crfkit.inference.marginals import NEGLIGIBLE
-from crfkit.inference.tree_reweighted import TreeReweighted
+from crfkit.graph.fields.field import tied_field
+from crfkit.graph.inference.defaults import default_engine, explain_table_engine
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.marginals import NEGLIGIBLE
+from crfkit.graph.inference.tree_reweighted import TreeReweighted
 from crfkit.losses import GraphLikelihood
 from crfkit.solvers import GradientNorm, make_solver
 
@@ -106,7 +106,7 @@ def wide_table(rows=40, labels=6):
 
 def test_auto_is_the_pseudo_likelihood_where_exact_inference_is_predicted_to_be_slow(monkeypatch):
     X, Y = wide_table()
-    monkeypatch.setattr("crfkit.inference.defaults.PATIENCE", 1e-9)
+    monkeypatch.setattr("crfkit.graph.inference.defaults.PATIENCE", 1e-9)
     with pytest.warns(ApproximationWarning, match=r"s for each evaluation.*loss='pseudo-likelihood'"):
         crf = GraphCRF(n_threads=1).fit(X, Y)
     assert crf.model_.training["auto"]["loss"] == "pseudo-likelihood"
@@ -131,7 +131,7 @@ def test_the_likelihood_leaves_exact_inference_where_it_is_predicted_to_be_slow(
     X, Y = wide_table()
     exact = GraphCRF(n_threads=1).fit(X, Y)  # no warning: 40 rows of 64 labellings take no time
     assert exact.inference_status_.name == "EXACT"
-    monkeypatch.setattr("crfkit.inference.defaults.PATIENCE", 1e-9)
+    monkeypatch.setattr("crfkit.graph.inference.defaults.PATIENCE", 1e-9)
     with pytest.warns(ApproximationWarning, match=r"s for each evaluation.*'trw'"):
         crf = GraphCRF(n_threads=1, loss="likelihood").fit(X, Y)
     assert crf.inference_status_.name == "CONVERGED"

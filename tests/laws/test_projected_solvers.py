@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import optional
 
-from crfkit.data.graph import Graph
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.fields.graph import untied_field
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.junction import Junction
+from crfkit.graph.fields.field import untied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.junction import Junction
 from crfkit.losses import GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, GroupL1, GroupL2, GroupLinf
 from crfkit.result import Status, TraceRow

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracle import make_problem
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.training.train import ChainTraining
 from crfkit.errors import CapabilityError, ParameterError
-from crfkit.fields.graph import tied_field
-from crfkit.inference.enumerate import Enumerate
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.losses import ChainLikelihood
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.losses.pseudo import PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ElasticNet, GroupL2, GroupLinf, HuberL1, NoPenalty
 from crfkit.protocols import RestPenalty
 from crfkit.result import Status
@@ -40,7 +41,6 @@ from crfkit.solvers.parts.envelope import Envelope
 from crfkit.solvers.parts.lipschitz import SHRINK, bound_holds
 from crfkit.solvers.parts.objective import Objective
 from crfkit.synthetic import entity_corpus, gaussian_chains, labelled_words
-from crfkit.training.chain import ChainTraining
 
 TIGHT = GradientNorm(1e-7)
 NEVER = GradientNorm(0.0)

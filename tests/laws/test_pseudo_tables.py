@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.fields.graph import EDGE_FORMS, NODE_FORMS, untied_field
-from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS, untied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.synthetic import random_pairwise
 
 
@@ -111,7 +111,7 @@ def test_equal_columns_are_kept_once():
     drawn = random_pairwise(6, 4, 50)
     data = drawn.data()
     loss = PseudoLikelihood(data, untied_field(data, 2), 1)
-    from crfkit.losses.pseudo_table import _Bank
+    from crfkit.graph.losses.pseudo_table import _Bank
 
     bank = _Bank()
     bank.add(data.node_features, data.node_rows, 50, 6)

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle import make_problem
 
-from crfkit.data import SequenceData
-from crfkit.fields import ChainField
-from crfkit.fields.part import FieldPart
-from crfkit.fields.screened import screened
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.fields.part import FieldPart
+from crfkit.chain.fields.screened import screened
+from crfkit.chain.training.screening import l1_strengths
 from crfkit.losses import CandidateChain, ChainLikelihood, SoftmaxMargin
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, ElasticNet, GroupL2, NoPenalty
 from crfkit.result import Status
 from crfkit.solvers import GradientNorm, make_solver
-from crfkit.training.screening import l1_strengths
 
 BLOCKS = ("state", "transition", "pair", "triple", "class")
 LENGTHS = (4, 0, 6, 1, 5, 3)

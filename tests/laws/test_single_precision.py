@@ -13,11 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracle import likelihood, make_problem, problems
 
 from crfkit import L1, L2, ChainCRF, _core
+from crfkit.chain.losses.examples import weak_chain_example
+from crfkit.chain.losses.precision import DOUBLE, SINGLE
+from crfkit.chain.losses.weak import MarginalLikelihood
 from crfkit.errors import ParameterError
 from crfkit.losses import ChainLikelihood, SoftmaxMargin
-from crfkit.losses.chain_weak import MarginalLikelihood
-from crfkit.losses.examples import weak_chain_example
-from crfkit.losses.precision import DOUBLE, SINGLE
 from crfkit.solvers import LBFGS, OWLQN, SGD, GradientNorm, Tron
 
 KERNELS = _core.available_kernels()

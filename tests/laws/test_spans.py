@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from oracle import enumerate_labellings, make_problem
 
 from crfkit import ChainCRF
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.model.spans import Runs, span_probabilities, spans_of
 from crfkit.errors import DataError, ParameterError
-from crfkit.inference import ChainInference
-from crfkit.models.chain_spans import Runs, span_probabilities, spans_of
 from crfkit.schemes import convert_tags, phrases
 
 SCHEMES = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crfkit.data.observations import Observations
-from crfkit.losses.structure_evaluation import SparseEvaluation, StructureEvaluation
-from crfkit.losses.structure_ordinal import pseudo_likelihood
-from crfkit.training.structure_counts import edges_counted, times_counted
-from crfkit.training.structure_worth import gains
+from crfkit.structure.losses.evaluation import SparseEvaluation, StructureEvaluation
+from crfkit.structure.losses.ordinal import pseudo_likelihood
+from crfkit.structure.observations import Observations
+from crfkit.structure.training.counts import edges_counted, times_counted
+from crfkit.structure.training.worth import gains
 
 
 def table(seed: int, ordinal: bool = False, n: int = 60, p: int = 7) -> Observations:

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.data.observations import Observations
 from crfkit.errors import CapabilityError, DataError, ParameterError
-from crfkit.inference.engines import make_engine
-from crfkit.losses import structure_pseudo
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.losses.pseudo import PseudoLikelihood
-from crfkit.losses.structure_likelihood import StructureLikelihood, learning_engine
-from crfkit.losses.structure_ordinal import pseudo_likelihood
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
-from crfkit.losses.table_patterns import PatternEvaluation
+from crfkit.graph.data import GraphData
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, GroupLinf
 from crfkit.solvers import GradientNorm, make_solver
+from crfkit.structure.losses import pseudo as structure_pseudo
+from crfkit.structure.losses.likelihood import StructureLikelihood, learning_engine
+from crfkit.structure.losses.ordinal import pseudo_likelihood
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.losses.table_patterns import PatternEvaluation
+from crfkit.structure.observations import Observations
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
 CASES = ["ising", "states", "mixed", "inputs", "ising inputs", "plain edges", "ordinal", "ordinal inputs"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from crfkit.training import structure_worth as worth
+from crfkit.structure.training import worth
 
 
 def slowly(S, v, which, doubtful, prices, priors, n_edges):

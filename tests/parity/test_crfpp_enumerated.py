@@ -16,10 +16,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from crfkit import L1, L2, ChainCRF, Template, read_columns
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.fields.field import ChainField
 from crfkit.compat.crfpp import learn, tag
 from crfkit.convert import crfpp
-from crfkit.encoders.sequences import learn_file
-from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
 from crfkit.solvers import GradientNorm, make_solver

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from optional import need_shared
 
 from crfkit import L2, ChainCRF, Template
-from crfkit.encoders.sequences import learn_file
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.losses import ChainLikelihood
 
 need_shared("test_crfpp_enumerated.py")

@@ -15,10 +15,10 @@ from optional import need_shared
 from test_crfpp_reference import first_sentences
 
 from crfkit import L2, ChainCRF, Template
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.cli.main import app
-from crfkit.encoders.sequences import learn_file
-from crfkit.fields import ChainField
-from crfkit.inference import ChainInference
 from crfkit.losses import ChainLikelihood
 from crfkit.solvers import LBFGS, MoreThuente, SuccessiveChanges
 

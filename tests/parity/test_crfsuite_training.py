@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from optional import optional
 
 from crfkit import arrays
+from crfkit.chain.training.problem import FEW_POSITIONS
 from crfkit.compat import pycrfsuite as ours
-from crfkit.training.chain_problem import FEW_POSITIONS
 
 theirs = optional("pycrfsuite")
 

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from optional import need_shared
 
 from crfkit import L1, Template
-from crfkit.encoders.sequences import learn_file
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.fields.field import ChainField
 from crfkit.errors import StopTraining
-from crfkit.fields import ChainField
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
 from crfkit.solvers import PeriodDecrease, make_solver

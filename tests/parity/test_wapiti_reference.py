@@ -9,8 +9,8 @@ from optional import need_shared
 
 from crfkit import convert
 from crfkit.compat.wapiti.command import main
-from crfkit.readers.columns import read_columns
-from crfkit.readers.wapiti_model import format_wapiti, parse_wapiti
+from crfkit.convert.wapiti_model import format_wapiti, parse_wapiti
+from crfkit.files.columns import read_columns
 
 
 def run(capfdbinary, *arguments) -> tuple[bytes, bytes]:

@@ -7,11 +7,11 @@ import pytest
 from compatibility import compatible
 from optima import reach
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import CapabilityError
-from crfkit.fields.graph import tied_field
-from crfkit.inference.engines import make_engine
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
 from crfkit.losses import CompositeLikelihood, GraphLikelihood, PseudoLikelihood
 from crfkit.penalties import L1, L2, ElasticNet
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver

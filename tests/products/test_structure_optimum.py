@@ -8,12 +8,12 @@ from compatibility import compatible
 from growing import growing_regression
 from optima import reach
 
-from crfkit.data.observations import Observations
 from crfkit.errors import CapabilityError
 from crfkit.losses import StructurePseudoLikelihood
 from crfkit.penalties import L1, L2, Blockwise, ByBlock, ElasticNet, GroupL1, GroupL2, GroupLinf
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
 from crfkit.solvers.parts.proximal_newton import ProximalNewton
+from crfkit.structure.observations import Observations
 
 PENALTIES = [
     L1(6.0),

@@ -8,7 +8,7 @@ from recipes import toy_engine, toy_loss, toy_penalty, toy_solver
 
 
 def register() -> None:
-    from crfkit.inference.engines import ENGINES
+    from crfkit.graph.inference.engines import ENGINES
     from crfkit.losses import LOSSES
     from crfkit.penalties import PENALTIES
     from crfkit.solvers import SOLVERS
@@ -16,6 +16,6 @@ def register() -> None:
     PENALTIES["toy"] = toy_penalty.ToyPenalty
     SOLVERS["toy"] = toy_solver.ToySolver
     ENGINES["toy"] = f"{toy_engine.__name__}:ToyEngine"
-    # A loss is named by its module in crfkit.losses, where the toy would lie.
-    sys.modules["crfkit.losses.toy"] = toy_loss
-    LOSSES._homes["toy"] = ("toy", "ToyLoss")
+    # A loss is named by its module in crfkit, where the toy would lie.
+    sys.modules["crfkit.graph.losses.toy"] = toy_loss
+    LOSSES._homes["toy"] = ("graph.losses.toy", "ToyLoss")

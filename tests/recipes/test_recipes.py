@@ -17,8 +17,8 @@ TESTS = Path(__file__).parents[1]
 RECIPES = {
     "penalty": ("toy_penalty.py", "src/crfkit/penalties/__init__.py", "PENALTIES"),
     "solver": ("toy_solver.py", "src/crfkit/solvers/__init__.py", "SOLVERS"),
-    "loss": ("toy_loss.py", "src/crfkit/losses/__init__.py", "LOSSES"),
-    "engine": ("toy_engine.py", "src/crfkit/inference/engines.py", "ENGINES"),
+    "loss": ("toy_loss.py", "src/crfkit/losses.py", "LOSSES"),
+    "engine": ("toy_engine.py", "src/crfkit/graph/inference/engines.py", "ENGINES"),
 }
 # Where the tests of the toys are, and how many there are at least.
 SUITES = {

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.marginals import InferenceStatus, Marginals
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from crfkit._types import Floats
-from crfkit.losses.base import LazyEvaluation
 from crfkit.protocols import Capability, Evaluation, Loss
+from crfkit.protocols.field_loss import LazyEvaluation
 
 
 class ToyLoss(Loss):

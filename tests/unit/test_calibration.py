@@ -9,9 +9,9 @@ from optional import optional
 from scipy.optimize import approx_fprime
 
 from crfkit import ChainCRF, ChainModel
+from crfkit.chain.model.calibration import Calibration, _threshold
+from crfkit.chain.model.reliability import log_loss, measure, predicted_spans
 from crfkit.errors import DataError, DataWarning, ModelFileError, ParameterError
-from crfkit.models.chain_calibration import Calibration, _threshold
-from crfkit.models.chain_reliability import log_loss, measure, predicted_spans
 from crfkit.schemes import phrases
 
 

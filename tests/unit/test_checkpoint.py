@@ -9,9 +9,10 @@ import pytest
 from oracle import make_problem
 from sklearn.exceptions import ConvergenceWarning
 
-from crfkit import L1, L2, ChainCRF, NoPenalty, Template, modelfile
-from crfkit.checkpoint import Checkpoint, Checkpoints, interval
+from crfkit import L1, L2, ChainCRF, NoPenalty, Template
 from crfkit.errors import CheckpointWarning, CrfkitError, ModelFileError, ParameterError
+from crfkit.files import modelfile
+from crfkit.files.checkpoint import Checkpoint, Checkpoints, interval
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
 from crfkit.solvers import SOLVERS, GradientNorm, make_solver
@@ -364,7 +365,7 @@ def test_checkpoints_are_written_every_few_iterations(path):
 
 def test_checkpoints_are_written_from_time_to_time(path, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("crfkit.checkpoint.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("crfkit.files.checkpoint.time.monotonic", lambda: now[0])
     written = []
     monkeypatch.setattr(Checkpoint, "save", lambda self, path: written.append(self.state["iterations"]))
 

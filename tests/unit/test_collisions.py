@@ -8,7 +8,7 @@ from collisions import colliding, lookup3, with_lookup3
 
 from crfkit import ChainCRF, _core
 from crfkit.errors import DataError, ModelFileError
-from crfkit.features.gazetteers import phrases_of
+from crfkit.text.gazetteers import phrases_of
 
 N = 40_000
 

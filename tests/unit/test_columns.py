@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crfkit import Template, _core, read_columns
-from crfkit.encoders.sequences import feed_columns, learn_file
+from crfkit.chain.encoding.sequences import feed_columns, learn_file
 from crfkit.errors import DataError
 
 PLAIN = b"He PRP B-NP\nreckons VBZ B-VP\n\nIt PRP B-NP\n"

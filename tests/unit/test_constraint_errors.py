@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, convert_tags
+from crfkit.chain.fields.constraints import make_constraints
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.constraints import make_constraints
 from crfkit.schemes import TAG_SCHEMES
 
 # a whole labelling, written with a space after each label

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, NoPenalty
-from crfkit.data import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.constraints import SCHEMES, make_constraints
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.constraints import SCHEMES, make_constraints
 
 PHRASES = ["B-A", "B-B", "I-A", "I-B", "O"]
 ENDED = ["B-A", "B-B", "E-A", "E-B", "I-A", "I-B", "O", "S-A", "S-B"]

@@ -9,13 +9,13 @@ import pytest
 from crfpp_cases import binary_model, text_model
 
 from crfkit import L2, ChainModel, Template
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.training.problem import FEW_POSITIONS
 from crfkit.compat.crfpp import learn, tag
 from crfkit.compat.crfpp.lines import Columns
 from crfkit.convert import crfpp
-from crfkit.encoders.sequences import learn_file
 from crfkit.losses import ChainLikelihood
 from crfkit.synthetic import news_corpus, write_columns
-from crfkit.training.chain_problem import FEW_POSITIONS
 
 TRAIN = "the DT B\nold JJ I\nman NN I\nsleeps VB O\n\nold JJ B\nmen NN I\nsleep VB O\n\n" * 3
 TEMPLATE = "# words \nU01:%x[0,0] \r\nU02:%x[-1,1]/%x[0,1]\n\nB\n"

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 
 from crfkit import ChainCRF
 from crfkit.convert import crfpp
+from crfkit.convert.crfpp_model import read_crfpp_model
 from crfkit.convert.kinds import CRFPP, CRFPP_TEXT, recognise
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
-from crfkit.readers.crfpp_model import read_crfpp_model
 
 ROWS = [[("a", "n"), ("bé", "v"), ("a", "n"), ("zzz", "n")], [("bé", "v")]]
 

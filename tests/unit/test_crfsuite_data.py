@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from crfkit import ChainCRF, read_crfsuite
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers import ColumnFile, read_columns
-from crfkit.readers.crfsuite_data import crfsuite_blocks
+from crfkit.files.columns import ColumnFile, read_columns
+from crfkit.files.crfsuite_data import crfsuite_blocks
 
 
 def parsed(text, **options):

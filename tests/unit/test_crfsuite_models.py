@@ -16,11 +16,11 @@ import sklearn_crfsuite
 from numpy.testing import assert_allclose
 
 from crfkit import ChainCRF, _core
+from crfkit.chain.model.model import ChainModel
 from crfkit.convert import crfsuite, load, save
 from crfkit.convert.pickled import find_model
 from crfkit.convert.sources import read_bytes
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.models.chain import ChainModel
 
 WORDS = ["the", "a", "cat", "dog", "sleeps", "barks", "big", "red", "house", "Zürich", "東京", "runs", "slow", "fast"]
 

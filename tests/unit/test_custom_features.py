@@ -11,11 +11,11 @@ from sklearn.base import clone
 
 from crfkit import L2, ImageSegmenter
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.features.image import COLOUR_NAMES, ImageFeatures, intensity, lab
-from crfkit.features.sift import dense_sift
-from crfkit.models.segmenter import SegmenterModel
+from crfkit.files.images import read_image
+from crfkit.images.features import COLOUR_NAMES, ImageFeatures, intensity, lab
+from crfkit.images.model.segmenter import SegmenterModel
+from crfkit.images.sift import dense_sift
 from crfkit.penalties import Blockwise
-from crfkit.readers.images import read_image
 from crfkit.synthetic import disc_images
 
 STEADY = Blockwise({"node": L2(1.0), "edge": L2(2000.0)})  # edges do not outweigh features

@@ -87,7 +87,9 @@ def test_packages_of_extras_are_loaded_by_the_one_function_that_says_what_to_ins
         assert lines <= guarded, path
 
 
-@pytest.mark.parametrize("code", ["import crfkit.cli.main, crfkit.estimators, crfkit.explain, crfkit.plots"])
+@pytest.mark.parametrize(
+    "code", ["import crfkit.cli.main, crfkit.chain.estimator.chain_crf, crfkit.explain, crfkit.plots"]
+)
 def test_no_extra_is_loaded_with_crfkit(code):
     names = [*PACKAGES, "rich.progress"]
     code += f"; import json, sys; print(json.dumps([name for name in {names!r} if name in sys.modules]))"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from crfkit import L1, L2
+from crfkit.chain.training import dry_run
+from crfkit.chain.training.train import ChainTraining
 from crfkit.losses import ChainLikelihood
 from crfkit.synthetic import entity_words
-from crfkit.training import dry_run
-from crfkit.training.chain import ChainTraining
 
 X, Y = entity_words(250)
 

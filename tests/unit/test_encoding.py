@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from optional import optional
 
 from crfkit import Template
-from crfkit.data import SequenceData
-from crfkit.encoders.sequences import learn
+from crfkit.chain.data import SequenceData
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.fields.field import ChainField
 from crfkit.errors import DataError
-from crfkit.fields import ChainField
 
 
 def decoded(corpus, data=None):
@@ -270,7 +270,7 @@ def test_items_that_cannot_be_encoded_are_named(item, message):
 def test_refusing_nested_dicts_leaves_the_interpreter_as_it_was(item):
     """In a process of its own: a depth counter that is not set back would end this one."""
     script = f"""
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
 item = {item}
 for _ in range(1100):
     try:

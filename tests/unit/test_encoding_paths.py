@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, Template, _core
-from crfkit.encoders.vocabulary import Inputs
+from crfkit.chain.encoding.vocabulary import Inputs
 from crfkit.errors import DataError
 
 RANDOM = random.Random(0)
@@ -158,7 +158,7 @@ def test_one_sequence_is_tagged_as_many_are(tmp_path):
 
 
 def test_files_are_tagged_alike_on_one_thread_and_on_two(tmp_path, monkeypatch):
-    monkeypatch.setattr("crfkit.models.chain_tagging.BLOCK", 100)
+    monkeypatch.setattr("crfkit.chain.model.tagging.BLOCK", 100)
     X = [[(RANDOM.choice("abcdef"), RANDOM.choice("xy")) for _ in range(1 + n % 7)] for n in range(100)]
     y = [[f"L{ord(row[0]) % 3}" for row in x] for x in X]
     model = ChainCRF(Template("U0:%x[0,0]\nU1:%x[-1,1]\nB"), max_iterations=5, tolerance=1e9).fit(X, y).model_

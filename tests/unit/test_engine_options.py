@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError, ParameterError
-from crfkit.fields.graph import untied_field
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.belief_propagation import BeliefPropagation
-from crfkit.inference.decoding import decode
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.gibbs import Gibbs
-from crfkit.inference.junction import Junction
-from crfkit.inference.max_product import MaxProduct
-from crfkit.inference.mean_field import MeanField
-from crfkit.inference.tree import Tree
-from crfkit.inference.tree_reweighted import TreeReweighted
-from crfkit.losses.graph import GraphLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import untied_field
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.belief_propagation import BeliefPropagation
+from crfkit.graph.inference.decoding import decode
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.gibbs import Gibbs
+from crfkit.graph.inference.junction import Junction
+from crfkit.graph.inference.max_product import MaxProduct
+from crfkit.graph.inference.mean_field import MeanField
+from crfkit.graph.inference.tree import Tree
+from crfkit.graph.inference.tree_reweighted import TreeReweighted
+from crfkit.graph.losses.likelihood import GraphLikelihood
 
 ITERATIVE = [BeliefPropagation, TreeReweighted, MeanField, MaxProduct]
 

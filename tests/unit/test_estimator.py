@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from crfkit import L2, ChainCRF, NoPenalty, Template, read_columns
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
 from crfkit.errors import DataError, ParameterError, StopTraining, TemplateError
 from crfkit.losses import ChainLikelihood
 from crfkit.result import Status
@@ -478,6 +478,12 @@ def test_saved_and_loaded(tmp_path, template):
 
 def test_the_command_line_needs_no_scikit_learn():
     source = Path(__file__).parents[2] / "src" / "crfkit"
-    for module in ("models/chain.py", "modelfile.py", "metrics.py", "inference/chain.py", "__init__.py"):
+    for module in (
+        "chain/model/model.py",
+        "files/modelfile.py",
+        "metrics/__init__.py",
+        "chain/inference.py",
+        "__init__.py",
+    ):
         assert "import sklearn" not in (source / module).read_text()
         assert "from sklearn" not in (source / module).read_text()

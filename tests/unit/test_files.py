@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crfkit import files, modelfile, temporary
 from crfkit.errors import DataError, ModelFileError
+from crfkit.files import atomic as files
+from crfkit.files import modelfile, temporary
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and locks of POSIX")
 

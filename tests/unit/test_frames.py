@@ -6,7 +6,7 @@ import pytest
 from optional import optional
 
 from crfkit import ChainCRF, TextFeatures
-from crfkit.encoders.frames import FrameColumns, frame_sequences
+from crfkit.chain.encoding.frames import FrameColumns, frame_sequences
 from crfkit.errors import DataError, ParameterError
 
 ROWS = {

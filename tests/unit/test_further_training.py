@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crfkit import L1, L2, ChainCRF, ElasticNet, NoPenalty, evaluate, modelfile
-from crfkit.encoders.sequences import learn
+from crfkit import L1, L2, ChainCRF, ElasticNet, NoPenalty, evaluate
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.losses.anchored import Anchored
+from crfkit.chain.losses.likelihood import ChainLikelihood
+from crfkit.chain.model.model import ChainModel
+from crfkit.chain.model.seen import Seen
+from crfkit.chain.training.train import ChainTraining
+from crfkit.chain.training.update import update_problem
 from crfkit.errors import DataError, ModelFileError, ParameterError
-from crfkit.losses.anchored import Anchored
-from crfkit.losses.chain import ChainLikelihood
-from crfkit.models.chain import ChainModel
-from crfkit.models.seen import Seen
+from crfkit.files import modelfile
 from crfkit.synthetic import entity_words
-from crfkit.training.chain import ChainTraining
 from crfkit.training.options import penalty_record, recorded_penalty
-from crfkit.training.update import update_problem
 
 OLD, MORE, TEST = entity_words(150, seed=0), entity_words(30, seed=1), entity_words(200, seed=2)
 EXACT = {"tolerance": 1e-9, "max_iterations": 3000}

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, issparse
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError
-from crfkit.fields.graph import tied_field, untied_field
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import tied_field, untied_field
+from crfkit.graph.graph import Graph
 
 # --- GraphData: bad input
 

@@ -19,15 +19,15 @@ from sklearn.model_selection import GridSearchCV
 
 from crfkit import L1, L2, ChainCRF, Graph, GraphCRF, GraphSample, GridCRF
 from crfkit.errors import DataError, ModelFileError, ParameterError, StopTraining
-from crfkit.inference.belief_propagation import BeliefPropagation
-from crfkit.inference.enumerate import Enumerate
-from crfkit.inference.marginals import InferenceStatus
-from crfkit.losses.composite import CompositeLikelihood
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.losses.pseudo import PseudoLikelihood
-from crfkit.models.graph import GraphModel
+from crfkit.graph.inference.belief_propagation import BeliefPropagation
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.inference.marginals import InferenceStatus
+from crfkit.graph.losses.composite import CompositeLikelihood
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.pseudo import PseudoLikelihood
+from crfkit.graph.model import GraphModel
+from crfkit.graph.training.train import concerns
 from crfkit.result import Status
-from crfkit.training.graph import concerns
 
 EXACT = {"inference": "junction", "decode": "enumerate", "n_threads": 1, "standardize": False}
 TIGHT = {**EXACT, "tolerance": 1e-9, "max_iterations": 500}
@@ -791,7 +791,7 @@ def test_models_load_without_scikit_learn(tmp_path):
     ],
 )
 def test_files_that_contradict_themselves(change, message, tmp_path):
-    from crfkit import modelfile
+    from crfkit.files import modelfile
 
     X, Y = table(20)
     metadata, tensors = GraphCRF(**EXACT).fit(X, Y).model_.parts()

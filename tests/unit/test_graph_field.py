@@ -10,14 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from crfkit import _core
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import CrfkitError, DataError, ParameterError
-from crfkit.fields.basis import expanded, is_unit, native_basis, projected, unit_tables
-from crfkit.fields.graph import EDGE_FORMS, GraphField, tied_field, untied_field
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.tree import Tree
-from crfkit.losses.graph import GraphLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.basis import expanded, is_unit, native_basis, projected, unit_tables
+from crfkit.graph.fields.field import EDGE_FORMS, GraphField, tied_field, untied_field
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.tree import Tree
+from crfkit.graph.losses.likelihood import GraphLikelihood
 
 # --- GraphField
 

@@ -11,10 +11,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L2, Graph, GraphCRF, GraphModel, GridCRF
-from crfkit.inference.belief_propagation import BeliefPropagation
-from crfkit.inference.marginals import InferenceStatus
+from crfkit.graph.inference.belief_propagation import BeliefPropagation
+from crfkit.graph.inference.marginals import InferenceStatus
+from crfkit.graph.training.train import concerns
 from crfkit.result import Result, Status
-from crfkit.training.graph import concerns
 
 
 def table(n=30, k=3, seed=0):

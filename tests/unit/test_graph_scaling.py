@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 
 from crfkit import L2, GraphCRF, GridCRF
 from crfkit.errors import ApproximationWarning, DataError, ParameterError
-from crfkit.inference.engines import make_engine
+from crfkit.files.tables import read_table
+from crfkit.graph.inference.engines import make_engine
 from crfkit.penalties import Blockwise
-from crfkit.readers.tables import read_table
 from crfkit.solvers import GradientNorm
 
 TIGHT = {"tolerance": GradientNorm(1e-6), "n_threads": 1}

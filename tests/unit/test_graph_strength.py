@@ -5,7 +5,7 @@ import pytest
 
 from crfkit import L2, GraphCRF, GraphModel
 from crfkit.errors import ApproximationWarning
-from crfkit.inference import defaults
+from crfkit.graph.inference import defaults
 from crfkit.solvers import GradientNorm
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crfkit.data.graph import Graph
 from crfkit.errors import CrfkitError, DataError, ParameterError
+from crfkit.graph.graph import Graph
 
 # --- Graph: bad input
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crfkit import L2, GraphCRF, GridCRF, modelfile
-from crfkit.data.graph import Graph
+from crfkit import L2, GraphCRF, GridCRF
 from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.files import modelfile
+from crfkit.graph.graph import Graph
 
 OPTIONS = {"penalty": L2(1.0), "inference": "junction", "tolerance": 1e-8}
 

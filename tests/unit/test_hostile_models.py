@@ -8,12 +8,13 @@ import pytest
 from fuzz import chains, checkpoints, fields
 from fuzz.containers import put_together, take_apart
 
-from crfkit import ChainModel, Graph, GraphCRF, ImageSegmenter, Refiner, limits
-from crfkit.checkpoint import Checkpoint
-from crfkit.cli.inspect import _json as inspect_json
+from crfkit import ChainModel, Graph, GraphCRF, ImageSegmenter, Refiner
+from crfkit.cli.commands.inspect import _json as inspect_json
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.decoding import decode
+from crfkit.files import limits
+from crfkit.files.checkpoint import Checkpoint
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.inference.decoding import decode
 from crfkit.solvers import SOLVERS
 
 SEEDS = {target.name: target for module in (chains, fields, checkpoints) for target in module.TARGETS}

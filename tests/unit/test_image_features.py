@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from optional import optional
 
 from crfkit.errors import DataError, ParameterError
-from crfkit.features import image as image_features
-from crfkit.features.c1 import BANDS, C1_NAMES, block_means, c1_units
-from crfkit.features.image import ImageFeatures, intensity, lab
-from crfkit.features.sift import CELL, CELLS, ORIENTATIONS, SIFT_NAMES, dense_sift
+from crfkit.images import features as image_features
+from crfkit.images.c1 import BANDS, C1_NAMES, block_means, c1_units
+from crfkit.images.features import ImageFeatures, intensity, lab
+from crfkit.images.sift import CELL, CELLS, ORIENTATIONS, SIFT_NAMES, dense_sift
 
 pillow = optional("PIL.Image")
 

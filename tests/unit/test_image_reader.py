@@ -7,7 +7,7 @@ import pytest
 from optional import optional
 
 from crfkit.errors import DataError
-from crfkit.readers.images import as_list, list_images, pair_folders, read_image, read_mask, resize
+from crfkit.files.images import as_list, list_images, pair_folders, read_image, read_mask, resize
 
 pillow = optional("PIL.Image")
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from crfkit import L2, ImageSegmenter, Refiner
-from crfkit.encoders.graphs import SampleEncoder
-from crfkit.encoders.grids import GridEncoder
-from crfkit.encoders.image_pairs import Pairs
-from crfkit.encoders.tables import TableEncoder
-from crfkit.features.image import ImageFeatures
+from crfkit.graph.encoding.graphs import SampleEncoder
+from crfkit.graph.encoding.grids import GridEncoder
+from crfkit.graph.encoding.tables import TableEncoder
+from crfkit.images.features import ImageFeatures
+from crfkit.images.pairs import Pairs
+from crfkit.images.training import refiner as refiner_training
+from crfkit.images.training.refiner import RefinerTraining
+from crfkit.images.training.segmenter import SegmenterTraining
 from crfkit.result import Status
 from crfkit.synthetic import disc_images
-from crfkit.training import refiner as refiner_training
 from crfkit.training.options import SolverOptions
-from crfkit.training.refiner import RefinerTraining
-from crfkit.training.segmenter import SegmenterTraining
 
 FEATURES = ImageFeatures(4, (), True, False, None)
 OPTIONS = SolverOptions(n_threads=1, tolerance=1e-3)
@@ -114,7 +114,7 @@ def test_ctrl_c_before_there_is_a_model(discs, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crfkit.training.graph.GraphTraining.make_loss", interrupt)
+    monkeypatch.setattr("crfkit.graph.training.train.GraphTraining.make_loss", interrupt)
     segmenter = ImageSegmenter(**SAME)
     with pytest.raises(KeyboardInterrupt):
         segmenter.fit(*discs)
@@ -134,7 +134,8 @@ def test_ctrl_c_while_the_detail_of_a_refiner_is_chosen(maps, monkeypatch):
 
 
 def test_training_and_models_need_no_scikit_learn():
-    names = "crfkit.training.segmenter, crfkit.training.refiner, crfkit.models.segmenter, crfkit.models.refiner"
+    rooms = ("training.segmenter", "training.refiner", "model.segmenter", "model.refiner")
+    names = ", ".join(f"crfkit.images.{room}" for room in rooms)
     code = f"import sys, {names}; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 

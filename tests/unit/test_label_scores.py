@@ -11,7 +11,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from crfkit import ChainCRF, evaluate
 from crfkit.errors import DataError
-from crfkit.score_report import report
+from crfkit.metrics.report import report
 
 POS = ["DET", "NOUN", "VERB", "IN", "ED"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import ChainCRF, read_columns
-from crfkit.encoders.label_typos import suspects
+from crfkit.chain.encoding.label_typos import suspects
 from crfkit.errors import DataWarning
 from crfkit.schemes import convert_tags
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crfkit import ChainCRF, GraphCRF
-from crfkit.encoders.labels import from_json, label_array, sort_labels, to_json
 from crfkit.errors import DataError, ModelFileError, ParameterError
+from crfkit.labels import from_json, label_array, sort_labels, to_json
 
 X = [[["a"], ["b"], ["c"]], [["b"], ["a"], ["c"]]]
 LABELS = {

@@ -9,11 +9,12 @@ import zlib
 import numpy as np
 import pytest
 
-from crfkit import ImageSegmenter, limits
-from crfkit.encoders.probability_maps import read_probabilities
+from crfkit import ImageSegmenter
 from crfkit.errors import DataError, LimitError
-from crfkit.features.image import ImageFeatures
-from crfkit.readers.images import MaskRules, read_image, read_mask
+from crfkit.files import limits
+from crfkit.files.images import MaskRules, read_image, read_mask
+from crfkit.images.features import ImageFeatures
+from crfkit.images.probability_maps import read_probabilities
 
 pytestmark = pytest.mark.filterwarnings("ignore:Image size.*could be decompression bomb")
 

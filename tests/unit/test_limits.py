@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from crfkit import ChainCRF, GraphCRF, Template, limits
+from crfkit import ChainCRF, GraphCRF, Template
 from crfkit._threads import MOST, count_threads
 from crfkit.compat.crfpp import learn
 from crfkit.compat.wapiti import command
 from crfkit.errors import LimitError, ParameterError
+from crfkit.files import limits
 
 
 def test_an_error_says_how_to_raise_the_limit(monkeypatch):

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crfkit import ChainCRF, Template, _core, limits, read_columns, read_crfsuite, read_table
+from crfkit import ChainCRF, Template, _core, read_columns, read_crfsuite, read_table
+from crfkit.chain.encoding.sequences import learn_file
 from crfkit.compat.crfpp.lines import column_file
 from crfkit.compat.wapiti.data import read_batches, read_whole
-from crfkit.encoders.sequences import learn_file
 from crfkit.errors import DataError, LimitError
-from crfkit.features.embeddings import Embeddings
-from crfkit.features.gazetteers import phrases_of
-from crfkit.readers import lines
-from crfkit.readers.columns import ColumnFile
-from crfkit.readers.mask_colours import read_colours
-from crfkit.readers.tagged import read_tagged, rewrite_column
+from crfkit.files import limits, lines
+from crfkit.files.columns import ColumnFile
+from crfkit.files.mask_colours import read_colours
+from crfkit.files.tagged import read_tagged, rewrite_column
+from crfkit.text.embeddings import Embeddings
+from crfkit.text.gazetteers import phrases_of
 
 TEMPLATE = "U:%x[0,0]\nB\n"
 

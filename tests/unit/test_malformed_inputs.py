@@ -9,11 +9,11 @@ from scipy import sparse
 
 from crfkit import ChainCRF, GraphCRF, GridCRF
 from crfkit._checks import check_features, sparse_matrix
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import DataError
-from crfkit.features.attributes import stack_matrices
-from crfkit.fields.potentials import Potentials
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.text.attributes import stack_matrices
 
 MOST = np.iinfo(np.int32).max
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from crfkit.cli.help import registry
+from crfkit.cli.runtime.help import registry
 from crfkit.errors import ParameterError
-from crfkit.inference.engines import ENGINES, make_engine
+from crfkit.graph.inference.engines import ENGINES, make_engine
 from crfkit.losses import LOSSES, loss_class
 from crfkit.penalties import PENALTIES
 from crfkit.solvers import SOLVERS, make_solver

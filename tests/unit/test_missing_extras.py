@@ -30,20 +30,20 @@ def curve():
 
 
 def attractive_grid():
-    from crfkit.data.graph import Graph
-    from crfkit.fields.potentials import Potentials
+    from crfkit.graph.fields.potentials import Potentials
+    from crfkit.graph.graph import Graph
 
     return Potentials.from_tables(Graph.path(3), [[1, 0], [0, 0.5], [1, 0]], np.eye(2))
 
 
 def decoded(method):
-    from crfkit.inference.decoding import decode
+    from crfkit.graph.inference.decoding import decode
 
     return decode(attractive_grid(), method)
 
 
 def open_image(folder):
-    from crfkit.readers.images import read_image
+    from crfkit.files.images import read_image
 
     return read_image(folder / "a.png")
 

@@ -11,8 +11,9 @@ import safetensors
 import safetensors.numpy
 from numpy.testing import assert_array_equal
 
-from crfkit import ChainCRF, ChainModel, Template, TextFeatures, modelfile
+from crfkit import ChainCRF, ChainModel, Template, TextFeatures
 from crfkit.errors import ModelFileError
+from crfkit.files import modelfile
 
 ROWS = [[("the", "D"), ("naïve", "A"), ("cat", "N")], [("a", "D"), ("dog", "N")], [("sleep", "V")]]
 LABELS = [["DET", "ADJ", "NOUN"], ["DET", "NOUN"], ["VERB"]]

@@ -7,12 +7,12 @@ import pytest
 
 from crfkit import GraphCRF, GridCRF, ImageSegmenter, StructureLearner
 from crfkit.errors import ParameterError
-from crfkit.inference.engines import ENGINES, make_engine
+from crfkit.graph.inference.engines import ENGINES, make_engine
+from crfkit.graph.training.train import GraphTraining
 from crfkit.names import check_name, full_name, unknown_name
 from crfkit.solvers import SOLVERS, make_solver
+from crfkit.structure.training.train import StructureTraining
 from crfkit.synthetic import disc_images
-from crfkit.training.graph import GraphTraining
-from crfkit.training.structure import StructureTraining
 
 
 def test_short_forms():

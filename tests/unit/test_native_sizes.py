@@ -11,10 +11,10 @@ import pytest
 from oracle import make_problem
 
 from crfkit import _core
-from crfkit.data import SequenceData
-from crfkit.data.graph import Graph
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
 from crfkit.errors import DataError
-from crfkit.fields import ChainField
+from crfkit.graph.graph import Graph
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from crfkit.encoders.pieces import Numbering, count, joined, numbered, raw_files, raw_sequences
+from crfkit.chain.encoding.pieces import Numbering, count, joined, numbered, raw_files, raw_sequences
+from crfkit.chain.fields.united import united
+from crfkit.chain.training.train import ChainTraining
 from crfkit.errors import DataError
-from crfkit.fields.united import united
-from crfkit.readers.columns import ColumnFile
-from crfkit.training.chain import ChainTraining
+from crfkit.files.columns import ColumnFile
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,0]\nB01:%x[0,0]\nB\n"
 LISTS = ("state_offsets", "state_labels", "pair_offsets", "pair_codes", "transition_codes", "triple_codes")

@@ -9,17 +9,17 @@ from optional import optional
 from sklearn.base import clone
 
 from crfkit import L2, GraphData, GridCRF, ImageSegmenter, Refiner
-from crfkit.data.graph import Graph
-from crfkit.encoders.image_regions import Regions
-from crfkit.encoders.probability_maps import read_probabilities
 from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
-from crfkit.features.image_edges import contrast_features
-from crfkit.fields.calibrated import CalibratedField
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.engines import make_engine
-from crfkit.inference.enumerate import Enumerate
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.readers.images import read_image
+from crfkit.files.images import read_image
+from crfkit.graph.encoding.grid_edges import contrast_features
+from crfkit.graph.fields.calibrated import CalibratedField
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.inference.enumerate import Enumerate
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.images.probability_maps import read_probabilities
+from crfkit.images.regions import Regions
 
 
 def scene(seed, shape=(14, 18), classes=2, noise=0.2):

@@ -6,13 +6,13 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L1, L2, Blockwise, ChainCRF, ElasticNet, Template
-from crfkit.checkpoint import Checkpoint
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.training.problem import ChainOptions
+from crfkit.chain.training.train import ChainTraining
 from crfkit.errors import ParameterError
+from crfkit.files.checkpoint import Checkpoint
 from crfkit.solvers import GradientNorm
 from crfkit.synthetic import entity_corpus
-from crfkit.training.chain import ChainTraining
-from crfkit.training.chain_problem import ChainOptions
 
 TEMPLATE = Template("U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\nU3:%x[-1,0]/%x[0,0]\nB\nB1:%x[0,0]")
 CORPUS = entity_corpus(40, 5)

@@ -12,15 +12,16 @@ from optional import optional
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from crfkit import L1, L2, Graph, GridCRF, ImageSegmenter, modelfile
-from crfkit.encoders.image_blocks import block_labels, full_size
-from crfkit.encoders.image_pairs import Pairs
+from crfkit import L1, L2, Graph, GridCRF, ImageSegmenter
 from crfkit.errors import DataError, ModelFileError, ParameterError
-from crfkit.features.image import ImageFeatures
-from crfkit.models.image_inference import limited_engine
-from crfkit.models.segmenter import SegmenterModel, learn_scales
+from crfkit.files import modelfile
+from crfkit.files.images import MaskRules
+from crfkit.images.blocks import block_labels, full_size
+from crfkit.images.features import ImageFeatures
+from crfkit.images.model.inference import limited_engine
+from crfkit.images.model.segmenter import SegmenterModel, learn_scales
+from crfkit.images.pairs import Pairs
 from crfkit.pool import in_threads
-from crfkit.readers.images import MaskRules
 
 pillow = optional("PIL.Image")
 

@@ -9,12 +9,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L1, L2, ImageSegmenter
-from crfkit.features.image import ImageFeatures
-from crfkit.fields.graph import GraphField
-from crfkit.models.segmenter import SegmenterModel
-from crfkit.penalties import Blockwise
-from crfkit.synthetic import disc_images
-from crfkit.training.segmenter_groups import (
+from crfkit.graph.fields.field import GraphField
+from crfkit.images.features import ImageFeatures
+from crfkit.images.model.segmenter import SegmenterModel
+from crfkit.images.training.groups import (
     LEAST_IMAGES,
     MOST_BLOCKS,
     MOST_IMAGES,
@@ -23,7 +21,9 @@ from crfkit.training.segmenter_groups import (
     large_groups,
     windows,
 )
-from crfkit.training.segmenter_search import BlockTraining
+from crfkit.images.training.search import BlockTraining
+from crfkit.penalties import Blockwise
+from crfkit.synthetic import disc_images
 
 OPTIONS = {"block_size": 4, "features": ("c1",), "colour": True, "n_threads": 1, "tolerance": 1e-3}
 SHAPE = (32, 40)

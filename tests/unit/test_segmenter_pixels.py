@@ -8,14 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crfkit import L2, ImageSegmenter, modelfile
-from crfkit.encoders.block_grids import average_difference
-from crfkit.encoders.image_blocks import full_size, interpolate
+from crfkit import L2, ImageSegmenter
 from crfkit.errors import ParameterError
-from crfkit.features.image import ImageFeatures
-from crfkit.models.segmenter import SegmenterModel
+from crfkit.files import modelfile
+from crfkit.images.block_grids import average_difference
+from crfkit.images.blocks import full_size, interpolate
+from crfkit.images.features import ImageFeatures
+from crfkit.images.model.segmenter import SegmenterModel
+from crfkit.images.training.weights import from_equal_features
 from crfkit.synthetic import disc_images
-from crfkit.training.segmenter_weights import from_equal_features
 
 OPTIONS = {"block_size": 4, "features": (), "colour": True, "n_threads": 1, "penalty": L2(1.0)}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from crfkit import L2, GraphCRF, ImageSegmenter
-from crfkit.encoders.image_blocks import block_labels, full_size
+from crfkit.files.images import read_image
+from crfkit.images.blocks import block_labels, full_size
 from crfkit.penalties import Blockwise
-from crfkit.readers.images import read_image
 from crfkit.synthetic import disc_images
 
 OPTIONS = {"block_size": 4, "features": (), "colour": True, "loss": "pseudo-likelihood", "n_threads": 1}

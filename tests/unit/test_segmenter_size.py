@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from crfkit import L2, ImageSegmenter
-from crfkit.data.block_features import BlockFeatures, ImageBlocks
-from crfkit.data.graph import Graph
-from crfkit.encoders import block_grids
 from crfkit.errors import DataError
-from crfkit.features.image import ImageFeatures
+from crfkit.graph.graph import Graph
+from crfkit.images import block_grids
+from crfkit.images.block_features import BlockFeatures, ImageBlocks
+from crfkit.images.features import ImageFeatures
+from crfkit.images.training import size as segmenter_size
+from crfkit.images.training.size import choose_blocks, needed_memory
 from crfkit.synthetic import disc_images
-from crfkit.training import segmenter_size
-from crfkit.training.segmenter_size import choose_blocks, needed_memory
 
 SHAPES = [(250, 200)] * 100
 ALL = ImageFeatures()
@@ -45,7 +45,7 @@ def matrices():
 @pytest.mark.parametrize("strip", [4, 40, 1 << 18])
 @pytest.mark.parametrize("which", range(4))
 def test_strips_multiply_like_the_matrix(matrices, which, strip, monkeypatch):
-    monkeypatch.setattr("crfkit.data.block_features.STRIP", strip)
+    monkeypatch.setattr("crfkit.images.block_features.STRIP", strip)
     strips, full = matrices[which]
     rng = np.random.default_rng(which)
     weights, values = rng.normal(size=(5, 3)), rng.normal(size=(2, len(full)))
@@ -89,8 +89,8 @@ def test_newton_in_strips(monkeypatch):
 MEMORY = """
 import resource, sys
 import numpy as np
-from crfkit.data.graph import Graph
-from crfkit.encoders.block_grids import BlockEncoder
+from crfkit.graph.graph import Graph
+from crfkit.images.block_grids import BlockEncoder
 rng = np.random.default_rng(0)
 X = [rng.normal(size=(120, 100, 160)).astype(np.float32) for _ in range(8)]
 states = np.tile(np.arange(2, dtype=np.int32), 48_000)

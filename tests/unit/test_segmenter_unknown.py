@@ -9,13 +9,13 @@ import pytest
 from optional import optional
 
 from crfkit import L2, GraphCRF, GridCRF, ImageSegmenter
-from crfkit.encoders.block_grids import average_difference
-from crfkit.encoders.image_blocks import block_labels
-from crfkit.encoders.image_pairs import Pairs
 from crfkit.errors import ApproximationWarning, DataError, ParameterError
-from crfkit.features.image import ImageFeatures
-from crfkit.models.segmenter import learn_scales
-from crfkit.readers.images import VOID, MaskRules, read_mask
+from crfkit.files.images import VOID, MaskRules, read_mask
+from crfkit.images.block_grids import average_difference
+from crfkit.images.blocks import block_labels
+from crfkit.images.features import ImageFeatures
+from crfkit.images.model.segmenter import learn_scales
+from crfkit.images.pairs import Pairs
 from crfkit.synthetic import disc_images
 
 pillow = optional("PIL.Image")

@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 from crfkit import L1, ByBlock, ChainCRF, ElasticNet, GroupL2, Template
-from crfkit.checkpoint import Checkpoint
 from crfkit.cli.main import app
 from crfkit.errors import CapabilityError, ParameterError
+from crfkit.files.checkpoint import Checkpoint
 from crfkit.result import Status
 from crfkit.solvers import GradientNorm, Grafting, GraftingLight, make_solver
 from crfkit.synthetic import entity_corpus, gaussian_chains, write_columns

@@ -1,9 +1,9 @@
-"""Signals wait in functions that crfkit.cli.signals knows by name: those must exist."""
+"""Signals wait in functions that crfkit.cli.runtime.signals knows by name: those must exist."""
 
 from pathlib import Path
 
 import crfkit
-from crfkit.cli.signals import _LOOP, _WRITING
+from crfkit.cli.runtime.signals import _LOOP, _WRITING
 
 
 def test_the_places_where_signals_wait_exist():

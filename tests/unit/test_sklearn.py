@@ -16,9 +16,9 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 from crfkit import ChainCRF, ElasticNet, GraphCRF, GridCRF, ImageSegmenter, StructureLearner, penalties
+from crfkit.chain.model.model import ChainModel
 from crfkit.errors import DataError, ParameterError
 from crfkit.metrics import evaluate, phrase_f1_scorer
-from crfkit.models.chain import ChainModel
 from crfkit.penalties import L1, L2, Blockwise, GroupL2, NoPenalty
 from crfkit.ragged import Ragged
 from crfkit.solvers import LBFGS, SOLVERS, GradientNorm, PeriodDecrease

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("fsspec", reason="the extra crfkit[distributed] is not installed")
 
+from crfkit.chain.encoding.vocabulary import Inputs
 from crfkit.distributed.sources import PieceStream, expanded, file_sources
-from crfkit.encoders.vocabulary import Inputs
 from crfkit.errors import DataError, ParameterError
-from crfkit.features.template import Template
+from crfkit.text.template import Template
 
 INPUTS = Inputs(Template.make("U00:%x[0,0]"))
 

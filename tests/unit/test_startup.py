@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from crfkit import ChainCRF
-from crfkit.cli.demo_data import TEMPLATE
+from crfkit.cli.demo.data import TEMPLATE
 from crfkit.synthetic import entity_corpus, write_columns
 
 HEAVY = (

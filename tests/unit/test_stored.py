@@ -7,17 +7,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crfkit import L1, L2, ChainCRF, _core
-from crfkit.encoders.stored import store_files
-from crfkit.encoders.vocabulary import Inputs
+from crfkit.chain.encoding.stored import store_files
+from crfkit.chain.encoding.vocabulary import Inputs
+from crfkit.chain.losses.stored import StoredChain
+from crfkit.chain.training.stored import fit_stored
+from crfkit.chain.training.train import ChainTraining
 from crfkit.errors import DataError, ParameterError
-from crfkit.features.template import Template
+from crfkit.files.columns import column_files
 from crfkit.losses import ChainLikelihood
-from crfkit.losses.stored import StoredChain
-from crfkit.readers.columns import column_files
 from crfkit.result import Status
 from crfkit.solvers import Auto
-from crfkit.training.chain import ChainTraining
-from crfkit.training.stored import fit_stored
+from crfkit.text.template import Template
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,0]\nB01:%x[0,0]\n"
 

@@ -10,14 +10,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from structure_cases import f1, planted
 
 from crfkit import GraphCRF, StructureLearner
-from crfkit.data.observations import Observations
 from crfkit.errors import DataError, ModelFileError, ParameterError, StopTraining
-from crfkit.inference.marginals import InferenceStatus
-from crfkit.losses.standardised import column_scales
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
-from crfkit.readers.tables import Table
-from crfkit.training.structure import in_order
-from crfkit.training.structure_search import Search
+from crfkit.files.tables import Table
+from crfkit.graph.inference.marginals import InferenceStatus
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.losses.standardised import column_scales
+from crfkit.structure.observations import Observations
+from crfkit.structure.training.search import Search
+from crfkit.structure.training.train import in_order
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_log_likelihood(small, learner, monkeypatch):
     assert np.exp(learner.log_likelihood(everything)).sum() == pytest.approx(1.0)
     assert learner.inference_status_ is InferenceStatus.EXACT
     exact = learner.log_likelihood(Y)
-    for place in ("estimators.structure_prediction", "models.structure_scores"):
+    for place in ("structure.estimator.prediction", "structure.scores"):
         monkeypatch.setattr(f"crfkit.{place}.default_engine", lambda *_: "trw")
     lower, upper = learner.log_likelihood_bounds(Y)
     assert (lower <= exact + 1e-6).all()

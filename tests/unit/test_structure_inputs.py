@@ -5,18 +5,18 @@ import pytest
 from scipy.stats import chi2
 
 from crfkit import GraphCRF, StructureLearner
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
-from crfkit.data.observations import Observations
-from crfkit.encoders.table_inputs import split_inputs
 from crfkit.errors import DataError, ParameterError
-from crfkit.inference.engines import make_engine
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.losses.pseudo import PseudoLikelihood
-from crfkit.losses.structure_likelihood import StructureLikelihood
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.encoding.table_inputs import split_inputs
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.engines import make_engine
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.pseudo import PseudoLikelihood
+from crfkit.structure.losses.likelihood import StructureLikelihood
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.observations import Observations
+from crfkit.structure.training.search import Search, Solution
 from crfkit.synthetic import random_pairwise
-from crfkit.training.structure_search import Search, Solution
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
 CASES = ["ising", "mixed", "shared too", "ising shared too", "plain edges"]

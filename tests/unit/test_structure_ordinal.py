@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 
-from crfkit import GraphCRF, StructureLearner, modelfile
-from crfkit.data.graph import Graph
+from crfkit import GraphCRF, StructureLearner
 from crfkit.errors import ModelFileError, ParameterError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.tree import Tree
+from crfkit.files import modelfile
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.tree import Tree
 from crfkit.penalties import L2
 
 COUPLINGS = np.array([0.9, -0.9, 0.9, 0.9, -0.9])

@@ -7,11 +7,11 @@ import pytest
 from structure_cases import planted
 
 from crfkit import StructureLearner
-from crfkit.data.observations import Observations
-from crfkit.losses.structure_evaluation import StructureEvaluation
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
-from crfkit.training.structure_refit import Solution
-from crfkit.training.structure_search import Search
+from crfkit.structure.losses.evaluation import StructureEvaluation
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.observations import Observations
+from crfkit.structure.training.refit import Solution
+from crfkit.structure.training.search import Search
 
 CHAIN = {(i, i + 1) for i in range(9)}
 RULES = ("ebic", "cv", "stability")
@@ -94,7 +94,7 @@ def test_the_chosen_edges_cannot_be_bettered_one_by_one():
 
 def test_pruning_is_the_elimination_of_one_edge_after_another():
     """Dropping edges one by one, inverting the whole Hessian each time, ends with the same edges and weights."""
-    from crfkit.training.structure_worth import eliminated
+    from crfkit.structure.training.worth import eliminated
 
     Y, _ = planted(6, p=9, n_edges=8, rows=500)
     loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True))

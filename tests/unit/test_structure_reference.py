@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from crfkit import StructureLearner
-from crfkit.data.observations import Observations
 from crfkit.errors import ParameterError
-from crfkit.losses.structure_likelihood import StructureLikelihood
-from crfkit.losses.structure_ordinal import pseudo_likelihood
-from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
 from crfkit.penalties import L2, Blockwise, GroupLinf
 from crfkit.solvers import AGPM, GradientNorm
+from crfkit.structure.losses.likelihood import StructureLikelihood
+from crfkit.structure.losses.ordinal import pseudo_likelihood
+from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
+from crfkit.structure.observations import Observations
 
 STATES = [2, 3, 2, 4]
 

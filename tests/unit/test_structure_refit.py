@@ -7,13 +7,13 @@ import pytest
 from structure_cases import ISING, planted
 
 from crfkit import StructureLearner
-from crfkit.data.graph import Graph
 from crfkit.errors import ParameterError
-from crfkit.fields.potentials import Potentials
-from crfkit.inference.annealed import Annealed
-from crfkit.inference.junction import Junction
-from crfkit.inference.marginals import InferenceStatus
-from crfkit.training import structure_final
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.annealed import Annealed
+from crfkit.graph.inference.junction import Junction
+from crfkit.graph.inference.marginals import InferenceStatus
+from crfkit.structure.training import final as structure_final
 
 
 def clusters(seed=0, p=14, rows=700, n_clusters=5, noise=0.08):
@@ -152,7 +152,7 @@ def test_two_seeds_of_a_sampled_score_agree(monkeypatch):
     Y = clusters(1, p=12)
     found = StructureLearner().fit(Y)
     exact = found.score(Y)
-    monkeypatch.setattr("crfkit.models.structure_scores.default_engine", lambda *_: "trw")
+    monkeypatch.setattr("crfkit.structure.scores.default_engine", lambda *_: "trw")
     scores = []
     for seed in (0, 1):
         object.__setattr__(found.model_, "seed", seed)

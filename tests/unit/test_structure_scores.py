@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from crfkit import StructureLearner
-from crfkit.data.graph import Graph
-from crfkit.fields.potentials import Potentials
-from crfkit.inference import annealed_runs
-from crfkit.inference.annealed import _dense_energies, pair_energies
-from crfkit.inference.annealed_runs import estimate_log_z
-from crfkit.inference.junction import Junction
-from crfkit.models import structure_scores
+from crfkit.graph.fields.potentials import Potentials
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference import annealed_runs
+from crfkit.graph.inference.annealed import _dense_energies, pair_energies
+from crfkit.graph.inference.annealed_runs import estimate_log_z
+from crfkit.graph.inference.junction import Junction
+from crfkit.structure import scores as structure_scores
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def dense():
 @pytest.fixture
 def sampled(monkeypatch):
     """Nothing is exact; return the graphs and the number of sweeps of each call of the annealed runs."""
-    monkeypatch.setattr("crfkit.models.structure_scores.default_engine", lambda *_: "gibbs")
+    monkeypatch.setattr("crfkit.structure.scores.default_engine", lambda *_: "gibbs")
     calls, runs = [], annealed_runs._runs
 
     def counting(potentials, unary, tables, count, steps, seed, threads):

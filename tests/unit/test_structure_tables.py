@@ -8,10 +8,10 @@ import pytest
 from structure_cases import f1, planted
 
 from crfkit import StructureLearner
-from crfkit.encoders.unusual_columns import missing_codes
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers.tables import read_table
-from crfkit.training.structure_missing import Draws
+from crfkit.files.tables import read_table
+from crfkit.structure.encoding.unusual_columns import missing_codes
+from crfkit.structure.training.missing import Draws
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.io import arff as scipy_arff
 
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers.tables import Table, read_table
+from crfkit.files.tables import Table, read_table
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from text_twin import expand
 
 from crfkit import ChainCRF, TextFeatures
-from crfkit.encoders.sequences import learn
-from crfkit.encoders.vocabulary import Inputs
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.encoding.vocabulary import Inputs
+from crfkit.chain.model.model import ChainModel
 from crfkit.errors import CrfkitError, DataError, ModelFileError, ParameterError
-from crfkit.features.presets import PRESETS
-from crfkit.modelfile import Contents
-from crfkit.models.chain import ChainModel
+from crfkit.files.modelfile import Contents
+from crfkit.text.presets import PRESETS
 
 # letters of Latin, Greek, Cyrillic, Armenian, Arabic, Hebrew, Thai, Chinese, Japanese and Korean; marks, digits, others
 LETTERS = st.one_of(

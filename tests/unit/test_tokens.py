@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crfkit.readers.plain_text import plain_chunks
 from crfkit.text import Sentence, Token, sentences, tokenize, tokens
 from crfkit.text.marks import BLANKS, mark_ranges
+from crfkit.text.plain_text import plain_chunks
 from crfkit.text.sentences import sentence_words
 
 NEWER = int(unicodedata.unidata_version.split(".")[0]) > 15
@@ -221,7 +221,7 @@ def test_files_of_plain_text():
     blocks = [b"\xef\xbb\xbfOne. Two.\n\nThr", b"ee"]
     assert b"".join(plain_chunks(blocks, "text", "t")) == b"One\n.\n\nTwo\n.\n\nThree\n\n"
     assert b"".join(plain_chunks([b"One. Two.\n"], "words", "t")) == b"One.\nTwo.\n\n"
-    from crfkit.readers.plain_text import tokenize as before
+    from crfkit.text.plain_text import tokenize as before
 
     assert before is tokenize
 

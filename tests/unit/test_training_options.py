@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
-from crfkit import L1, L2, ChainCRF, ChainModel, ElasticNet, NoPenalty, Template, evaluate, modelfile
-from crfkit.encoders.sequences import learn
+from crfkit import L1, L2, ChainCRF, ChainModel, ElasticNet, NoPenalty, Template, evaluate
+from crfkit.chain.encoding.sequences import learn
 from crfkit.errors import CapabilityError, CrfkitError, DataError, DataWarning, ModelFileError, ParameterError
+from crfkit.files import modelfile
 from crfkit.losses import ChainLikelihood, SoftmaxMargin, StructuredHinge
 from crfkit.result import Status
 from crfkit.solvers import SGD, SOLVERS, GradientNorm

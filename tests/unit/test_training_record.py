@@ -9,9 +9,9 @@ from fuzz import chains, fields
 from fuzz.containers import put_together, take_apart
 
 from crfkit import ChainCRF, GraphCRF, ImageSegmenter, Refiner, StructureLearner
-from crfkit.cli.inspect import inspect as show
+from crfkit.cli.commands.inspect import inspect as show
 from crfkit.errors import CrfkitError, ModelFileError
-from crfkit.models.training_record import SCHEMA, checked_record
+from crfkit.files.training_record import SCHEMA, checked_record
 
 TARGETS = {target.name: target for module in (chains, fields) for target in module.TARGETS}
 VALUES = ["x", "", {}, [], [[]], {"a": 1}, None, True, -1, 0, 10**400, 1e308, "\x1b[2J", [None], [["x"]]]

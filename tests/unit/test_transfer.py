@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import L1, L2, ChainCRF, ElasticNet, NoPenalty, Template
-from crfkit.encoders.sequences import learn
+from crfkit.chain.encoding.sequences import learn
+from crfkit.chain.losses.likelihood import ChainLoss
+from crfkit.chain.training.transfer import pruned, transfer
 from crfkit.errors import CrfkitError, DataError, ParameterError, StopTraining
-from crfkit.losses.chain import ChainLoss
 from crfkit.result import Status
 from crfkit.solvers import SGD, SOLVERS, GradientNorm
-from crfkit.training.transfer import pruned, transfer
 
 TEMPLATE = Template("U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nU2:%x[0,1]\nB\nB1:%x[0,1]")
 WORDS = {"the": "D", "cat": "N", "runs": "V", "fast": "A", "dog": "N"}

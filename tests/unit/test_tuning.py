@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from crfkit import L2, evaluate, read_columns
+from crfkit.chain.training.train import ChainTraining
+from crfkit.chain.training.tuning import Candidate, Space, Tuner, _planned, _rungs
 from crfkit.errors import DataError, ParameterError
-from crfkit.readers.columns import column_files
+from crfkit.files.columns import column_files
 from crfkit.result import Status
 from crfkit.solvers import LBFGS
-from crfkit.training.chain import ChainTraining
-from crfkit.training.tuning import Candidate, Space, Tuner, _planned, _rungs
 
 TEMPLATE = "U00:%x[0,0]\nB"
 
@@ -100,7 +100,7 @@ def test_folds_and_random_search(tuner, files):
 
 def test_a_path_ends_where_a_start_at_zero_does(tuner):
     group = [Candidate("words", 1, 1, "l2", strength) for strength in (0.1, 1.0, 10.0)]
-    from crfkit.training.tuning import _Search
+    from crfkit.chain.training.tuning import _Search
 
     path = _Search(replace(tuner, training=ChainTraining(tolerance=1e-9)), None).rung(group, 1.0)
     assert [trial.candidate.strength for trial in path] == [10.0, 1.0, 0.1]

@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from wapiti_cases import MODEL
 
 from crfkit import ChainCRF, _core, convert
+from crfkit.chain.model.model import ChainModel
+from crfkit.chain.training.transfer import transfer
 from crfkit.convert import wapiti
+from crfkit.convert.wapiti_model import format_wapiti, parse_wapiti
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
-from crfkit.models.chain import ChainModel
-from crfkit.readers.wapiti_model import format_wapiti, parse_wapiti
-from crfkit.training.transfer import transfer
 
 
 def weights_of(model: ChainModel) -> dict[tuple[str, ...], float]:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from wapiti_patterns import observe
 
 from crfkit import ChainCRF, Template
-from crfkit.encoders.sequences import learn_file
+from crfkit.chain.encoding.sequences import learn_file
+from crfkit.chain.model.model import ChainModel
 from crfkit.errors import ParameterError, TemplateError
-from crfkit.models.chain import ChainModel
 
 ROWS = [["The", "DT"], ["Cat3", "NN"], ["sat", "VBD"], ["!", "."]]
 
@@ -224,7 +224,7 @@ def test_the_syntax_is_kept_in_the_model_file(tmp_path):
     old = ChainCRF(template="U:%x[0,0]\nB").fit(X, y).model_
     metadata, tensors = old.parts()
     del metadata["template_syntax"]
-    from crfkit import modelfile
+    from crfkit.files import modelfile
 
     assert ChainModel.from_parts(modelfile.Contents("chain", metadata, tensors)).vocabulary.template.syntax == "crf++"
 

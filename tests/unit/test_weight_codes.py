@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from crfkit import ChainCRF, ChainModel, _core, convert, modelfile
+from crfkit import ChainCRF, ChainModel, _core, convert
 from crfkit.errors import ModelFileError, ParameterError
+from crfkit.files import modelfile
 from crfkit.synthetic import entity_words
 
 BLOCK = 64

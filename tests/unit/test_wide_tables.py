@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crfkit import GraphCRF, StructureLearner, limits, read_table
-from crfkit.encoders.structure_tables import learn_table
-from crfkit.encoders.table_columns import make_structure
+from crfkit import GraphCRF, StructureLearner, read_table
 from crfkit.errors import DataError, LimitError
+from crfkit.files import limits
+from crfkit.graph.encoding.table_columns import make_structure
+from crfkit.structure.encoding.tables import learn_table
 
 N = 20_000
 

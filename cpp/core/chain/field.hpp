@@ -8,7 +8,7 @@
 
 namespace crfkit {
 
-// What a field is made of; src/crfkit/fields/chain.py documents it.
+// What a field is made of; src/crfkit/chain/fields/field.py documents it.
 struct FieldParts {
     template <class T>
     using Listed = std::optional<std::vector<T>>;

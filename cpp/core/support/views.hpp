@@ -5,7 +5,7 @@
 
 namespace crfkit {
 
-// Encoded sequences; src/crfkit/data/sequences.py documents the layout.
+// Encoded sequences; src/crfkit/chain/data.py documents the layout.
 struct SequenceView {
     int64_t n_sequences = 0, n_positions = 0;
     const int64_t* starts = nullptr;           // [n_sequences + 1] positions

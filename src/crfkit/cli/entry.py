@@ -15,7 +15,7 @@ def main() -> None:
     """Run `crfkit …`."""
     begin("crfkit")
     from crfkit.cli.quick import quick_command
-    from crfkit.cli.running import run
+    from crfkit.cli.runtime.running import run
 
     command = quick_command(sys.argv[1:])
     if command is not None:
@@ -67,6 +67,6 @@ def begin(program: str) -> None:
 
         if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    import crfkit.cli.signals as signals
+    import crfkit.cli.runtime.signals as signals
 
     signals.own_process = True

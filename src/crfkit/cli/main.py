@@ -6,12 +6,11 @@ from typing import Any
 
 import typer
 
-from crfkit.cli import (
+from crfkit.cli.commands import (
     calibrate,
     compare,
     convert,
     convert_tags,
-    demo,
     evaluate,
     explain,
     graph,
@@ -27,9 +26,10 @@ from crfkit.cli import (
     tune,
     update,
 )
-from crfkit.cli.help import Command
-from crfkit.cli.output import say
-from crfkit.cli.running import prepare_memory, run
+from crfkit.cli.demo import command as demo
+from crfkit.cli.runtime.help import Command
+from crfkit.cli.runtime.output import say
+from crfkit.cli.runtime.running import prepare_memory, run
 
 app = typer.Typer(
     name="crfkit",

@@ -76,6 +76,6 @@ def quick_command(arguments: Sequence[str]) -> Callable[[], None] | None:
     options = parse_tag(arguments[1:])
     if options is None:
         return None
-    from crfkit.cli.tagging import tag_files
+    from crfkit.cli.commands.tagging import tag_files
 
     return partial(tag_files, **options)

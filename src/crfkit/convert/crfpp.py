@@ -17,14 +17,14 @@ import numpy as np
 from crfkit import _core
 from crfkit._checks import check_encoding
 from crfkit._types import Floats, Ints
-from crfkit.encoders.labels import label_array
-from crfkit.encoders.sequences import Vocabulary
+from crfkit.chain.encoding.sequences import Vocabulary
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.model.model import ChainModel
+from crfkit.convert.crfpp_model import VERSION, CRFPPModel, read_crfpp_model
 from crfkit.errors import ModelFileError, ParameterError, TemplateError
-from crfkit.features.template import Template
-from crfkit.fields.chain import ChainField
-from crfkit.files import replacing
-from crfkit.models.chain import ChainModel
-from crfkit.readers.crfpp_model import VERSION, CRFPPModel, read_crfpp_model
+from crfkit.files.atomic import replacing
+from crfkit.labels import label_array
+from crfkit.text.template import Template
 
 TRANSITION = "B"  # the feature of a bare B
 MAX_ROW = 8  # CRF++ accepts %x[-8,…] to %x[8,…]

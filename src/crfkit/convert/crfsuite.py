@@ -8,12 +8,12 @@ import numpy as np
 
 from crfkit import _core
 from crfkit._checks import check_encoding
+from crfkit.chain.encoding.sequences import Vocabulary
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.model.model import ChainModel
 from crfkit.convert.sources import Source, read_bytes, write_bytes
-from crfkit.encoders.labels import label_array
-from crfkit.encoders.sequences import Vocabulary
 from crfkit.errors import ModelFileError
-from crfkit.fields.chain import ChainField
-from crfkit.models.chain import ChainModel
+from crfkit.labels import label_array
 
 
 def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:

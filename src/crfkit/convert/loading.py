@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 
 from crfkit._checks import check_encoding
+from crfkit.chain.model.model import ChainModel
 from crfkit.convert import kinds
 from crfkit.convert.sources import read_bytes
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
-from crfkit.files import patiently, read_head
-from crfkit.models.chain import ChainModel
+from crfkit.files.atomic import patiently, read_head
 
 READERS = {
     kinds.CRFSUITE: "crfkit.convert.crfsuite",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from crfkit.chain.model.model import ChainModel
 from crfkit.errors import ParameterError
-from crfkit.models.chain import ChainModel
 from crfkit.names import check_name
 
 WRITERS = {"crfsuite": "crfkit.convert.crfsuite", "crf++": "crfkit.convert.crfpp", "wapiti": "crfkit.convert.wapiti"}

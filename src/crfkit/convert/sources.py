@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import files
+from crfkit.files import atomic as files
 
 Source = str | Path | bytes | bytearray | memoryview
 

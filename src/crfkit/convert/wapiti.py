@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from crfkit import _core
 from crfkit._checks import check_encoding
 from crfkit._types import Floats, Ids, Ints
+from crfkit.chain.encoding.sequences import Vocabulary
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.model.model import ChainModel
 from crfkit.convert.sources import Source, write_bytes
-from crfkit.encoders.labels import label_array
-from crfkit.encoders.sequences import Vocabulary
+from crfkit.convert.wapiti_model import WapitiModel, format_wapiti, read_wapiti
 from crfkit.errors import ModelFileError, TemplateError
-from crfkit.features.template import Template
-from crfkit.fields.chain import ChainField
-from crfkit.models.chain import ChainModel
-from crfkit.readers.wapiti_model import WapitiModel, format_wapiti, read_wapiti
+from crfkit.labels import label_array
+from crfkit.text.template import Template
 
 
 def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") -> ChainModel:

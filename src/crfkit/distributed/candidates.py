@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._types import Floats, Ints
-from crfkit.data.attribute_index import block_norms
+from crfkit.chain.attribute_index import block_norms
 from crfkit.distributed.loss import ShardedEvaluation, ShardedLoss
 from crfkit.errors import ParameterError
 from crfkit.names import check_name

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Ints
-from crfkit.data.sequences import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.fields.part import FieldPart
+from crfkit.chain.training.problem import ChainOptions
 from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
-from crfkit.fields.chain import ChainField
-from crfkit.fields.part import FieldPart
 from crfkit.protocols import Capability, Loss
-from crfkit.training.chain_problem import ChainOptions
 
 
 @dataclass(frozen=True, eq=False)

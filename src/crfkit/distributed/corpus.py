@@ -18,22 +18,22 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Ints
-from crfkit.data.sequences import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.encoding.pieces import Numbering, RawPiece, count, joined, numbered
+from crfkit.chain.encoding.sequences import TaggedCorpus
+from crfkit.chain.encoding.vocabulary import Inputs
+from crfkit.chain.fields.constraints import ConstraintError
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.fields.united import united
+from crfkit.chain.training.position_weights import weighted
+from crfkit.chain.training.problem import Problem
+from crfkit.chain.training.train import ChainTraining
 from crfkit.distributed.chains import ChainParts, chain_part, shard_precision
 from crfkit.distributed.cluster import Cluster, bounded, short
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import TIMED_OUT, Recipe, Shards
-from crfkit.encoders.pieces import Numbering, RawPiece, count, joined, numbered
-from crfkit.encoders.sequences import TaggedCorpus
-from crfkit.encoders.vocabulary import Inputs
 from crfkit.errors import ClusterError, CrfkitError, DataError, ParameterError
-from crfkit.fields.chain import ChainField
-from crfkit.fields.constraints import ConstraintError
-from crfkit.fields.united import united
 from crfkit.protocols import Loss
-from crfkit.training.chain import ChainTraining
-from crfkit.training.chain_problem import Problem
-from crfkit.training.position_weights import weighted
 
 WATCH, PAUSE = 5.0, 0.01  # seconds between looks whether there are workers, and whether a task is done
 

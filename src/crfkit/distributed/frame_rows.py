@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit._checks import check_count
-from crfkit.encoders.frames import FrameColumns, as_column, check_columns, columns_to_read, frame_rows, rows_of
+from crfkit.chain.encoding.frames import FrameColumns, as_column, check_columns, columns_to_read, frame_rows, rows_of
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 
 if TYPE_CHECKING:
-    from crfkit.models.chain import ChainModel
+    from crfkit.chain.model.model import ChainModel
 
 PROBABILITY = "probability"
 BATCH = 1000  # sentences

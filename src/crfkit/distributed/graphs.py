@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data.graphs import GraphData
 from crfkit.distributed.chains import shard_count, split_positions
 from crfkit.distributed.cluster import Cluster, connect
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
 from crfkit.errors import ParameterError
-from crfkit.fields.graph import GraphField
-from crfkit.losses.composite import CompositeLikelihood
-from crfkit.losses.graph import GraphLikelihood
-from crfkit.losses.graph_margin import GraphHinge, GraphSoftmaxMargin
-from crfkit.losses.pseudo import PseudoLikelihood
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import GraphField
+from crfkit.graph.losses.composite import CompositeLikelihood
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.margin import GraphHinge, GraphSoftmaxMargin
+from crfkit.graph.losses.pseudo import PseudoLikelihood
+from crfkit.graph.training.train import GraphTraining
 from crfkit.protocols import Capability, Loss
-from crfkit.training.graph import GraphTraining
 
 BY_ENGINE = (GraphLikelihood, GraphSoftmaxMargin)
 WITHOUT = (PseudoLikelihood, CompositeLikelihood, GraphHinge)

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._types import Floats
+from crfkit.chain.losses.precision import DOUBLE, SINGLE
 from crfkit.distributed.calls import Request
 from crfkit.distributed.shards import Shards
 from crfkit.errors import CapabilityError
-from crfkit.losses.base import FieldLoss, LazyEvaluation
-from crfkit.losses.precision import DOUBLE, SINGLE
 from crfkit.protocols import Capability, Evaluation
+from crfkit.protocols.field_loss import FieldLoss, LazyEvaluation
 
 # of the loss of a shard, what its sum has as well
 SUMS = frozenset(

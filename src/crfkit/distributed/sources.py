@@ -10,14 +10,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from crfkit.encoders.attribute_files import begins_with_attributes, is_attributes
-from crfkit.encoders.frames import FrameColumns, frame_sequences
-from crfkit.encoders.pieces import RawPiece, raw_files, raw_sequences
-from crfkit.encoders.vocabulary import Inputs
+from crfkit.chain.encoding.attribute_files import begins_with_attributes, is_attributes
+from crfkit.chain.encoding.frames import FrameColumns, frame_sequences
+from crfkit.chain.encoding.pieces import RawPiece, raw_files, raw_sequences
+from crfkit.chain.encoding.vocabulary import Inputs
+from crfkit.chain.training.train import NEEDS_FEATURES
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
-from crfkit.readers.columns import ColumnFile
-from crfkit.training.chain import NEEDS_FEATURES
+from crfkit.files.columns import ColumnFile
 
 BLOCK = 1 << 16
 BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")

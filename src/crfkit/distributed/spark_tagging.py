@@ -12,7 +12,7 @@ from crfkit.distributed.worker_models import Source, model_source
 from crfkit.errors import DataError
 
 if TYPE_CHECKING:
-    from crfkit.models.chain import ChainModel
+    from crfkit.chain.model.model import ChainModel
 
 REMEMBERED = 100_000  # sentences, of those that were tagged last
 

@@ -13,6 +13,7 @@ from itertools import count, islice
 from typing import Any
 
 from crfkit._checks import check_count
+from crfkit.chain.encoding.frames import FrameColumns
 from crfkit.distributed.frame_rows import (
     BATCH,
     FrameOptions,
@@ -25,7 +26,6 @@ from crfkit.distributed.frame_rows import (
     tag_rows,
 )
 from crfkit.distributed.worker_models import ModelParts, Source, local_model, model_source
-from crfkit.encoders.frames import FrameColumns
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.names import check_name

@@ -8,8 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crfkit.checkpoint import Checkpoint
-from crfkit.data.sequences import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.encoding.frames import FrameColumns
+from crfkit.chain.encoding.sequences import TaggedCorpus
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.losses.likelihood import ChainLikelihood, SoftmaxMargin
+from crfkit.chain.model.model import ChainModel
+from crfkit.chain.training.early_stopping import Dev
+from crfkit.chain.training.train import ChainTraining
 from crfkit.distributed.candidates import ShardedCandidates
 from crfkit.distributed.chains import shard_count, sharded_chain
 from crfkit.distributed.cluster import Cluster, connect
@@ -17,17 +23,11 @@ from crfkit.distributed.corpus import encode
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Traffic
 from crfkit.distributed.sources import PartitionSource, file_sources
-from crfkit.encoders.frames import FrameColumns
-from crfkit.encoders.sequences import TaggedCorpus
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
-from crfkit.fields.chain import ChainField
-from crfkit.losses.chain import ChainLikelihood, SoftmaxMargin
-from crfkit.models.chain import ChainModel
+from crfkit.files.checkpoint import Checkpoint
 from crfkit.protocols import Capability, Loss
 from crfkit.result import Result
-from crfkit.training.chain import ChainTraining
-from crfkit.training.early_stopping import Dev
 
 if TYPE_CHECKING:
     from crfkit.solvers.parts.loop import Callback, Iteration

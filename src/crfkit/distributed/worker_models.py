@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import files, modelfile
+from crfkit.chain.model.answers import ChainAnswers
+from crfkit.chain.model.model import ChainModel
 from crfkit.convert import load
 from crfkit.errors import CrfkitError, ModelFileError, ParameterError
 from crfkit.extras import load as load_package
-from crfkit.models.chain import ChainModel
-from crfkit.models.chain_answers import ChainAnswers
+from crfkit.files import atomic as files
+from crfkit.files import modelfile
 
 MOST = 4  # models that a process keeps
 ADVICE = (

@@ -3,7 +3,7 @@
 from crfkit.explain.comparison import Comparison, Difference, compare
 from crfkit.explain.label_errors import Group, LabelErrors, Suspect, find_label_errors, suspect_labels
 from crfkit.explain.labels import Confusions, Mistake, Mistakes, confusions, mistakes
-from crfkit.explain.report_data import Report, make_report
+from crfkit.explain.report.data import Report, make_report
 from crfkit.explain.sequences import LearningCurve, WorstSequence, learning_curve, worst_sequences
 from crfkit.explain.suggestions import Suggestion, suggest
 

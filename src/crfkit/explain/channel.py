@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit._types import Floats, Ids
-from crfkit.data.sequences import SequenceData
-from crfkit.inference.chain import ChainInference
+from crfkit.chain.data import SequenceData
+from crfkit.chain.inference import ChainInference
 
 if TYPE_CHECKING:
-    from crfkit.models.chain import ChainModel
+    from crfkit.chain.model.model import ChainModel
 
 
 def with_given(data: SequenceData, given: Ids, n_attributes: int) -> SequenceData:

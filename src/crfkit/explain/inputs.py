@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from crfkit.encoders.sequences import label_rows
+from crfkit.chain.encoding.sequences import label_rows
+from crfkit.chain.model.token_text import token_text
 from crfkit.errors import DataError, ParameterError
-from crfkit.models.token_text import token_text
-from crfkit.readers.columns import ColumnFile, ColumnSource, read_columns
-from crfkit.readers.crfsuite_data import read_crfsuite
+from crfkit.files.columns import ColumnFile, ColumnSource, read_columns
+from crfkit.files.crfsuite_data import read_crfsuite
 
 if TYPE_CHECKING:
-    from crfkit.models.chain import ChainModel
+    from crfkit.chain.model.model import ChainModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class Labelled:
 
 def trained_model(model: Any) -> ChainModel:
     """Return the model of a fitted estimator, or the model itself."""
-    from crfkit.estimators.base import not_fitted
-    from crfkit.models.chain import ChainModel
+    from crfkit.chain.model.model import ChainModel
+    from crfkit.training.estimator import not_fitted
 
     found = getattr(model, "model_", model)
     if isinstance(found, ChainModel):

@@ -24,19 +24,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crfkit._types import Floats, Ids, Ints
-from crfkit.data.sequences import SequenceData, encode_labels
-from crfkit.encoders.labels import sort_labels
+from crfkit.chain.data import SequenceData, encode_labels
+from crfkit.chain.model.token_text import token_text
 from crfkit.errors import DataError, ParameterError
 from crfkit.explain.channel import with_channel, with_given
 from crfkit.explain.inputs import given_labels, trained_model
 from crfkit.explain.labels import mistakes
 from crfkit.extras import load
-from crfkit.models.token_text import token_text
+from crfkit.labels import sort_labels
 from crfkit.schemes import are_phrases
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
-    from crfkit.models.chain import ChainModel
+    from crfkit.chain.model.model import ChainModel
 
 # chosen on 3,000 corrupted sentences each of CoNLL-2000 and of Spanish names
 TRUST = 0.3

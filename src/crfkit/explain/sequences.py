@@ -13,8 +13,8 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.explain.inputs import trained_model
 from crfkit.extras import load
 from crfkit.metrics import evaluate
+from crfkit.metrics.scorers import phrase_f1_scorer
 from crfkit.schemes import are_phrases
-from crfkit.scorers import phrase_f1_scorer
 
 Scorer = Callable[[Any, Sequence[Any], Sequence[Sequence[Any]]], float]
 

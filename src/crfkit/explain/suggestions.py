@@ -21,10 +21,10 @@ import numpy as np
 
 from crfkit._checks import check_count
 from crfkit._types import Floats, Ints
-from crfkit.data.sequences import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.model.model import ChainModel
 from crfkit.errors import ParameterError
 from crfkit.explain.inputs import trained_model
-from crfkit.models.chain import ChainModel
 from crfkit.names import unknown_name
 
 SHORT = 5  # positions

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit.chain.model.reliability import Reliability
 from crfkit.extras import load
-from crfkit.models.chain_reliability import Reliability
 
 
 def plot_reliability(results: Reliability | Mapping[str, Reliability], axes: Any = None) -> Any:
@@ -18,7 +18,7 @@ def plot_reliability(results: Reliability | Mapping[str, Reliability], axes: Any
 
     >>> import matplotlib; matplotlib.use("Agg")
     >>> import numpy as np
-    >>> from crfkit.models.chain_reliability import measure
+    >>> from crfkit.chain.model.reliability import measure
     >>> found = measure("spans", np.array([0.9, 0.6]), np.array([True, False]))
     >>> plot_reliability({"before": found})[0].get_ylabel()
     'share that is right'

@@ -9,10 +9,10 @@ import numpy as np
 
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
-from crfkit.readers.images import VOID, as_list, read_image
+from crfkit.files.images import VOID, as_list, read_image
 
 if TYPE_CHECKING:
-    from crfkit.estimators.segmenter import ImageSegmenter
+    from crfkit.images.estimator.segmenter import ImageSegmenter
 
 
 def plot_segmentation(

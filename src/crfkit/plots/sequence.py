@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crfkit.chain.model.explanation_text import name_of
+from crfkit.chain.model.token_text import token_text
 from crfkit.errors import ParameterError
 from crfkit.extras import load
-from crfkit.models.explanation_text import name_of
-from crfkit.models.token_text import token_text
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
-    from crfkit.models.chain_explanation import PositionExplanation
+    from crfkit.chain.model.explanation import PositionExplanation
 
 
 def plot_label_probabilities(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from crfkit.extras import load
 
 if TYPE_CHECKING:
-    from crfkit.training.tuning import Tuning
+    from crfkit.chain.training.tuning import Tuning
 
 
 def plot_tuning(tuning: Tuning, ax: Any = None) -> Any:

@@ -11,7 +11,7 @@ that J never rises:  Σ_b E_kb·exp(δ_k·T_b) + s·(w_k + δ_k) = observed_k.  
 
 The total F#(x, y) = Σ_k f_k(x, y) of a labelling may be much less than the largest one of its sequence. With the total
 of each labelling in place of the bound, E[f_k·exp(δ_k·F#)] + s·(w_k + δ_k) = observed_k, steps are longer; each of them
-needs expectations at a few places δ (crfkit.losses.tilted) instead of one.
+needs expectations at a few places δ (crfkit.chain.losses.tilted) instead of one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Scaling(Protocol):
 
 @dataclass(frozen=True)
 class LargestTotals:
-    """Scaling by the largest total of a sequence; `source` is a crfkit.losses.expectations.ChainExpectations."""
+    """Scaling by the largest total of a sequence; `source` is a crfkit.chain.losses.expectations.ChainExpectations."""
 
     source: Any
 
@@ -71,7 +71,7 @@ class LargestTotals:
 
 @dataclass(frozen=True)
 class ExactTotals:
-    """Scaling by the total of each labelling; `source` is a crfkit.losses.tilted.TiltedExpectations."""
+    """Scaling by the total of each labelling; `source` is a crfkit.chain.losses.tilted.TiltedExpectations."""
 
     source: Any
 

@@ -1,4 +1,4 @@
-"""The averaged perceptron and related learners; the updates are in :mod:`crfkit.losses.online`."""
+"""The averaged perceptron and related learners; the updates are in :mod:`crfkit.chain.losses.online`."""
 
 from __future__ import annotations
 

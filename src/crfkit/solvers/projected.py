@@ -71,7 +71,7 @@ class SPG(IterativeSolver):
 
     >>> import numpy as np
     >>> from crfkit import Graph, GraphData
-    >>> from crfkit.fields.graph import untied_field
+    >>> from crfkit.graph.fields.field import untied_field
     >>> from crfkit.losses import PseudoLikelihood
     >>> from crfkit.penalties import L2, Blockwise, GroupLinf
     >>> Y = np.array([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]] * 5)

@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.data.graph import Graph
-from crfkit.data.graphs import GraphData
 from crfkit.errors import ParameterError
-from crfkit.fields.graph import untied_field
-from crfkit.inference.junction import Junction
+from crfkit.graph.data import GraphData
+from crfkit.graph.fields.field import untied_field
+from crfkit.graph.graph import Graph
+from crfkit.graph.inference.junction import Junction
 
 
 @dataclass(frozen=True, eq=False)

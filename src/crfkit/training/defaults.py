@@ -1,8 +1,8 @@
-"""The one home of "auto" and None: which solver, penalty, engine, decoder and method stand for them.
+"""Which solver and penalty "auto" and None stand for, whatever the shape.
 
-Every choice depends on the problem alone, so that a run can be repeated, and is recorded in the model under
-``training["auto"]``, where `crfkit inspect` shows it. Engines and decoders are chosen in
-:mod:`crfkit.inference.defaults`, below the losses that need them; the names are the same here.
+Every choice depends on the problem alone, so a run can be repeated, and is recorded in the model under
+``training["auto"]``, where `crfkit inspect` shows it. :mod:`crfkit.graph.inference.defaults` chooses engines and
+decoders, :mod:`crfkit.structure.training.method` the method of structure learning.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crfkit.inference.defaults import default_decoder, default_engine
 from crfkit.protocols import Capability, GrowingLoss, Loss, Penalty
 from crfkit.result import Result
 
@@ -55,33 +54,9 @@ def default_penalty(solver: Any) -> Penalty:
     return NoPenalty() if takes is not None and not takes else L2(1.0)
 
 
-def default_method(loss: Any) -> str:
-    """Return the method of structure learning that "auto" stands for: Newton's where the Hessian is sparse."""
-    return "newton" if newton_suits(loss) else "grafting-light"
-
-
-def newton_suits(loss: Any) -> bool:
-    """Return whether a loss is the pseudo-likelihood of binary columns without inputs, whose Hessian is sparse."""
-    from crfkit.losses.structure_pseudo import StructurePseudoLikelihood
-
-    table = loss.table
-    return bool(loss.name == StructurePseudoLikelihood.name and table.ising and not table.has_inputs)
-
-
 def chosen_solver(solver: Any, loss: Loss, penalty: Penalty, result: Result) -> Mapping[str, str]:
     """Return the entry of the record of a model that says what the solver "auto" was; nothing for other solvers."""
     if solver.name != "auto":
         return {}
     begun = "stochastic epochs, then " if result.state.get("warmed") else ""
     return {"solver": begun + default_solver(loss, penalty)}
-
-
-__all__ = [
-    "chosen_solver",
-    "default_decoder",
-    "default_engine",
-    "default_method",
-    "default_penalty",
-    "default_solver",
-    "newton_suits",
-]

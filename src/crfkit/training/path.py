@@ -228,8 +228,8 @@ def regularisation_path(
     Examples
     --------
     >>> from crfkit import L1, regularisation_path
-    >>> from crfkit.encoders.sequences import learn
-    >>> from crfkit.training.chain import ChainTraining
+    >>> from crfkit.chain.encoding.sequences import learn
+    >>> from crfkit.chain.training.train import ChainTraining
     >>> X = [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=a"], ["w=dog"], ["w=barks"]]]
     >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]]
     >>> corpus, training = learn(X, y, None, 1), ChainTraining()

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crfkit.cli.running import run
+from crfkit.cli.runtime.running import run
 from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, banner, version
 from crfkit.errors import ParameterError
 
 if TYPE_CHECKING:
-    from crfkit.encoders.sequences import TaggedCorpus
-    from crfkit.models.chain import ChainModel
+    from crfkit.chain.encoding.sequences import TaggedCorpus
+    from crfkit.chain.model.model import ChainModel
     from crfkit.protocols import Penalty
     from crfkit.result import Status
 
@@ -127,8 +127,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from crfkit import modelfile
     from crfkit.convert import crfpp
+    from crfkit.files import modelfile
     from crfkit.result import Status
 
     _check(options)
@@ -153,9 +153,9 @@ def _train(options: argparse.Namespace) -> int:
 
 def _read(options: argparse.Namespace) -> tuple[TaggedCorpus, str]:
     """Return the training set and the encoding of its file."""
+    from crfkit.chain.encoding.sequences import learn_file
     from crfkit.compat.crfpp.lines import column_file, common_encoding
-    from crfkit.encoders.sequences import learn_file
-    from crfkit.features.template import Template
+    from crfkit.text.template import Template
 
     template, train, _ = options.files
     encoding, odd = common_encoding([template, train], options.encoding)
@@ -176,10 +176,10 @@ def _learn(options: argparse.Namespace, corpus: TaggedCorpus, encoding: str) -> 
     import numpy as np
 
     from crfkit._threads import count_threads, using_threads
+    from crfkit.chain.model.model import ChainModel
+    from crfkit.chain.training.train import ChainTraining
     from crfkit.compat.crfpp import training
-    from crfkit.models.chain import ChainModel
     from crfkit.penalties import L1, L2, NoPenalty
-    from crfkit.training.chain import ChainTraining
 
     C, eta = float(np.float32(options.cost)), float(np.float32(options.eta))  # CRF++ reads single floats
     solver: Any = training.smooth_solver()

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crfkit.errors import DataError, LimitError, ParameterError
-from crfkit.readers.columns import ColumnFile, read_chunks
-from crfkit.readers.lines import checked_lines, whole_lines
+from crfkit.files.columns import ColumnFile, read_chunks
+from crfkit.files.lines import checked_lines, whole_lines
 
 BYTES = "latin-1"  # has a character for every byte, so that files in an unknown encoding keep their bytes
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from crfkit._types import Floats, Ids, Ints
-from crfkit.data.sequences import SequenceData
-from crfkit.inference.chain import ChainInference
+from crfkit.chain.data import SequenceData
+from crfkit.chain.inference import ChainInference
 
 
 def restricted(inference: ChainInference, data: SequenceData, begin: int, end: int, at: int) -> Floats:

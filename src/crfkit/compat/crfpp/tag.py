@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit import convert
-from crfkit.cli.running import run
+from crfkit.cli.runtime.running import run
 from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, version
 from crfkit.errors import ModelFileError, ParameterError
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from crfkit import _core
     from crfkit._types import Ids
-    from crfkit.data.sequences import SequenceData
-    from crfkit.models.chain import ChainModel
-    from crfkit.readers.columns import ColumnFile
+    from crfkit.chain.data import SequenceData
+    from crfkit.chain.model.model import ChainModel
+    from crfkit.files.columns import ColumnFile
 
 
 def parser() -> Parser:
@@ -94,7 +94,7 @@ def open_model(options: argparse.Namespace) -> tuple[ChainModel, str]:
 
 
 def _tag(model: ChainModel, encoding: str, options: argparse.Namespace) -> None:
-    from crfkit.cli.output import open_input, open_output
+    from crfkit.cli.runtime.output import open_input, open_output
     from crfkit.compat.crfpp.lines import column_file
 
     keep = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
@@ -108,7 +108,7 @@ def _tag(model: ChainModel, encoding: str, options: argparse.Namespace) -> None:
 
 def tagged(model: ChainModel, file: ColumnFile, nbest: int = 0, verbose: int = 0) -> Iterator[bytes]:
     """Yield what crf_test prints for a file, in UTF-8, as soon as sequences are complete."""
-    from crfkit.encoders.sequences import encoded, feed_columns
+    from crfkit.chain.encoding.sequences import encoded, feed_columns
 
     encoder = model.vocabulary.encoder(keep_lines=True)
     for _ in feed_columns(encoder, file, keep_lines=True):

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Floats, Ids
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.crfpp.sums import restricted
 from crfkit.compat.crfpp.tag import open_model, parser, tagged
 from crfkit.errors import CrfkitError
-from crfkit.models.chain import ChainModel
 
 
 class Model:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Floats
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.losses.likelihood import ChainEvaluation, ChainLoss
 from crfkit.errors import StopTraining
-from crfkit.inference.chain import ChainInference
-from crfkit.losses.base import FieldLoss
-from crfkit.losses.chain import ChainEvaluation, ChainLoss
 from crfkit.protocols import Capability, Evaluation, Penalty
+from crfkit.protocols.field_loss import FieldLoss
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers import LBFGS, MIRA, OWLQN, GradientNorm, MoreThuente
 from crfkit.solvers.parts.objective import Objective

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
-from crfkit.models.chain import ChainModel
 
 
 def describe(model: ChainModel | None, header: Mapping[str, str]) -> ParsedDump:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from crfkit._types import Floats, Ints
+from crfkit.chain.data import SequenceData
+from crfkit.chain.encoding.sequences import Vocabulary
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.model.model import ChainModel
+from crfkit.chain.training.train import ChainTraining
 from crfkit.compat.pycrfsuite._instances import TrainingSet
-from crfkit.data.sequences import SequenceData
-from crfkit.encoders.sequences import Vocabulary
-from crfkit.fields.chain import ChainField
-from crfkit.models.chain import ChainModel
-from crfkit.training.chain import ChainTraining
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from os import PathLike
 
 import numpy as np
 
-from crfkit import _core, convert, files
+from crfkit import _core, convert
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.pycrfsuite._limits import thread_limit
 from crfkit.convert import crfsuite
 from crfkit.errors import ModelFileError
-from crfkit.models.chain import ChainModel
+from crfkit.files import atomic as files
 
 HEADER = struct.Struct("<4sI4s9I")
 _NAMES = (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit._types import Floats
+from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.inference import ChainInference
 from crfkit.compat.pycrfsuite._limits import thread_limit
-from crfkit.data.sequences import SequenceData
-from crfkit.fields.chain import ChainField
-from crfkit.inference.chain import ChainInference
 
 
 @dataclass(frozen=True)

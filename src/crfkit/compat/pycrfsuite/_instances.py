@@ -10,11 +10,11 @@ import numpy as np
 
 from crfkit import _core
 from crfkit._types import Floats, Ids, Ints
+from crfkit.chain.data import SequenceData
+from crfkit.chain.encoding.sequences import TaggedCorpus, Vocabulary, rank_attributes, renumber
 from crfkit.compat.pycrfsuite._errors import LabelTypeError
-from crfkit.data.sequences import SequenceData
-from crfkit.encoders.labels import label_array
-from crfkit.encoders.sequences import TaggedCorpus, Vocabulary, rank_attributes, renumber
 from crfkit.errors import DataError
+from crfkit.labels import label_array
 
 
 @dataclass(frozen=True)

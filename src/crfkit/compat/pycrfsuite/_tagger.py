@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.pycrfsuite._dump import describe, dump_lines
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
 from crfkit.compat.pycrfsuite._errors import ClosedModelError, ClosedTaggerError, UnknownLabelError
 from crfkit.compat.pycrfsuite._files import OpenModel, open_bytes, open_model
 from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.errors import DataError, ModelFileError, ParameterError
-from crfkit.models.chain import ChainModel
 
 NO_LABELS = "the model has no labels: it was trained without data"
 

@@ -9,6 +9,8 @@ from os import PathLike
 import numpy as np
 
 from crfkit._threads import count_threads, using_threads
+from crfkit.chain.fields.field import ChainField
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.pycrfsuite._algorithms import MAKERS, NOTHING_TO_DO, Algorithm, LBFGSAlgorithm, SGDAlgorithm
 from crfkit.compat.pycrfsuite._epochs import Say
 from crfkit.compat.pycrfsuite._field import FeatureRules, active_model
@@ -17,8 +19,6 @@ from crfkit.compat.pycrfsuite._holdout import Holdout
 from crfkit.compat.pycrfsuite._instances import Instances, TrainingSet
 from crfkit.compat.pycrfsuite._limits import thread_limit
 from crfkit.compat.pycrfsuite._parameters import FEATURES, Parameters
-from crfkit.fields.chain import ChainField
-from crfkit.models.chain import ChainModel
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Iteration
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat import pycrfsuite
 from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
 from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
 from crfkit.errors import DataError, ParameterError
-from crfkit.models.chain import ChainModel
 
 # the parameters of training by their names in CRFsuite
 _NAMES: Mapping[str, str] = {

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from crfkit.cli import signals, streams
-from crfkit.cli.output import open_output
-from crfkit.cli.running import BROKEN_PIPE, described, discard_output
+from crfkit.cli.runtime import signals, streams
+from crfkit.cli.runtime.output import open_output
+from crfkit.cli.runtime.running import BROKEN_PIPE, described, discard_output
 from crfkit.compat.wapiti.options import PARSERS
 from crfkit.errors import CrfkitError, DataError, ParameterError
 
@@ -82,7 +82,7 @@ def say(text: str) -> None:
 def run_train(options: Any) -> None:
     """Train a model from data and patterns."""
     from crfkit.compat.wapiti.train import ALGORITHMS, Source, TrainOptions, train
-    from crfkit.modelfile import check_writable
+    from crfkit.files.modelfile import check_writable
     from crfkit.names import check_name
 
     if "list" in (options.type, options.algo):
@@ -181,7 +181,7 @@ RUNS = {"train": run_train, "label": run_label, "dump": run_dump, "update": run_
 def _save(model: Any, path: str | None) -> None:
     """Write a model to a file or to standard output."""
     from crfkit.convert.sources import write_bytes
-    from crfkit.readers.wapiti_model import format_wapiti
+    from crfkit.convert.wapiti_model import format_wapiti
 
     say("* Save the model\n")
     contents = format_wapiti(model)
@@ -209,8 +209,8 @@ def _wapiti_model(source: Path | bytes) -> Any:
     """Return the contents of a Wapiti model, or those of a crfkit model in this form."""
     from crfkit.convert import kinds, load
     from crfkit.convert.wapiti import to_wapiti
-    from crfkit.files import read_head
-    from crfkit.readers.wapiti_model import read_wapiti
+    from crfkit.convert.wapiti_model import read_wapiti
+    from crfkit.files.atomic import read_head
 
     if isinstance(source, bytes):
         return read_wapiti(source)

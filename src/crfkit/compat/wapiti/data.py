@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import BinaryIO
 
 from crfkit import _core
-from crfkit.data.sequences import SequenceData
-from crfkit.encoders.sequences import Vocabulary, sorted_data
+from crfkit.chain.data import SequenceData
+from crfkit.chain.encoding.sequences import Vocabulary, sorted_data
 from crfkit.errors import DataError
-from crfkit.readers.columns import read_chunks
-from crfkit.readers.lines import checked_lines, whole_lines
+from crfkit.files.columns import read_chunks
+from crfkit.files.lines import checked_lines, whole_lines
 
 _BLANK = rb"[ \t\v\f\r]*\n"  # what C's isspace takes for a blank
 _FIRST_LINES = re.compile(b"(?:%s)*" % _BLANK)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crfkit.readers.wapiti_model import WapitiModel
+from crfkit.convert.wapiti_model import WapitiModel
 
 
 def dump(model: WapitiModel, precision: int = 5, everything: bool = False) -> Iterator[bytes]:

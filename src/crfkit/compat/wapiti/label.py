@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._types import Ids, Ints
+from crfkit.chain.data import SequenceData
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.wapiti.data import Encoding, read_batches
 from crfkit.compat.wapiti.lattice import Lattice, best_paths
-from crfkit.data.sequences import SequenceData
-from crfkit.models.chain import ChainModel
 
 Say = Callable[[str], None]
 Path = tuple[Ids, float, list[float]]  # a labelling, its score, and the score of each of its labels

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from crfkit._types import Floats, Ids, Ints
-from crfkit.data.sequences import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.model.model import ChainModel
 from crfkit.errors import ParameterError
-from crfkit.models.chain import ChainModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit._types import Ids
-from crfkit.data.sequences import SequenceData
+from crfkit.chain.data import SequenceData
+from crfkit.chain.inference import ChainInference
+from crfkit.chain.training.early_stopping import all_weights
 from crfkit.errors import StopTraining
-from crfkit.inference.chain import ChainInference
-from crfkit.training.early_stopping import all_weights
 
 if TYPE_CHECKING:
     from crfkit.solvers.parts.loop import Iteration

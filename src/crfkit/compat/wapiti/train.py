@@ -12,19 +12,19 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from crfkit._types import Ids
+from crfkit.chain.data import SequenceData
+from crfkit.chain.encoding.sequences import TaggedCorpus, learn, learn_file
+from crfkit.chain.model.model import ChainModel
 from crfkit.compat.wapiti.data import Encoding, read_whole
 from crfkit.compat.wapiti.progress import Progress
 from crfkit.compat.wapiti.update import compact
 from crfkit.convert.wapiti import from_wapiti, to_wapiti
-from crfkit.data.sequences import SequenceData
-from crfkit.encoders.sequences import TaggedCorpus, learn, learn_file
+from crfkit.convert.wapiti_model import WapitiModel
 from crfkit.errors import DataError, TemplateError, TemplateWarning
-from crfkit.features.template import Template
-from crfkit.models.chain import ChainModel
+from crfkit.files.columns import ColumnFile
 from crfkit.penalties import L1, L2, ElasticNet
-from crfkit.readers.columns import ColumnFile
-from crfkit.readers.wapiti_model import WapitiModel
 from crfkit.result import Result, Status
+from crfkit.text.template import Template
 
 Say = Callable[[str], None]
 ALGORITHMS = ("l-bfgs", "sgd-l1", "bcd", "rprop", "rprop+", "rprop-")
@@ -65,7 +65,7 @@ def train(
     say: Say,
 ) -> WapitiModel:
     """Train a model and return it; report progress as Wapiti does."""
-    from crfkit.training.chain import ChainTraining
+    from crfkit.chain.training.train import ChainTraining
 
     before = from_wapiti(start, keep_all=True) if start is not None else None
     template = before.vocabulary.template if before is not None else None
@@ -232,7 +232,7 @@ def _summarise(corpus: TaggedCorpus, devel: SequenceData | None, observations: W
 
 def _empty(corpus: TaggedCorpus) -> ChainModel:
     """Return a model that has all observations and no weights."""
-    from crfkit.fields.chain import ChainField
+    from crfkit.chain.fields.field import ChainField
 
     v, none = corpus.vocabulary, np.empty(0, np.int32)
     n, pairs = len(v.attributes), len(v.pair_attributes)
@@ -251,7 +251,7 @@ def _empty(corpus: TaggedCorpus) -> ChainModel:
 
 def _finished(model: ChainModel, observations: WapitiModel, say: Say | None) -> WapitiModel:
     """Return the model with all observations, or without those that have no weights if there is one to tell."""
-    from crfkit.training.transfer import pruned
+    from crfkit.chain.training.transfer import pruned
 
     small = to_wapiti(pruned(model))
     number = {name: i for i, name in enumerate(observations.observations)}

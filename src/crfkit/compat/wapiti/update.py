@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from crfkit.convert.wapiti_model import WapitiModel
 from crfkit.errors import DataError
-from crfkit.readers.wapiti_model import WapitiModel
 
 
 def update(model: WapitiModel, lines: Iterable[bytes], name: str) -> WapitiModel:

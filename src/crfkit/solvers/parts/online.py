@@ -21,7 +21,7 @@ from crfkit.solvers.parts.stopping import PeriodDecrease, StoppingRule
 
 
 class Online(Protocol):
-    """`loss.online()`; crfkit.losses.online.OnlineChain is one."""
+    """`loss.online()`; crfkit.chain.losses.online.OnlineChain is one."""
 
     n_sequences: int
 

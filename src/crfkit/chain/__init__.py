@@ -1,0 +1,1 @@
+"""Label chains, step by step: data, encoding, fields, inference, losses, model, training, estimator."""

@@ -1,0 +1,1 @@
+"""ChainCRF, a thin scikit-learn estimator over training and model."""

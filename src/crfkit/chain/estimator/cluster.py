@@ -1,0 +1,63 @@
+"""ChainCRF on a Dask cluster."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from crfkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.chain.model.model import ChainModel
+    from crfkit.chain.training.train import ChainTraining
+    from crfkit.result import Result
+
+
+def is_collection(given: Any) -> bool:
+    """Return whether something is a Dask bag or a Dask DataFrame; Dask itself need not be installed."""
+    return hasattr(given, "__dask_graph__") and hasattr(given, "to_delayed")
+
+
+class ClusterInputs:
+    """Training on a cluster instead of in this process."""
+
+    cluster: Any
+
+    def _placed(self) -> AbstractContextManager[ChainTraining]:
+        """Return the training here, or with its loss on the cluster."""
+        training: ChainTraining = self._training()  # type: ignore[attr-defined]
+        if self.cluster is None:
+            return nullcontext(training)
+        from crfkit.distributed.training import on_cluster
+
+        return on_cluster(training, self.cluster)
+
+    def _with_traffic(self, callbacks: Any) -> list[Any]:
+        """Return callbacks after one that adds to the trace what the cluster did, if there is a cluster."""
+        if self.cluster is None:
+            return list(callbacks)
+        from crfkit.distributed.training import TrafficColumns
+
+        return [TrafficColumns(), *callbacks]
+
+    def _fit_bags(self, X: Any, y: Any, seen: Any, start: Any, resume: Any) -> tuple[ChainModel, Result]:
+        from crfkit.distributed.training import fit_bags
+
+        return fit_bags(self._training(), self._needed(), X, y, seen, start, resume)  # type: ignore[attr-defined]
+
+    def _fit_dask_frame(self, frame: Any, columns: Any, attributes: bool, **options: Any) -> tuple[ChainModel, Result]:
+        from crfkit.distributed.training import fit_dask_frame
+
+        unknown = sorted(set(options) - {"callbacks", "resume"})
+        if unknown:
+            raise ParameterError(f"a Dask frame does not go with {unknown[0]}")
+        seen = self._with_progress(options.pop("callbacks", ()))  # type: ignore[attr-defined]
+        start = self._start()  # type: ignore[attr-defined]
+        training = self._training()  # type: ignore[attr-defined]
+        return fit_dask_frame(training, self._needed(), frame, columns, attributes, seen, start, **options)
+
+    def _needed(self) -> Any:
+        """Return the cluster; raise if there is none."""
+        if self.cluster is None:
+            raise ParameterError("Dask collections need a cluster, as in ChainCRF(cluster='local:4')")
+        return self.cluster

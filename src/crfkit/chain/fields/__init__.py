@@ -1,0 +1,1 @@
+"""Which weights a chain has."""

@@ -1,0 +1,1 @@
+"""From options and sequences to a trained chain. Nothing needs scikit-learn."""

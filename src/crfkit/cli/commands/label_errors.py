@@ -1,0 +1,182 @@
+"""`crfkit label-errors`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crfkit.cli.commands.text_hint import hinting
+from crfkit.cli.options import shared
+from crfkit.cli.options.parsing import make_penalty, read_template
+from crfkit.cli.options.text import text_features
+from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, option, was_given
+from crfkit.cli.runtime.output import open_input, say
+from crfkit.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.explain.label_errors import LabelErrors
+    from crfkit.files.columns import ColumnFile
+
+
+def label_errors(
+    context: typer.Context,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[MODEL] FILE",
+            help="Column file whose last column is the label, or data file of CRFsuite; - is stdin. With a MODEL "
+            "before it, that model judges the labels; it must not have been trained on FILE, whose errors it repeats.",
+        ),
+    ],
+    template: Annotated[
+        Path | None,
+        option(INPUT, "--template", "-t", metavar="FILE", help="Feature template, as for `crfkit train`."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        option(INPUT, "--features", metavar="NAME", help="Features of plain words, as for `crfkit train`."),
+    ] = None,
+    encoding: shared.Encoding = "utf-8",
+    format: shared.Format = "auto",
+    folds: Annotated[int, option(MODEL, "--folds", metavar="N", min=2, help="Number of cross-validation folds.")] = 5,
+    rounds: Annotated[
+        int,
+        option(
+            MODEL,
+            "--rounds",
+            metavar="N",
+            min=1,
+            help="With 2, models are trained again on corrected labels, which finds more systematic errors.",
+        ),
+    ] = 2,
+    l1: shared.L1Strength = None,
+    l2: shared.L2Strength = None,
+    tolerance: shared.Tolerance = 1e-3,
+    seed: shared.Seed = 0,
+    top: Annotated[
+        int, option(OUTPUT, "--top", "-n", metavar="N", min=0, help="Number of suspect labels to show.")
+    ] = 20,
+    as_json: Annotated[bool, option(OUTPUT, "--json", metavar="", help="Print all suspects as JSON.")] = False,
+    quiet: shared.Quiet = False,
+    threads: shared.Threads = None,
+) -> None:
+    """Find labels that are probably wrong in a labelled file, most suspect first.
+
+    Without a model, the file is divided into folds, and each label is judged by a model of the other folds. Labels are
+    judged in view of the labels around them. Every suspect has its line and a label that fits better; groups tell what
+    would be corrected.
+
+    crfkit label-errors train.txt --template template
+
+    crfkit label-errors model.crf test.txt
+    """
+    from crfkit import ChainCRF
+    from crfkit.explain.inputs import token_lines
+    from crfkit.explain.label_errors import find_label_errors
+    from crfkit.files.columns import ColumnFile, read_columns
+    from crfkit.files.crfsuite_data import read_crfsuite
+
+    if len(files) > 2:
+        raise ParameterError(f"expected a file, or a model and a file, not {len(files)} files")
+    source = ColumnFile(open_input(files[-1]), encoding, format)
+    if len(files) == 2:
+        for name in ("template", "features", "folds", "rounds", "l1", "l2", "tolerance", "seed"):
+            if was_given(context, name):
+                raise ParameterError(f"--{name} is for training without a model; drop it or the model, {files[0]}")
+        found = _judged(files[0], source, threads)
+        _print(found, token_lines(source), top, as_json)
+        return
+    X: list[Any]
+    words = text_features(features, template)
+    if template is None and words is None:
+        from crfkit.chain.encoding.attribute_files import is_attributes
+
+        if not is_attributes([source], False):
+            raise ParameterError(
+                "--template or --features is missing; only data files of CRFsuite (--format crfsuite) need none"
+            )
+        source = ColumnFile(source.source, encoding, "crfsuite")
+        X, y, _ = read_crfsuite(source)
+    else:
+        X, y = read_columns(source)
+    if not X:
+        raise DataError("the file has no sequences", source.name)
+    if folds > len(X):
+        raise ParameterError(f"--folds must be at most the number of sequences, {len(X)}, not {folds}")
+    crf = ChainCRF(
+        None if template is None else read_template(template, encoding),
+        make_penalty(l1, l2),
+        features=words,
+        tolerance=tolerance,
+        n_threads=threads,
+    )
+    found = find_label_errors(crf, X, y, folds, rounds, seed, None if quiet else _progress())
+    _print(found, token_lines(source), top, as_json)
+
+
+def _judged(path: Path, source: ColumnFile, threads: int | None) -> LabelErrors:
+    """Return what a model says of the labels of a file."""
+    from crfkit.convert import load
+    from crfkit.explain.inputs import read_labelled
+    from crfkit.explain.label_errors import suspect_labels
+
+    trained = load(path, threads, source.encoding)
+    with hinting(trained, source.format):
+        data = read_labelled(trained, source)
+    return suspect_labels(trained, data.X, data.y)
+
+
+def _print(found: LabelErrors, lines: list[list[int]] | None, top: int, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(_record(found, lines), indent=2, ensure_ascii=False))
+    else:
+        say(_text(found, lines, top))
+
+
+def _progress() -> Callable[[int, int], None]:
+    """Return a function that shows how many models are trained, and how long the rest will take."""
+    import time
+
+    begin = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        left = (time.monotonic() - begin) / done * (total - done)
+        live = sys.stderr.isatty()
+        end = "\n" if not live or done == total else ""
+        print(
+            f"{chr(13) if live else ''}model {done} of {total}, {left:.0f} s left ",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return show
+
+
+def _record(found: LabelErrors, lines: list[list[int]] | None) -> dict[str, Any]:
+    suspects = []
+    for s in found.ranked():
+        row: dict[str, Any] = s._asdict()
+        if lines is not None:
+            row["line"] = lines[s.sequence][s.position]
+        suspects.append(row)
+    return {"suspects": suspects, "groups": [group._asdict() for group in found.groups()]}
+
+
+def _text(found: LabelErrors, lines: list[list[int]] | None, top: int) -> str:
+    suspects, groups = found.ranked(), found.groups()
+    total = sum(map(len, found.given))
+    text = [f"{len(suspects)} of {total} labels are suspect"]
+    for s in suspects[:top]:
+        place = f"line {lines[s.sequence][s.position]}" if lines else f"sequence {s.sequence}, position {s.position}"
+        text.append(f"  {s.score:.3f}  {place:12}  {s.token}  {s.given} → {s.suggested}")
+    if len(suspects) > top:
+        text.append(f"         and {len(suspects) - top} others; --top {len(suspects)} shows all")
+    if groups:
+        text += ["what would be corrected", *(f"  {group.size:5d}  {group.change}" for group in groups[:15])]
+    return "\n".join(text)

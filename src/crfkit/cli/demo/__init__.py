@@ -1,0 +1,1 @@
+"""`crfkit demo`: a tour on generated data."""

@@ -1,0 +1,39 @@
+"""What --cluster and --shards mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from crfkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from crfkit.graph.training.train import GraphTraining
+
+
+def make_cluster(address: str | None, shards: int | None) -> Any:
+    """Return the cluster of the options; None to train in this process."""
+    if address is None:
+        if shards is not None:
+            raise ParameterError("--shards needs a cluster; give --cluster ADDRESS")
+        return None
+    from crfkit.distributed import Cluster
+
+    return Cluster(address, shards)
+
+
+def placed(training: GraphTraining, cluster: Any) -> AbstractContextManager[GraphTraining]:
+    """Return the training here, or with its loss on a cluster."""
+    if cluster is None:
+        return nullcontext(training)
+    from crfkit.distributed.graphs import graphs_on_cluster
+
+    return graphs_on_cluster(training, cluster)
+
+
+def check_urls(files: Sequence[str]) -> Sequence[str]:
+    """Return the files; raise ParameterError if one of them is standard input."""
+    if "-" in files:
+        raise ParameterError("workers cannot read standard input (-); give files")
+    return files

@@ -1,0 +1,1 @@
+"""What all commands share while they run: output, progress, signals, streams, errors, help."""

@@ -1,5 +1,0 @@
-"""Encoded, frozen data."""
-
-from crfkit.data.sequences import SequenceData
-
-__all__ = ["SequenceData"]

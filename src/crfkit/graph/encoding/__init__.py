@@ -1,0 +1,1 @@
+"""From tables, graphs and grids to encoded data, and states back to labels."""

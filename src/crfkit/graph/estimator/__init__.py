@@ -1,0 +1,1 @@
+"""GraphCRF and GridCRF, thin scikit-learn estimators over training and model."""

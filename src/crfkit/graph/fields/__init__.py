@@ -1,0 +1,1 @@
+"""Which weights a pairwise field has, and the log-potentials they give."""

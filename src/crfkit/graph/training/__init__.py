@@ -1,0 +1,1 @@
+"""From options and graphs to a trained field. Nothing needs scikit-learn."""

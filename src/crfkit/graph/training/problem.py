@@ -1,0 +1,250 @@
+"""From the options of a pairwise field to its training problem: data, field, loss, penalty and solver."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crfkit._types import Floats, Ids
+from crfkit.errors import DataError, ParameterError
+from crfkit.graph.data import GraphData
+from crfkit.graph.encoding.tables import TableEncoder
+from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS, GraphField
+from crfkit.graph.inference.defaults import EXACT_ENGINES, INSTEAD_OF_EXACT, default_engine, explain_table_engine
+from crfkit.graph.inference.engines import ENGINES
+from crfkit.graph.inference.marginals import Engine
+from crfkit.graph.losses.composite import CompositeLikelihood
+from crfkit.graph.losses.contrastive import ContrastiveDivergence
+from crfkit.graph.losses.likelihood import GraphLikelihood
+from crfkit.graph.losses.margin import GraphHinge, GraphSoftmaxMargin
+from crfkit.graph.losses.pseudo import PseudoLikelihood
+from crfkit.graph.model import DECODERS, ITERATIVE, Encoder, GraphModel, ready_engine
+from crfkit.graph.training.scaling import FieldScales
+from crfkit.graph.training.strength import Strength, choose_strength
+from crfkit.names import check_name, full_name
+from crfkit.penalties import L2, Blockwise
+from crfkit.protocols import Kind, Loss, Penalty
+from crfkit.training.defaults import default_solver
+from crfkit.training.options import SolverOptions
+
+LOSSES = (
+    "auto",
+    "likelihood",
+    "pseudo-likelihood",
+    "composite",
+    "contrastive-divergence",
+    "persistent-contrastive-divergence",
+    "softmax-margin",
+    "hinge",
+)
+ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
+CHOOSING = ("likelihood", "pseudo-likelihood", "composite")  # losses whose L2 strength is chosen if none is given
+EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised if they have features
+START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
+LossMaker = Callable[[GraphData, GraphField], Loss]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphProblem:
+    """What the options make of a training set."""
+
+    encoder: Encoder
+    inputs: GraphData  # as they were given; the loss has standardised ones
+    field: GraphField
+    scales: FieldScales | None  # None where features are not standardised
+    loss: Any
+    penalty: Penalty
+    solver: Any
+    asked: Any  # the solver of the options, which may be "auto"
+    minimised: Any  # the loss that the solver sees: the same, or a sum of parts of it elsewhere
+    auto_loss: str | None = None  # what loss="auto" stands for
+    strength: Strength | None = None  # of L2, if it was chosen on held-out rows
+
+    def weights_of(self, start: GraphModel | None) -> Floats:
+        """Return the weights of `start` if it is a model of the same classes, features and forms.
+
+        Otherwise return those that the search for a strength ended with, or zeros.
+        """
+        if start is None or _signature(start.encoder, start.field) != _signature(self.encoder, self.field):
+            return np.zeros(self.field.size) if self.strength is None else self.strength.weights.copy()
+        return np.array(start.w) if self.scales is None else self.scales.from_inputs(self.field, start.w)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
+
+    inference: str | Engine = "auto"
+    loss: str | LossMaker = "auto"
+    node_form: str | None = None
+    edge_form: str | None = None
+    decode: str = "auto"
+    sweeps: int | None = None
+    standardize: bool = False
+    edge_penalty: Penalty | None = None
+    options: SolverOptions = field(default_factory=SolverOptions)
+
+    announce: Callable[[str], None] | None = None  # is called with notes about surprising choices
+    spread: Callable[[Any], Loss] | None = None  # makes of the loss an equal one whose parts are elsewhere
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", full_name(self.loss))
+
+    def check(self) -> None:
+        """Raise ParameterError if an option is out of range."""
+        self.options.check()
+        check_sweeps(self.sweeps, self.inference)
+        edges = self.edge_penalty
+        if edges is not None and (isinstance(edges, type) or not isinstance(edges, Penalty)):
+            raise ParameterError(f"edge_penalty must be None or a penalty such as L2(10.0), not {edges!r}")
+        for what, value, names in (
+            ("inference", self.inference, ("auto", *ENGINES)),
+            ("loss", self.loss, LOSSES),
+            ("decoder", self.decode, DECODERS),
+            ("node form", self.node_form, NODE_FORMS),
+            ("edge form", self.edge_form, EDGE_FORMS),
+        ):
+            if isinstance(value, str):
+                check_name(what, value, names)
+        if not isinstance(self.inference, str) and (
+            isinstance(self.inference, type) or not hasattr(self.inference, "run")
+        ):
+            raise ParameterError(f"inference must be a name or an engine, not {self.inference!r}")
+        if not isinstance(self.loss, str) and not callable(self.loss):
+            raise ParameterError(f"loss must be a name or a function of data and field, not {self.loss!r}")
+
+    def make_problem(
+        self, encoder: Encoder, X: Any, states: Ids, sample_weight: ArrayLike | None = None
+    ) -> GraphProblem:
+        """Return data, field, loss, penalty and solver for a training set."""
+        if self.loss == "auto":
+            chosen = self._default_loss(encoder, states)
+            problem = replace(self, loss=chosen).make_problem(encoder, X, states, sample_weight)
+            return replace(problem, auto_loss=chosen)
+        rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
+        inputs = encoder.training_data(X, states, sample_weight, rows)
+        if not inputs.graph_weights.any():
+            raise ParameterError("every sample has weight 0; at least one needs a positive weight")
+        graph_field = encoder.field(self.node_form or encoder.node_form, self.edge_form or encoder.edge_form)
+        if graph_field.size == 0:
+            raise DataError("the field has no weights, because there are no features and no intercept")
+        scales = FieldScales.of(inputs, encoder.intercept) if self.standardize and inputs.node_counts is None else None
+        data = inputs if scales is None else scales.apply(inputs)
+        loss = self.make_loss(data, graph_field, encoder)
+        solver = asked = self.options.make_solver()
+        penalty, strength = self.make_penalty(solver, encoder), None
+        if isinstance(encoder, TableEncoder) and self._chooses_strength(encoder, penalty):
+            exact = isinstance(loss, GraphLikelihood) and loss.engine.name in EXACT_ENGINES
+            strength = choose_strength(
+                data, graph_field, encoder, self.options, likelihood=exact, blocks=_takes_blocks(solver)
+            )
+        if strength is not None:
+            penalty = strength.penalty
+        if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
+            solver = replace(self.options, solver="adam").make_solver()
+        minimised = loss if self.spread is None else self.spread(loss)
+        return GraphProblem(
+            encoder, inputs, graph_field, scales, loss, penalty, solver, asked, minimised, strength=strength
+        )
+
+    def _default_loss(self, encoder: Encoder, states: Ids) -> str:
+        """Return the name of the loss that "auto" stands for; announce a likelihood that would be too slow."""
+        if not isinstance(encoder, TableEncoder) or self.inference != "auto":
+            return "likelihood"
+        rows = 1 if encoder.features is None else len(states)
+        why = explain_table_engine(encoder.structure, encoder.n_states, rows)
+        if not why or (states < 0).any():  # the pseudo-likelihood needs all labels
+            return "likelihood"
+        if self.announce is not None:
+            self.announce(f"{why}: training uses loss='pseudo-likelihood'. {INSTEAD_OF_EXACT}")
+        return "pseudo-likelihood"
+
+    def _chooses_strength(self, encoder: TableEncoder, penalty: Penalty) -> bool:
+        """Return whether the strength of L2 is chosen on held-out rows: nobody gave one, and there are inputs."""
+        asked = self.options.penalty is not None or self.edge_penalty is not None
+        return not asked and self.loss in CHOOSING and encoder.has_inputs and isinstance(penalty, (L2, Blockwise))
+
+    def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
+        """Return the penalty of the options, with another one for edges if one was given.
+
+        Edges of a table that have the features of the row get a stronger L2 by default.
+        """
+        penalty, edges = self.options.make_penalty(solver), self.edge_penalty
+        if edges is None:
+            features = isinstance(encoder, TableEncoder) and encoder.edges_differ
+            if not (_takes_blocks(solver) and isinstance(penalty, L2) and features):
+                return penalty
+            edges = L2(EDGE_FACTOR * penalty.strength)
+        if isinstance(penalty, Blockwise):
+            raise ParameterError(
+                "edge_penalty and a Blockwise penalty both say how edges are penalised; give only one of them"
+            )
+        return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
+
+    def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
+        """Return the loss that the options name."""
+        n_threads, seed = self.options.n_threads, self.options.seed
+        if not isinstance(self.loss, str):
+            made = self.loss(data, graph_field)
+            if not isinstance(made, Loss):
+                raise ParameterError(f"the function `loss` returned {made!r}; expected a loss (crfkit.protocols.Loss)")
+            return made
+        if self.loss == "pseudo-likelihood":
+            return PseudoLikelihood(data, graph_field, n_threads)
+        if self.loss == "composite":
+            return CompositeLikelihood(data, graph_field, n_threads)
+        if self.loss == "hinge":
+            return GraphHinge(data, graph_field, n_threads)
+        if self.loss.endswith("contrastive-divergence"):
+            persistent = self.loss.startswith("persistent")
+            return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
+        graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
+        inference, K = self.inference, graph_field.max_states
+        if inference == "auto" and isinstance(encoder, TableEncoder):
+            states = K if encoder.edges_differ else encoder.n_states
+            inference = default_engine(graph, states, "table", len(data))
+            if (why := explain_table_engine(graph, states, len(data))) and self.announce is not None:
+                self.announce(f"{why}: training uses inference='trw', which is approximate. {INSTEAD_OF_EXACT}")
+        elif inference == "auto":
+            inference = default_engine(graph, K, "samples")
+        engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
+        named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
+        start = START_TOLERANCE if named else None
+        if self.loss == "softmax-margin":
+            return GraphSoftmaxMargin(data, graph_field, engine, start_tolerance=start)
+        return GraphLikelihood(data, graph_field, engine, start)
+
+    def _auto_engine(self, loss: Any, encoder: Encoder) -> str | None:
+        """Return what "auto" was for a table, if it was an approximation, so that prediction does the same."""
+        decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
+        return loss.engine.name if decided and loss.engine.name in ITERATIVE else None
+
+
+def _takes_blocks(solver: Any) -> bool:
+    """Return whether a solver allows nodes and edges different penalties; some know L2 of all weights only."""
+    takes = solver.handles_smooth
+    return takes is None or Kind.PARTS in takes
+
+
+def check_sweeps(sweeps: Any, inference: Any) -> None:
+    """Raise ParameterError unless `sweeps` is None or a limit that the engine can use."""
+    if sweeps is None:
+        return
+    if isinstance(sweeps, bool) or not isinstance(sweeps, numbers.Integral) or sweeps < 1:
+        raise ParameterError(f"sweeps must be None or an integer >= 1, not {sweeps!r}")
+    if not isinstance(inference, str):
+        raise ParameterError("sweeps is for an engine by name; give an engine of your own its max_iterations instead")
+    if inference not in ("auto", *ITERATIVE):
+        raise ParameterError(f"sweeps is for {', '.join(ITERATIVE)}; inference {inference!r} has no such limit")
+
+
+def _signature(encoder: Encoder, graph_field: GraphField) -> tuple[Any, ...]:
+    """Return what two models must share for the weights of one to mean the same in the other."""
+    metadata, tensors = encoder.parts()
+    arrays = [(name, array.tolist()) for name, array in sorted(tensors.items())]
+    return graph_field.node_form, graph_field.edge_form, sorted(metadata.items(), key=lambda item: item[0]), arrays

@@ -1,0 +1,45 @@
+"""The choices that "auto" stood for in a training run, for the model file and `crfkit inspect`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crfkit.graph.data import GraphData
+from crfkit.graph.inference.defaults import default_decoder
+from crfkit.graph.model import GraphModel
+from crfkit.protocols import Loss, Penalty
+from crfkit.result import Result
+from crfkit.training.defaults import chosen_solver
+
+QUICK = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
+
+
+def graph_choices(
+    model: GraphModel, data: GraphData, solver: Any, loss: Loss, penalty: Penalty, result: Result
+) -> dict[str, str]:
+    """Return what "auto" was for the options of a pairwise field that were "auto": solver, inference, decode.
+
+    The engine is that of training or, for losses without inference, the one that predicts the first graph; the decoder
+    is that of the first graph. It is left out for graphs so large that looking for it would take a while.
+    """
+    chosen = dict(chosen_solver(solver, loss, penalty, result))
+    if not np.isfinite(model.w).all():
+        return chosen
+    first = data if len(data) == 1 else data.take([0])
+    if model.inference == "auto":
+        engine: Any = getattr(loss, "engine", None)  # losses without inference have none
+        chosen["inference"] = (model.engine(first.graph, len(data)) if engine is None else engine).name
+    if model.decode == "auto" and first.graph.n_nodes <= QUICK:
+        chosen["decode"] = default_decoder(model.potentials(first))
+    return chosen
+
+
+def with_chosen_engine(model: GraphModel, engine: Any) -> GraphModel:
+    """Return a model of images whose record names the engine that "auto" became for its training."""
+    if model.inference != "auto" or isinstance(engine, str):
+        return model
+    auto = {**model.training.get("auto", {}), "inference": engine.name}
+    return replace(model, training={**model.training, "auto": auto})

@@ -1,0 +1,1 @@
+"""ImageSegmenter and Refiner, thin scikit-learn estimators."""

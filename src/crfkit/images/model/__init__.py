@@ -1,0 +1,1 @@
+"""Trained segmenters and refiners."""

@@ -1,0 +1,1 @@
+"""From images and masks to trained segmenters and refiners."""

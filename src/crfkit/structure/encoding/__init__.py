@@ -1,0 +1,1 @@
+"""From tables with numbers, identifiers and holes to columns of states."""

@@ -1,0 +1,1 @@
+"""StructureLearner, a thin scikit-learn estimator."""

@@ -1,0 +1,172 @@
+"""The part of StructureLearner below its options: how it hands over to training and keeps what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from crfkit.errors import ModelFileError
+from crfkit.graph.encoding.tables import TableEncoder
+from crfkit.graph.model import GraphModel
+from crfkit.names import full_name
+from crfkit.result import Result, Status
+from crfkit.solvers.parts.loop import Callback
+from crfkit.structure.estimator.prediction import PredictionMixin
+from crfkit.structure.estimator.weights import WeightsMixin, edge_sizes
+from crfkit.structure.training.data import StructureData, TableOptions
+from crfkit.structure.training.record import StructureFit, StructureRecord
+from crfkit.structure.training.search import Search
+from crfkit.structure.training.train import StructureTraining
+from crfkit.structure.training.warnings import concerns
+from crfkit.training.estimator import Estimator, print_row, warn_convergence
+from crfkit.training.options import SolverOptions
+from crfkit.training.path import PathPoint
+from crfkit.training.progress import print_half, print_point
+from crfkit.warn import warn_caller
+
+PARALLEL = ("cv", "stability")  # rules that solve many parts of the table
+Edge = tuple[Any, Any, float]
+Learner = TypeVar("Learner", bound="StructureEstimator")
+
+
+class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
+    """Training, model files and what was learnt about a graph."""
+
+    method: str
+    loss: str
+    inference: Any
+    group_norm: str
+    node_strength: float
+    edge_strength: Any
+    select_unit: int
+    candidates: Any
+    form: str
+    edge_features: bool
+    refit: str
+    n_strengths: int
+    ebic_gamma: float
+    n_folds: int
+    n_subsamples: int
+    threshold: float
+    tolerance: Any
+    max_iterations: int | None
+    n_threads: int | None
+    missing: str
+    bins: int | dict[Any, int] | None
+    standardize: bool
+    cluster: Any
+    _on_half: Callable[[int, int], None] | None = None  # how the command line shows the progress of random halves
+
+    result_: Result | None  # type: ignore[assignment] # None where nothing was minimised
+
+    def _training(self, callbacks: Sequence[Callback] = ()) -> StructureTraining:
+        search = Search(
+            self.method,
+            str(self.group_norm),
+            self.node_strength,
+            self.select_unit,
+            SolverOptions(None, "auto", self.tolerance, self.max_iterations, self.n_threads, self._seed()),
+            self.standardize,
+            self.ebic_gamma,
+            (*callbacks, *((print_row,) if self.verbose > 1 else ())),
+            self.n_strengths,
+            n_folds=self.n_folds,
+            n_subsamples=self.n_subsamples,
+            callback=print_point if self.verbose else None,
+            on_half=self._on_half or (print_half if self.verbose and self.cluster is not None else None),
+        )
+        table = TableOptions(self.form, self.candidates, self.edge_features, self.missing, self.bins)
+        rules = self.loss, self.inference, self.edge_strength, self.threshold, self.refit
+        return StructureTraining(search, *rules, table)
+
+    @contextmanager
+    def _on_cluster(self, training: StructureTraining) -> Iterator[StructureTraining]:
+        """Yield the training with its parts on the cluster, if there is one and the rule has parts."""
+        if self.cluster is None:
+            yield training
+            return
+        training.check()
+        if training.edge_strength not in PARALLEL:
+            warn_caller(
+                f"the cluster is not used with edge_strength={training.edge_strength!r}: only "
+                f"{' and '.join(map(repr, PARALLEL))} have tasks that run on one; leave out cluster",
+                UserWarning,
+            )
+            yield training
+            return
+        from crfkit.distributed.tasks import cluster_tasks
+
+        with cluster_tasks(self.cluster) as tasks:
+            yield replace(training, search=replace(training.search, tasks=tasks))
+
+    def _done(self: Learner, training: StructureTraining, fit: StructureFit, data: StructureData) -> Learner:
+        """Keep what was learnt; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""
+        self._set_model(fit.model, fit.record)
+        self.result_ = fit.learned.solution.result
+        self.inference_status_ = None
+        self.score_error_ = None
+        if fit.interrupted:
+            raise KeyboardInterrupt(str(Status.INTERRUPTED))
+        for concern, unconverged in concerns(training, fit.learned, data):
+            if unconverged:
+                warn_convergence(concern)
+            else:
+                warn_caller(concern, UserWarning)
+        if self.verbose and fit.learned.refit is not None:
+            print(f"weights by {fit.learned.refit.by}", flush=True)
+        return self
+
+    def _set_model(self, model: GraphModel, record: StructureRecord | None = None) -> None:
+        """Keep a model; `record` says how its edges were chosen, by default what its file holds."""
+        record = StructureRecord.read(model) if record is None else record
+        self.model_ = model
+        self._record = record
+        self.classes_ = model.encoder.classes
+        self.strength_ = record.strength
+        self.refit_ = record.refit
+        self.strength_path_: list[PathPoint[Any]] = list(record.path)
+        p = len(model.encoder.classes)
+        self.stability_ = {self._pair(edge // p, edge % p): share for edge, share in record.stability.items()}
+        self.entry_order_ = [(*self._pair(edge // p, edge % p), strength) for edge, strength in record.entries]
+        sizes = edge_sizes(model, record.input_scales).tolist()
+        ends = self._encoder().structure.edges.tolist()
+        edges = [(*self._pair(i, j), size) for (i, j), size in zip(ends, sizes, strict=True)]
+        self.edges_: list[Edge] = sorted(edges, key=lambda edge: -abs(edge[2]))
+
+    # --- files
+
+    @classmethod
+    def load(cls: type[Learner], path: str | Path, n_threads: int | None = None) -> Learner:
+        """Return an estimator that predicts with the model of a file; its options are those that the file records."""
+        model = GraphModel.load(path, n_threads)
+        if not isinstance(model.encoder, TableEncoder) or not isinstance(model.training.get("structure"), dict):
+            raise ModelFileError(
+                f"{path}: this is not a model of learnt structure; open it with GraphCRF.load or GridCRF.load"
+            )
+        try:
+            record = StructureRecord.read(model)
+            learner = cls(
+                method=record.method,
+                loss=full_name(record.loss),
+                inference=model.inference,
+                edge_strength=record.rule or record.strength,
+                form=model.field.edge_form if model.field.edge_form in ("ordinal", "reference") else "auto",
+                edge_features=model.encoder.edge_inputs,
+                n_threads=n_threads,
+            )
+            learner._set_model(model, record)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{path}: the record of how structure was learnt is damaged ({error})") from None
+        return learner
+
+    def _fitted(self) -> GraphModel:
+        model: GraphModel = Estimator._fitted(self)
+        return replace(model, inference=self.inference, n_threads=self.n_threads)
+
+    def _encoder(self) -> TableEncoder:
+        encoder = self._fitted().encoder
+        assert isinstance(encoder, TableEncoder)
+        return encoder

@@ -1,0 +1,1 @@
+"""Losses of fields whose edges are being learned."""

@@ -1,0 +1,1 @@
+"""The search for edges: options, data, path, selection, refit, record."""
