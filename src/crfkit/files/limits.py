@@ -4,7 +4,7 @@ They guard against files, not against users: training on large data of your own 
 for more than a limit raises :class:`crfkit.errors.LimitError`, before the memory or the time is taken. Whoever trusts
 the file raises the limit, in the environment (``CRFKIT_LIMITS="memory=16GB pixels=4e8"``) or in Python:
 
->>> from crfkit import limits
+>>> from crfkit.files import limits
 >>> with limits.raised(memory="16 GB"):
 ...     limits.current().memory
 16000000000
