@@ -30,6 +30,10 @@ COMMANDS = {
     "from crfkit import ChainCRF": ["-c", "from crfkit import ChainCRF"],
     "import sklearn.base": ["-c", "import sklearn.base"],
     "crfkit tag, one sentence": ["-m", "crfkit", "tag", "model.crf", "one.txt"],
+    "ChainModel.load, one sentence": [
+        "-c",
+        "from crfkit import ChainModel; ChainModel.load('model.crf').predict([[('a', 'x')]])",
+    ],
     "ChainCRF.load, one sentence": [
         "-c",
         "from crfkit import ChainCRF; ChainCRF.load('model.crf').predict([[('a', 'x')]])",

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.training.options import SolverOptions, make_seed
-from crfkit.training.sklearn_later import LazyBaseEstimator
 from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:  # solvers take longest to load and only training needs them
@@ -33,7 +36,7 @@ OF_OTHER_PACKAGES = {
 }
 
 
-class Estimator(LazyBaseEstimator):
+class Estimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators. A subclass names its options, hands them to training, and keeps what comes back.
 
     `fit` ends with :meth:`_keep`. All methods that need a model ask :meth:`_fitted` for it.
@@ -118,8 +121,6 @@ class Estimator(LazyBaseEstimator):
 
 def not_fitted(estimator: Estimator) -> Exception:
     """Return scikit-learn's NotFittedError for an estimator."""
-    from sklearn.exceptions import NotFittedError
-
     error: Exception = NotFittedError(
         f"This {type(estimator).__name__} instance is not fitted yet; call `fit`, or `load` a model, first."
     )
@@ -128,8 +129,6 @@ def not_fitted(estimator: Estimator) -> Exception:
 
 def warn_convergence(concern: str) -> None:
     """Warn, at the user's line, that a result may not be what was asked for."""
-    from sklearn.exceptions import ConvergenceWarning
-
     warn_caller(concern, ConvergenceWarning)
 
 
