@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crfkit import _core
 from crfkit.chain.data import SequenceData
-from crfkit.chain.encoding.sequences import TaggedCorpus, Vocabulary, encoded, learned_items
+from crfkit.chain.encoding.sequences import TaggedCorpus, Vocabulary, encode_labelled, encoded, learned_items
 from crfkit.chain.encoding.vocabulary import Inputs
 from crfkit.errors import DataError, LimitError, ParameterError
 from crfkit.files.columns import ColumnFile, ColumnSource, column_files
@@ -52,6 +52,15 @@ def add_attribute_files(encoder: _core.Encoder, files: Sequence[ColumnFile]) -> 
                 labels.append(sequence.labels)
                 weights.append(sequence.weight)
     return labels, weights
+
+
+def encode_held_out(vocabulary: Vocabulary, file: ColumnFile) -> tuple[SequenceData, list[list[str]]]:
+    """Return the sequences of a labelled file of the kind that the vocabulary was learned from, and their labels."""
+    encode = encode_labelled if vocabulary.takes_columns else encode_attribute_file
+    data, labels = encode(vocabulary, file)
+    if len(data) == 0:
+        raise DataError("the file has no sequences", file.name)
+    return data, labels
 
 
 def encode_attribute_file(vocabulary: Vocabulary, source: ColumnSource) -> tuple[SequenceData, list[list[str]]]:

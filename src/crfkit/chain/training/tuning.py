@@ -20,13 +20,13 @@ import numpy as np
 from crfkit._threads import count_threads, using_threads
 from crfkit._types import Floats, Ints
 from crfkit.chain.data import SequenceData
-from crfkit.chain.encoding.attribute_files import encode_attribute_file
-from crfkit.chain.encoding.sequences import TaggedCorpus, encode_labelled
+from crfkit.chain.encoding.attribute_files import encode_held_out
+from crfkit.chain.encoding.sequences import TaggedCorpus
 from crfkit.chain.losses.candidates import CandidateChain
 from crfkit.chain.model.model import ChainModel
 from crfkit.chain.training.early_stopping import Development
 from crfkit.chain.training.train import ChainTraining
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import ParameterError
 from crfkit.files.columns import ColumnFile
 from crfkit.penalties import L1, L2
 from crfkit.protocols import Penalty
@@ -266,13 +266,8 @@ class _Search:
         """Return the training set, the weights of its sequences, and the development set with its labels."""
         training = self.tuner._training(Candidate(inputs, cut, 1, "l2", 1.0))
         corpus, weights = training.learn_files(self.tuner.files)
-        if self.tuner.dev is None:
-            return corpus, weights, None
-        encode = encode_labelled if corpus.vocabulary.takes_columns else encode_attribute_file
-        held_out = encode(corpus.vocabulary, self.tuner.dev)
-        if len(held_out[0]) == 0:
-            raise DataError("the file has no sequences", self.tuner.dev.name)
-        return corpus, weights, held_out
+        dev = self.tuner.dev
+        return corpus, weights, None if dev is None else encode_held_out(corpus.vocabulary, dev)
 
     def _splits(self, corpus: TaggedCorpus, held_out: Any, share: float) -> list[tuple[Ints, SequenceData, Any]]:
         """Return (sequences to train on, data to score on, their labels) of every fold."""

@@ -96,6 +96,15 @@ def check_distinct(paths: dict[str, Path | None]) -> None:
             raise ParameterError(f"{other} and {name} are the same file, {path}; give different files")
 
 
+def check_writable(*paths: Path | None) -> None:
+    """Raise DataError if a file that was asked for cannot be written."""
+    from crfkit.files import modelfile
+
+    for path in paths:
+        if path is not None:
+            modelfile.check_writable(path)
+
+
 def read_template(path: Path, encoding: str, syntax: str = "auto") -> Template:
     """Return a template that is UTF-8 or, if it is not, of the encoding of the input files."""
     from crfkit.text.template import Template
