@@ -1,10 +1,10 @@
-"""The index of losses by name. The members live in the rooms of their shape; a member is a file and a line here."""
+"""The index of losses: the one registry. A loss is a file in the room of its shape and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crfkit.names import check_name
 from crfkit.protocols import Loss
@@ -26,50 +26,75 @@ if TYPE_CHECKING:
     from crfkit.structure.losses.pseudo import StructurePseudoLikelihood as StructurePseudoLikelihood
 
 
+class Entry(NamedTuple):
+    """Where a loss lives, and what `loss=` of the estimator and the command of its shape calls it."""
+
+    home: str  # "module:Class"; the module is one of crfkit
+    shape: str = ""  # "chain", "graph" or "structure"
+    options: tuple[str, ...] = ()
+
+
 class Registry(Mapping[str, type[Loss]]):
     """Losses by name. Their modules are loaded when they are first asked for: taggers need nothing of graphs."""
 
-    def __init__(self, homes: Mapping[str, str]) -> None:
-        """`homes` are "module:Class" by name; modules are those of crfkit."""
-        self._homes = {name: (home.split(":")[0], home.split(":")[1]) for name, home in homes.items()}
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._entries = dict(entries)
+
+    def add(self, name: str, entry: Entry) -> None:
+        """Register a loss of another package."""
+        self._entries[name] = entry
 
     def __getitem__(self, name: str) -> type[Loss]:
-        return self._load(*self._homes[name])
+        module, _, known = self._entries[name].home.partition(":")
+        found: type[Loss] = getattr(import_module(f"crfkit.{module}"), known)
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._homes)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._homes)
+        return len(self._entries)
 
     def by_class(self, name: str) -> type[Loss]:
         """Return the class of this name; raises AttributeError."""
-        for module, known in self._homes.values():
-            if known == name:
-                return self._load(module, known)
+        for key, entry in self._entries.items():
+            if entry.home.endswith(f":{name}"):
+                return self[key]
         raise AttributeError(f"module 'crfkit.losses' has no attribute {name!r}")
 
-    def _load(self, module: str, name: str) -> type[Loss]:
-        # getattr: the registry has the name of the class, so that its module need not be imported before.
-        found: type[Loss] = getattr(import_module(f"crfkit.{module}"), name)
-        return found
+    def options(self, shape: str) -> tuple[str, ...]:
+        """Return the names that the option `loss=` of a shape takes."""
+        return tuple(name for entry in self._entries.values() if entry.shape == shape for name in entry.options)
+
+    def by_option(self, shape: str, option: str) -> type[Loss]:
+        """Return the loss that an option of a shape names; raises ParameterError with the nearest name."""
+        check_name("loss", option, self.options(shape))
+        return next(
+            self[key] for key, entry in self._entries.items() if entry.shape == shape and option in entry.options
+        )
 
 
 LOSSES = Registry({
-    "chain-likelihood": "chain.losses.likelihood:ChainLikelihood",
-    "chain-softmax-margin": "chain.losses.likelihood:SoftmaxMargin",
-    "chain-hinge": "chain.losses.likelihood:StructuredHinge",
-    "chain-marginal-likelihood": "chain.losses.weak:MarginalLikelihood",
-    "chain-candidates": "chain.losses.candidates:CandidateChain",
-    "chain-margin-candidates": "chain.losses.margin_candidates:CandidateMargin",
-    "graph-likelihood": "graph.losses.likelihood:GraphLikelihood",
-    "graph-softmax-margin": "graph.losses.margin:GraphSoftmaxMargin",
-    "graph-hinge": "graph.losses.margin:GraphHinge",
-    "pseudo-likelihood": "graph.losses.pseudo:PseudoLikelihood",
-    "composite-likelihood": "graph.losses.composite:CompositeLikelihood",
-    "contrastive-divergence": "graph.losses.contrastive:ContrastiveDivergence",
-    "structure-likelihood": "structure.losses.likelihood:StructureLikelihood",
-    "structure-pseudo-likelihood": "structure.losses.pseudo:StructurePseudoLikelihood",
+    "chain-likelihood": Entry("chain.losses.likelihood:ChainLikelihood", "chain", ("likelihood",)),
+    "chain-softmax-margin": Entry("chain.losses.likelihood:SoftmaxMargin", "chain", ("softmax-margin",)),
+    "chain-hinge": Entry("chain.losses.likelihood:StructuredHinge", "chain", ("hinge",)),
+    "chain-marginal-likelihood": Entry("chain.losses.weak:MarginalLikelihood", "chain"),
+    "chain-candidates": Entry("chain.losses.candidates:CandidateChain", "chain"),
+    "chain-margin-candidates": Entry("chain.losses.margin_candidates:CandidateMargin", "chain"),
+    "graph-likelihood": Entry("graph.losses.likelihood:GraphLikelihood", "graph", ("likelihood",)),
+    "pseudo-likelihood": Entry("graph.losses.pseudo:PseudoLikelihood", "graph", ("pseudo-likelihood",)),
+    "composite-likelihood": Entry("graph.losses.composite:CompositeLikelihood", "graph", ("composite",)),
+    "contrastive-divergence": Entry(
+        "graph.losses.contrastive:ContrastiveDivergence",
+        "graph",
+        ("contrastive-divergence", "persistent-contrastive-divergence"),
+    ),
+    "graph-softmax-margin": Entry("graph.losses.margin:GraphSoftmaxMargin", "graph", ("softmax-margin",)),
+    "graph-hinge": Entry("graph.losses.margin:GraphHinge", "graph", ("hinge",)),
+    "structure-pseudo-likelihood": Entry(
+        "structure.losses.pseudo:StructurePseudoLikelihood", "structure", ("pseudo-likelihood",)
+    ),
+    "structure-likelihood": Entry("structure.losses.likelihood:StructureLikelihood", "structure", ("likelihood",)),
 })  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from crfkit.cli.main import app
 from crfkit.cli.runtime.help import PANELS, fill_in
 from crfkit.graph.inference.engines import ENGINES
 from crfkit.graph.model import DECODERS
-from crfkit.graph.training.problem import LOSSES
+from crfkit.losses import LOSSES
 from crfkit.solvers import SOLVERS
 
 
@@ -62,9 +62,9 @@ def test_help_is_shown_in_groups(call, monkeypatch, path, command):
 @pytest.mark.parametrize(
     ("path", "names"),
     [
-        ("graph train", [*ENGINES, *LOSSES, "(pl)"]),
+        ("graph train", [*ENGINES, "auto", *LOSSES.options("graph"), "(pl)"]),
         ("graph predict", [*DECODERS, *ENGINES]),
-        ("segment train", [*ENGINES, *LOSSES]),
+        ("segment train", [*ENGINES, "auto", *LOSSES.options("graph")]),
         ("train", [name for name in SOLVERS if name != "adam"]),
     ],
 )

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from crfkit.chain.training import problem as chain_problem
 from crfkit.extras import PACKAGES
 from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS
 from crfkit.graph.inference.engines import ENGINES
 from crfkit.graph.model import DECODERS
-from crfkit.graph.training import problem as graph_problem
-from crfkit.losses import ContrastiveDivergence, GraphLikelihood, PseudoLikelihood
+from crfkit.losses import LOSSES, ContrastiveDivergence, GraphLikelihood, PseudoLikelihood
 from crfkit.result import Status
 from crfkit.schemes import TAG_SCHEMES
 from crfkit.solvers import SOLVERS
@@ -44,11 +42,11 @@ def first_column(page: str, title: str) -> list[str]:
     ("page", "title", "registry"),
     [
         ("choose_a_solver.md", "status", [status.name for status in Status]),
-        ("graphs.md", "`loss=`", graph_problem.LOSSES),
+        ("graphs.md", "`loss=`", ["auto", *LOSSES.options("graph")]),
         ("graphs.md", "`decode=`", DECODERS),
         ("graphs.md", "`node_form`", NODE_FORMS),
         ("graphs.md", "`edge_form`", EDGE_FORMS),
-        ("structure.md", "`loss`", structure_options.LOSSES),
+        ("structure.md", "`loss`", LOSSES.options("structure")),
         ("structure.md", "`method`", METHODS),
         ("structure.md", "`edge_strength`", structure_options.RULES),
         ("structure.md", "`refit`", REFITS),
@@ -93,7 +91,7 @@ def test_the_page_on_installing_lists_the_extras_of_users():
 
 def test_every_loss_of_chains_is_documented():
     text = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert [name for name in chain_problem.LOSSES if name not in text] == []
+    assert [name for name in LOSSES.options("chain") if name not in text] == []
 
 
 def anchors(page: Path) -> set[str]:

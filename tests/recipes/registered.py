@@ -9,7 +9,7 @@ from recipes import toy_engine, toy_loss, toy_penalty, toy_solver
 
 def register() -> None:
     from crfkit.graph.inference.engines import ENGINES
-    from crfkit.losses import LOSSES
+    from crfkit.losses import LOSSES, Entry
     from crfkit.penalties import PENALTIES
     from crfkit.solvers import SOLVERS
 
@@ -18,4 +18,4 @@ def register() -> None:
     ENGINES["toy"] = f"{toy_engine.__name__}:ToyEngine"
     # A loss is named by its module in crfkit, where the toy would lie.
     sys.modules["crfkit.graph.losses.toy"] = toy_loss
-    LOSSES._homes["toy"] = ("graph.losses.toy", "ToyLoss")
+    LOSSES.add("toy", Entry("graph.losses.toy:ToyLoss"))

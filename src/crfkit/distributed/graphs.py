@@ -17,15 +17,9 @@ from crfkit.distributed.shards import Recipe, Shards
 from crfkit.errors import ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
-from crfkit.graph.losses.composite import CompositeLikelihood
-from crfkit.graph.losses.likelihood import GraphLikelihood
-from crfkit.graph.losses.margin import GraphHinge, GraphSoftmaxMargin
-from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.graph.training.train import GraphTraining
+from crfkit.losses import LOSSES
 from crfkit.protocols import Capability, Loss
-
-BY_ENGINE = (GraphLikelihood, GraphSoftmaxMargin)
-WITHOUT = (PseudoLikelihood, CompositeLikelihood, GraphHinge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +44,11 @@ def graph_part(data: GraphData, parts: GraphParts, n_threads: int) -> tuple[Loss
 
 def sharded_graphs(client: Any, cluster: Cluster, loss: Any) -> ShardedLoss:
     """Return a loss of graphs whose parts are sent to the workers."""
-    if type(loss) in BY_ENGINE:
-        start = loss.tolerance if Capability.PRECISION in loss.capabilities else None
-        parts = GraphParts(type(loss), loss.field, loss.engine, start)
-    elif type(loss) in WITHOUT:
-        parts = GraphParts(type(loss), loss.field)
-    else:
-        raise ParameterError(
-            f"the {loss.name} cannot be trained on a cluster; losses that can: likelihood, pseudo-likelihood, "
-            "composite, softmax-margin, hinge"
-        )
+    if not loss.shardable:
+        able = [name for name in LOSSES.options("graph") if LOSSES.by_option("graph", name).shardable]
+        raise ParameterError(f"the {loss.name} cannot be trained on a cluster; losses that can: {', '.join(able)}")
+    start = loss.tolerance if loss.engine is not None and Capability.PRECISION in loss.capabilities else None
+    parts = GraphParts(type(loss), loss.field, loss.engine, start)
     data: GraphData = loss.data
     ends = split_positions(data.graph.node_offsets, shard_count(client, cluster, len(data)))
     recipes = [

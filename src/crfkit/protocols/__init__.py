@@ -11,7 +11,7 @@ optional, and what they do here is what a member without them means.
 """
 
 from crfkit.capabilities import BlockNorm, Capability, Kind, Selection
-from crfkit.protocols.loss import Evaluation, GrowingLoss, Loss, Vector
+from crfkit.protocols.loss import Evaluation, GrowingLoss, Loss, LossOptions, Vector
 from crfkit.protocols.penalty import EpigraphPenalty, Penalty, RestPenalty, SmoothPenalty
 from crfkit.protocols.solver import Iterate, Solver, State
 
@@ -24,6 +24,7 @@ __all__ = [
     "Iterate",
     "Kind",
     "Loss",
+    "LossOptions",
     "Penalty",
     "RestPenalty",
     "Selection",

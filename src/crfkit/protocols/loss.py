@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -32,8 +33,33 @@ class Evaluation(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class LossOptions:
+    """What :meth:`Loss.make` may use besides data and field; a loss takes what it needs."""
+
+    name: str = ""  # the option that named the loss
+    n_threads: int | None = None
+    seed: int = 0
+    cost: Any = None  # [gold label, label], of losses with `takes_cost`
+    precision: str = "double"  # of losses with `has_single`
+    attributes: Any = None  # which attributes of the training set those of the field are, if they are not all
+    engine: Callable[[], Any] | None = None  # makes the engine of losses with inference
+    start_tolerance: float | None = None  # of such an engine
+
+
 class Loss:
     """A smooth function of the weights. See :class:`Capability` for what else it may be able to do."""
+
+    takes_cost: ClassVar[bool] = False  # whether mistakes have costs (softmax margin, hinge)
+    has_single: ClassVar[bool] = False  # whether it evaluates in single precision
+    screenable: ClassVar[bool] = False  # whether attributes that L1 holds at zero may be left out of training
+    growing_form: ClassVar[str | None] = None  # the loss, by its name in the index, for solvers that select attributes
+    partial_form: ClassVar[str | None] = None  # the same for labels that are known in part
+    sums_over_unknown: ClassVar[bool] = False  # whether it sums over unknown labels of graphs; others need all
+    sees_neighbours: ClassVar[bool] = False  # whether it is given the true labels of neighbours
+    rows: ClassVar[str] = "all"  # what it needs of a table without inputs: all rows, "distinct" ones, or "counts"
+    held_out_strength: ClassVar[bool] = False  # whether its L2 strength may be chosen on held-out rows
+    shardable: ClassVar[bool] = False  # whether it is the sum of losses of parts of the data, on a cluster
 
     if TYPE_CHECKING:
 
@@ -56,6 +82,11 @@ class Loss:
     @classmethod
     def example(cls) -> Loss:
         """Return a small one, for the laws that every loss is tested with."""
+        raise NotImplementedError
+
+    @classmethod
+    def make(cls, data: Any, field: Any, options: LossOptions) -> Loss:
+        """Return the loss of data and a field, for the option `loss=` that names it."""
         raise NotImplementedError
 
     def at(self, w: Vector, warm: Evaluation | None = None) -> Evaluation:

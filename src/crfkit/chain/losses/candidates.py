@@ -26,7 +26,7 @@ from crfkit.chain.losses.likelihood import ChainEvaluation, ChainLikelihood
 from crfkit.chain.losses.pool import KINDS, Pool
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
-from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
+from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss, LossOptions
 
 MEMORY_LIMIT = 1 << 30
 CHUNK = 1 << 16  # weights whose gradients are computed at once, unless the limit allows less: they stay in the cache
@@ -62,7 +62,14 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
     """
 
     capabilities = frozenset({Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.CANDIDATES})
+    has_single = False
+    growing_form = partial_form = None
     _cost: Floats | None = None  # [gold label, label]
+
+    @classmethod
+    def make(cls, data: SequenceData, field: ChainField, options: LossOptions) -> CandidateChain:
+        given = {"cost": options.cost} if cls.takes_cost else {}
+        return cls(data, field, n_threads=options.n_threads, names=options.attributes, **given)
 
     def __init__(
         self,

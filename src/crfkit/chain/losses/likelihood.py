@@ -24,7 +24,7 @@ from crfkit.chain.losses.online import OnlineChain, SingleEpochs
 from crfkit.chain.losses.online_cost import epoch_cost
 from crfkit.chain.losses.precision import DOUBLE, SINGLE, RoundedLoss
 from crfkit.errors import CapabilityError, DataError, ParameterError
-from crfkit.protocols import Capability, Evaluation
+from crfkit.protocols import Capability, Evaluation, LossOptions
 from crfkit.protocols.field_loss import LazyEvaluation
 from crfkit.training.costs import cost_matrix
 
@@ -36,6 +36,15 @@ class ChainLoss(RoundedLoss):
     """A loss of a field on labelled sequences. `cost` is [gold label, label]."""
 
     hinge: ClassVar[bool] = False
+    has_single = True
+    shardable = True
+
+    @classmethod
+    def make(cls, data: SequenceData, field: ChainField, options: LossOptions) -> ChainLoss:
+        given: dict[str, Any] = {"cost": options.cost} if cls.takes_cost else {}
+        if cls.has_single:
+            given["precision"] = options.precision
+        return cls(data, field, n_threads=options.n_threads, **given)
 
     @classmethod
     def example(cls) -> ChainLoss:
@@ -139,6 +148,9 @@ class ChainLikelihood(ChainLoss):
     """The negative log-likelihood; exact."""
 
     name = "chain likelihood"
+    screenable = True
+    growing_form: ClassVar[str | None] = "chain-candidates"
+    partial_form: ClassVar[str | None] = "chain-marginal-likelihood"
     capabilities = frozenset(
         {
             Capability.SMOOTH,
@@ -156,6 +168,8 @@ class SoftmaxMargin(ChainLoss):
     """Likelihood in a field where wrong labels score higher by their cost: a smooth margin. `cost` None: Hamming."""
 
     name = "softmax margin"
+    takes_cost = screenable = True
+    growing_form = "chain-margin-candidates"
     capabilities = frozenset(
         {Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.SUBSET, Capability.ONLINE}
     )
@@ -178,7 +192,8 @@ class StructuredHinge(ChainLoss):
 
     name = "structured hinge"
     capabilities = frozenset({Capability.SUBSET, Capability.ONLINE})
-    hinge = True
+    takes_cost = hinge = True
+    has_single = False
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ class CandidateMargin(CandidateChain):
     """
 
     name = "softmax margin"
+    takes_cost = True
 
     def __init__(
         self,

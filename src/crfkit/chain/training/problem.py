@@ -19,17 +19,13 @@ from crfkit.chain.fields.constraints import ConstraintError, check_allowed, chec
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.fields.part import FieldPart
 from crfkit.chain.fields.screened import screened
-from crfkit.chain.losses.candidates import CandidateChain
-from crfkit.chain.losses.likelihood import ChainLikelihood, ChainLoss, SoftmaxMargin, StructuredHinge
-from crfkit.chain.losses.margin_candidates import CandidateMargin
 from crfkit.chain.losses.precision import check_precision
-from crfkit.chain.losses.weak import MarginalLikelihood
 from crfkit.chain.training.position_weights import check_class_weight, weighted
 from crfkit.chain.training.screening import l1_strengths, taken
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.tagged import find_line, source_name
-from crfkit.names import check_name
-from crfkit.protocols import Capability, Loss, Penalty
+from crfkit.losses import LOSSES
+from crfkit.protocols import Capability, Loss, LossOptions, Penalty
 from crfkit.solvers.parts.working_set import TakesBatches
 from crfkit.text.template import Template
 from crfkit.text.words import TextFeatures
@@ -39,12 +35,6 @@ from crfkit.warn import warn_caller
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
 
-LOSSES: Mapping[str, type[ChainLoss]] = {
-    "likelihood": ChainLikelihood,
-    "softmax-margin": SoftmaxMargin,
-    "hinge": StructuredHinge,
-}
-BOUNDED = ("likelihood", "softmax-margin")  # losses whose derivatives have the bounds of crfkit.chain.fields.screened
 LossMaker = Callable[[SequenceData, ChainField], Loss]
 
 
@@ -96,16 +86,18 @@ class ChainOptions:
         self.options.check()
         check_hash_bits(self.hash_bits)
         check_precision(self.precision)
-        if self.precision == "single" and self.loss == "hinge":
-            raise ParameterError("the loss 'hinge' has no single precision; use precision='auto' or 'double'")
         if self.features is not None and self.template is not None:
             raise ParameterError("features and a template cannot be combined; give one of them")
         if not callable(self.loss):
-            check_name("loss", self.loss, LOSSES)
+            kind = LOSSES.by_option("chain", self.loss)
+            if self.cost is not None and not kind.takes_cost:
+                raise ParameterError(f"the {self.loss} has no cost; use the loss 'softmax-margin' or 'hinge'")
+            if self.precision == "single" and not kind.has_single:
+                raise ParameterError(
+                    f"the loss {self.loss!r} has no single precision; use precision='auto' or 'double'"
+                )
         elif self.cost is not None:
             raise ParameterError("a function as loss takes no cost; give it to the loss that the function makes")
-        if self.cost is not None and self.loss == "likelihood":
-            raise ParameterError("the likelihood has no cost; use the loss 'softmax-margin' or 'hinge'")
         if isinstance(self.order, bool) or not isinstance(self.order, (int, np.integer)) or self.order not in (1, 2):
             raise ParameterError(f"order must be 1 or 2, not {self.order!r}")
         if self.label_classes is not None and not isinstance(self.label_classes, Mapping):
@@ -149,7 +141,7 @@ class ChainOptions:
                 "data, or minimise a CandidateChain with the solver itself"
             )
         needed = None
-        if screen is not None and self.loss in BOUNDED:
+        if screen is not None and not callable(self.loss) and LOSSES.by_option("chain", self.loss).screenable:
             needed = screened(data, field, l1_strengths(screen, field.layout))
         if needed is not None:
             data, field = needed.data(data), needed.field
@@ -211,32 +203,31 @@ class ChainOptions:
             if not isinstance(made, Loss):
                 raise ParameterError(f"the function `loss` returned {made!r}; expected a loss (crfkit.protocols.Loss)")
             return made
+        kind = LOSSES.by_option("chain", self.loss)
         if data.weak:
-            return self._weak_loss(data, field, candidates, precision)
-        names = None if screen is None else screen.names
-        if candidates and self.loss == "likelihood":
-            return CandidateChain(data, field, self.n_threads, names=names)
-        if candidates and self.loss == "softmax-margin":
-            return CandidateMargin(data, field, self.cost, self.n_threads, names=names)
-        if self.loss == "likelihood":
-            return ChainLikelihood(data, field, self.n_threads, precision=precision)
-        if self.loss == "softmax-margin":
-            return SoftmaxMargin(data, field, self.cost, self.n_threads, precision=precision)
-        kind: Any = LOSSES[self.loss]
-        loss: ChainLoss = kind(data, field, self.cost, self.n_threads)
-        return loss
+            kind = self._partial_form(kind, data, candidates)
+        elif candidates and kind.growing_form is not None:
+            kind = LOSSES[kind.growing_form]
+        options = LossOptions(
+            name=self.loss,
+            n_threads=self.n_threads,
+            cost=self.cost,
+            precision=precision,
+            attributes=None if screen is None else screen.names,
+        )
+        return kind.make(data, field, options)
 
-    def _weak_loss(self, data: SequenceData, field: ChainField, candidates: bool, precision: str) -> ChainLoss:
+    def _partial_form(self, kind: type[Loss], data: SequenceData, candidates: bool) -> type[Loss]:
         """Return the loss of labels that are known in part, or of positions with weights."""
         what = "labels that are known in part" if data.targets is not None else "weights of classes or tokens"
-        if self.loss != "likelihood":
+        if kind.partial_form is None:
             raise ParameterError(f"{what} need the loss 'likelihood', not {self.loss!r}")
         if candidates:
             raise ParameterError(
                 f"{what} do not go with solvers that select attributes ({self.make_solver().name}); with an L1 "
                 "penalty, the solver 'owlqn' has the same optimum"
             )
-        return MarginalLikelihood(data, field, self.n_threads, precision=precision)
+        return LOSSES[kind.partial_form]
 
     def precision_for(self, data: SequenceData) -> str:
         """Return the precision; "auto" is double where the data are few, as training takes no time there."""

@@ -145,15 +145,13 @@ def _solvers(default: str) -> list[str] | None:
 
 
 def _losses(of: str) -> Iterable[str] | None:
-    from crfkit.chain.training import problem as chain_problem
-    from crfkit.graph.training import problem as graph_problem
+    from crfkit.losses import LOSSES
     from crfkit.names import SHORT_FORMS
-    from crfkit.structure.training import options as structure_options
 
     registries: dict[str, Iterable[str]] = {
-        "chain": chain_problem.LOSSES,
-        "graph": graph_problem.LOSSES,
-        "structure": structure_options.LOSSES,
+        "chain": LOSSES.options("chain"),
+        "graph": ("auto", *LOSSES.options("graph")),
+        "structure": LOSSES.options("structure"),
     }
     if of not in registries:
         return None

@@ -31,6 +31,8 @@ class CompositeLikelihood(LabelledLoss):
     """
 
     name = "composite likelihood"
+    sees_neighbours = held_out_strength = True
+    rows = "distinct"
     capabilities = frozenset({Capability.SMOOTH, Capability.SUBSET})
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> CompositeEvaluation:

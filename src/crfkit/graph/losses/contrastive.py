@@ -17,7 +17,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
 from crfkit.graph.inference.gibbs import gibbs_sweeps
-from crfkit.protocols import Capability, Evaluation
+from crfkit.protocols import Capability, Evaluation, LossOptions
 from crfkit.protocols.field_loss import FieldLoss, LazyEvaluation
 
 
@@ -53,6 +53,11 @@ class ContrastiveDivergence(FieldLoss):
         from crfkit.graph.losses.examples import graph_example
 
         return cls(*graph_example())
+
+    @classmethod
+    def make(cls, data: GraphData, field: GraphField, options: LossOptions) -> ContrastiveDivergence:
+        persistent = options.name.startswith("persistent")
+        return cls(data, field, persistent=persistent, seed=options.seed, n_threads=options.n_threads)
 
     def __init__(
         self,

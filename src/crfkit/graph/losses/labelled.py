@@ -11,6 +11,7 @@ from crfkit._types import Ids
 from crfkit.errors import DataError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
+from crfkit.protocols import LossOptions
 from crfkit.protocols.field_loss import FieldLoss
 
 Self = TypeVar("Self", bound="LabelledLoss")
@@ -26,6 +27,12 @@ class LabelledLoss(FieldLoss):
         from crfkit.graph.losses.examples import graph_example
 
         return cls(*graph_example())
+
+    shardable = True
+
+    @classmethod
+    def make(cls, data: GraphData, field: GraphField, options: LossOptions) -> LabelledLoss:
+        return cls(data, field, options.n_threads)
 
     def __init__(self, data: GraphData, field: GraphField, n_threads: int | None = None) -> None:
         self.labels = known_labels(data, field, self.name)

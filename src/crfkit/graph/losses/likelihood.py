@@ -22,7 +22,7 @@ from crfkit.graph.fields.basis import projected
 from crfkit.graph.fields.field import GraphField
 from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.inference.marginals import Engine, IterativeEngine, Marginals
-from crfkit.protocols import Capability, Evaluation
+from crfkit.protocols import Capability, Evaluation, LossOptions
 from crfkit.protocols.field_loss import FieldLoss, LazyEvaluation
 
 
@@ -39,6 +39,13 @@ class GraphLikelihood(FieldLoss):
     """
 
     capabilities = frozenset({Capability.SMOOTH, Capability.SUBSET, Capability.WARM})
+    sums_over_unknown = held_out_strength = shardable = True
+    rows = "counts"
+
+    @classmethod
+    def make(cls, data: GraphData, field: GraphField, options: LossOptions) -> GraphLikelihood:
+        assert options.engine is not None
+        return cls(data, field, options.engine(), start_tolerance=options.start_tolerance)
 
     @classmethod
     def example(cls) -> GraphLikelihood:

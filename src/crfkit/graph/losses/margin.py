@@ -49,6 +49,10 @@ class GraphSoftmaxMargin(GraphLikelihood):
     2.0
     """
 
+    takes_cost = True
+    sums_over_unknown = held_out_strength = False
+    rows = "all"
+
     def __init__(
         self,
         data: GraphData,
@@ -84,6 +88,7 @@ class GraphHinge(LabelledLoss):
     """
 
     name = "structured hinge"
+    takes_cost = True
     capabilities = frozenset({Capability.GRADIENT, Capability.SUBSET})
 
     def __init__(

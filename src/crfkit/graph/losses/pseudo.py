@@ -36,6 +36,8 @@ class PseudoLikelihood(LabelledLoss):
     """
 
     name = "pseudo-likelihood"
+    sees_neighbours = held_out_strength = True
+    rows = "distinct"
     capabilities = frozenset(
         {Capability.SMOOTH, Capability.HESSP, Capability.HESS_DIAG, Capability.SUBSET, Capability.LIPSCHITZ}
     )

@@ -18,32 +18,17 @@ from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS, GraphField
 from crfkit.graph.inference.defaults import EXACT_ENGINES, INSTEAD_OF_EXACT, default_engine, explain_table_engine
 from crfkit.graph.inference.engines import ENGINES
 from crfkit.graph.inference.marginals import Engine
-from crfkit.graph.losses.composite import CompositeLikelihood
-from crfkit.graph.losses.contrastive import ContrastiveDivergence
 from crfkit.graph.losses.likelihood import GraphLikelihood
-from crfkit.graph.losses.margin import GraphHinge, GraphSoftmaxMargin
-from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.graph.model import DECODERS, ITERATIVE, Encoder, GraphModel, ready_engine
 from crfkit.graph.training.scaling import FieldScales
 from crfkit.graph.training.strength import Strength, choose_strength
+from crfkit.losses import LOSSES
 from crfkit.names import check_name, full_name
 from crfkit.penalties import L2, Blockwise
-from crfkit.protocols import Kind, Loss, Penalty
+from crfkit.protocols import Kind, Loss, LossOptions, Penalty
 from crfkit.training.defaults import default_solver
 from crfkit.training.options import SolverOptions
 
-LOSSES = (
-    "auto",
-    "likelihood",
-    "pseudo-likelihood",
-    "composite",
-    "contrastive-divergence",
-    "persistent-contrastive-divergence",
-    "softmax-margin",
-    "hinge",
-)
-ROWS = {"likelihood": "counts", "pseudo-likelihood": "distinct", "composite": "distinct"}  # what is enough for it
-CHOOSING = ("likelihood", "pseudo-likelihood", "composite")  # losses whose L2 strength is chosen if none is given
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised if they have features
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
 LossMaker = Callable[[GraphData, GraphField], Loss]
@@ -104,7 +89,7 @@ class GraphOptions:
             raise ParameterError(f"edge_penalty must be None or a penalty such as L2(10.0), not {edges!r}")
         for what, value, names in (
             ("inference", self.inference, ("auto", *ENGINES)),
-            ("loss", self.loss, LOSSES),
+            ("loss", self.loss, ("auto", *LOSSES.options("graph"))),
             ("decoder", self.decode, DECODERS),
             ("node form", self.node_form, NODE_FORMS),
             ("edge form", self.edge_form, EDGE_FORMS),
@@ -126,7 +111,7 @@ class GraphOptions:
             chosen = self._default_loss(encoder, states)
             problem = replace(self, loss=chosen).make_problem(encoder, X, states, sample_weight)
             return replace(problem, auto_loss=chosen)
-        rows = ROWS.get(self.loss, "all") if isinstance(self.loss, str) else "all"
+        rows = LOSSES.by_option("graph", self.loss).rows if isinstance(self.loss, str) else "all"
         inputs = encoder.training_data(X, states, sample_weight, rows)
         if not inputs.graph_weights.any():
             raise ParameterError("every sample has weight 0; at least one needs a positive weight")
@@ -167,7 +152,8 @@ class GraphOptions:
     def _chooses_strength(self, encoder: TableEncoder, penalty: Penalty) -> bool:
         """Return whether the strength of L2 is chosen on held-out rows: nobody gave one, and there are inputs."""
         asked = self.options.penalty is not None or self.edge_penalty is not None
-        return not asked and self.loss in CHOOSING and encoder.has_inputs and isinstance(penalty, (L2, Blockwise))
+        suits = isinstance(self.loss, str) and LOSSES.by_option("graph", self.loss).held_out_strength
+        return suits and not asked and encoder.has_inputs and isinstance(penalty, (L2, Blockwise))
 
     def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.
@@ -188,21 +174,23 @@ class GraphOptions:
 
     def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
         """Return the loss that the options name."""
-        n_threads, seed = self.options.n_threads, self.options.seed
         if not isinstance(self.loss, str):
             made = self.loss(data, graph_field)
             if not isinstance(made, Loss):
                 raise ParameterError(f"the function `loss` returned {made!r}; expected a loss (crfkit.protocols.Loss)")
             return made
-        if self.loss == "pseudo-likelihood":
-            return PseudoLikelihood(data, graph_field, n_threads)
-        if self.loss == "composite":
-            return CompositeLikelihood(data, graph_field, n_threads)
-        if self.loss == "hinge":
-            return GraphHinge(data, graph_field, n_threads)
-        if self.loss.endswith("contrastive-divergence"):
-            persistent = self.loss.startswith("persistent")
-            return ContrastiveDivergence(data, graph_field, persistent=persistent, seed=seed, n_threads=n_threads)
+        options = LossOptions(
+            name=self.loss,
+            n_threads=self.options.n_threads,
+            seed=self.options.seed,
+            engine=lambda: self._engine(data, graph_field, encoder),
+            # an engine with options of its own keeps its tolerance
+            start_tolerance=START_TOLERANCE if isinstance(self.inference, str) else None,
+        )
+        return LOSSES.by_option("graph", self.loss).make(data, graph_field, options)
+
+    def _engine(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Engine:
+        """Return the engine of training; announce an approximate one that was not asked for."""
         graph = data.graph.take([0])[0] if data.node_types is not None else data.graph  # rows of a table are alike
         inference, K = self.inference, graph_field.max_states
         if inference == "auto" and isinstance(encoder, TableEncoder):
@@ -212,12 +200,8 @@ class GraphOptions:
                 self.announce(f"{why}: training uses inference='trw', which is approximate. {INSTEAD_OF_EXACT}")
         elif inference == "auto":
             inference = default_engine(graph, K, "samples")
-        engine = ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
-        named = isinstance(self.inference, str)  # an engine with options of its own is taken at its word
-        start = START_TOLERANCE if named else None
-        if self.loss == "softmax-margin":
-            return GraphSoftmaxMargin(data, graph_field, engine, start_tolerance=start)
-        return GraphLikelihood(data, graph_field, engine, start)
+        n_threads, seed = self.options.n_threads, self.options.seed
+        return ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
 
     def _auto_engine(self, loss: Any, encoder: Encoder) -> str | None:
         """Return what "auto" was for a table, if it was an approximation, so that prediction does the same."""

@@ -74,11 +74,7 @@ class GraphTraining(GraphOptions):
         if result.status is Status.INTERRUPTED:
             return GraphFit(model, result, None)
         try:
-            if (
-                self.loss in ("pseudo-likelihood", "composite")
-                and self.announce is not None
-                and not isinstance(encoder, TableEncoder)
-            ):
+            if problem.loss.sees_neighbours and self.announce is not None and not isinstance(encoder, TableEncoder):
                 note = over_smoothed(model, inputs, states if inputs.labels is None else inputs.labels)
                 if note:
                     self.announce(note)

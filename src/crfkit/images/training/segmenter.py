@@ -49,6 +49,7 @@ from crfkit.images.training.size import (
     choose_blocks,
     sample,
 )
+from crfkit.losses import LOSSES
 from crfkit.names import full_name
 from crfkit.penalties import L1, L2
 from crfkit.pool import in_threads
@@ -61,7 +62,6 @@ from crfkit.training.resources import peak_memory
 from crfkit.warn import warn_caller
 
 CHECKPOINT_SECONDS = 60.0
-SUMS_OVER_UNKNOWN = ("auto", "likelihood")  # losses that can; others are given only the blocks with labels
 WITHOUT_INFERENCE = ("pseudo-likelihood", "composite")
 CHOOSES_PENALTY = ("auto", "likelihood", "softmax-margin", *WITHOUT_INFERENCE)  # losses on the scale of the likelihood
 Progress = Callable[[int, int], None]
@@ -290,7 +290,8 @@ class SegmenterTraining:
 
     def _learn_blocks(self, given: Pairs, features: ImageFeatures, progress: Progress | None = None) -> Blocks:
         values = self._compute(features, given.images, progress)
-        sums = full_name(self.loss) in SUMS_OVER_UNKNOWN
+        name = full_name(self.loss)  # a loss that cannot sum over unknown labels is given the blocks with labels only
+        sums = name == "auto" or (isinstance(name, str) and LOSSES.by_option("graph", name).sums_over_unknown)
         return Blocks.learn(given, self.masks, features, values, centred=self.centred, sums=sums)
 
     def _strengths(self) -> list[float]:
