@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from crfkit.cli.options import shared
-from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, flag, option
+from crfkit.cli.options.declared import own_option, takes
+from crfkit.cli.options.plot import check_plot, write_plot
+from crfkit.cli.runtime.help import MODEL, OUTPUT, option
 from crfkit.cli.runtime.output import say
 
-if TYPE_CHECKING:
-    from crfkit.chain.model.reliability import Reliability
 
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """The options of `crfkit calibrate`."""
 
-def calibrate(
-    model: shared.ModelFile,
+    model: shared.ModelFile
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -26,57 +29,46 @@ def calibrate(
             "data files of CRFsuite. - is standard input.",
             show_default=False,
         ),
-    ],
+    ]
     output: Annotated[
         Path, option(OUTPUT, "--output", "-o", metavar="FILE", help="File to write the calibrated model to.")
-    ],
-    precision: Annotated[
-        float | None,
-        option(
-            MODEL,
-            "--precision",
-            metavar="P",
-            help="Also find the threshold of each type of phrase at which this share of the phrases is right, e.g. "
-            "0.95. Used by crfkit tag --spans --min-confidence calibrated.",
-        ),
-    ] = None,
-    coverage: Annotated[
-        list[float] | None,
-        option(
-            MODEL,
-            "--coverage",
-            metavar="P",
-            help="Also prepare sets of labellings that hold the true one with this probability, e.g. 0.9. May be given "
-            "several times. Used by predict_sets in Python.",
-        ),
-    ] = None,
-    objective: Annotated[
-        str,
-        option(
-            MODEL,
-            "--objective",
-            metavar="NAME",
-            help="Loss that the temperature minimises: spans, tokens, sequences, or none to keep the probabilities. "
-            "auto is spans if labels mark phrases, else tokens.",
-        ),
-    ] = "auto",
-    min_spans: Annotated[
-        int,
-        option(MODEL, "--min-spans", metavar="N", help="Fewest phrases of a type above its threshold."),
-    ] = 10,
-    plot: Annotated[
-        Path | None,
-        option(
-            OUTPUT, "--plot", metavar="FILE", help="Draw the reliability before and after to a .png, .svg or .pdf file."
-        ),
-    ] = None,
-    as_json: Annotated[bool, flag(OUTPUT, "--json", help="Print JSON.")] = False,
-    encoding: Annotated[
-        str, option(INPUT, "--encoding", metavar="NAME", help="Encoding of the input files, e.g. latin-1 or utf-16.")
-    ] = "utf-8",
-    format: shared.Format = "auto",
-    threads: shared.Threads = None,
-) -> None:
+    ]
+    precision: float | None = own_option(
+        MODEL,
+        "--precision",
+        metavar="P",
+        help="Also find the threshold of each type of phrase at which this share of the phrases is right, e.g. "
+        "0.95. Used by crfkit tag --spans --min-confidence calibrated.",
+    )
+    coverage: list[float] | None = own_option(
+        MODEL,
+        "--coverage",
+        metavar="P",
+        help="Also prepare sets of labellings that hold the true one with this probability, e.g. 0.9. May be given "
+        "several times. Used by predict_sets in Python.",
+    )
+    objective: str = own_option(
+        MODEL,
+        "--objective",
+        default="auto",
+        metavar="NAME",
+        help="Loss that the temperature minimises: spans, tokens, sequences, or none to keep the probabilities. "
+        "auto is spans if labels mark phrases, else tokens.",
+    )
+    min_spans: int = own_option(
+        MODEL, "--min-spans", default=10, metavar="N", help="Fewest phrases of a type above its threshold."
+    )
+    plot: Path | None = own_option(
+        OUTPUT, "--plot", metavar="FILE", help="Draw the reliability before and after to a .png, .svg or .pdf file."
+    )
+    as_json: shared.Json = False
+    encoding: shared.Encoding = "utf-8"
+    format: shared.Format = "auto"
+    threads: shared.Threads = None
+
+
+@takes(CalibrateOptions)
+def calibrate(given: CalibrateOptions) -> None:
     """Make the probabilities of a model fit labelled data: temperature, thresholds of types, sets of labellings.
 
     The best labels stay the same. The new model is a plain model: its weights are divided by the temperature, and the
@@ -93,20 +85,19 @@ def calibrate(
     from crfkit.cli.options.parsing import check_distinct, column_files
     from crfkit.convert import load
     from crfkit.errors import DataError, ParameterError
-    from crfkit.files.modelfile import check_writable
+    from crfkit.files.atomic import check_writable
     from crfkit.names import check_name
     from crfkit.schemes import are_phrases
 
-    check_name("objective", objective, OBJECTIVES)
-    if plot is not None:
-        _check_plot(plot)
-    check_distinct({"MODEL": model, "--output": output})
-    check_writable(output)
-    sources = column_files(files, encoding, format)
-    trained = load(model, threads, encoding)
+    check_name("objective", given.objective, OBJECTIVES)
+    check_plot(given.plot)
+    check_distinct({"MODEL": given.model, "--output": given.output})
+    check_writable(given.output)
+    sources = column_files(given.files, given.encoding, given.format)
+    trained = load(given.model, given.threads, given.encoding)
     if trained.vocabulary.kind == "matrix":
         raise ParameterError(
-            f"{model} was trained on matrices, so that it cannot read files; use ChainCRF.load(…).calibrate(…)"
+            f"{given.model} was trained on matrices, so that it cannot read files; use ChainCRF.load(…).calibrate(…)"
         )
     blocks = [block for source in sources for block in labelled_blocks(trained, source)]
     known, seen = set(trained.class_list), {label for _, rows in blocks for row in rows for label in row}
@@ -114,41 +105,23 @@ def calibrate(
         raise DataError(
             f"the {'last' if trained.vocabulary.takes_columns else 'first'} column has none of the model's labels; it "
             "must be the true label",
-            files[0] if len(files) == 1 else None,
+            given.files[0] if len(given.files) == 1 else None,
         )
     kind = "spans" if are_phrases(trained.class_list) else "tokens"
-    calibrated = calibrate_blocks(trained, blocks, precision, coverage or (), objective, min_spans)  # type: ignore[arg-type]
+    wanted: Any = (given.precision, given.coverage or (), given.objective, given.min_spans)
+    calibrated = calibrate_blocks(trained, blocks, *wanted)
     found = calibrated.calibration
     before, after = (reliability_of(x, blocks, kind) for x in (trained, calibrated))  # type: ignore[arg-type]
-    calibrated.save(output)
-    if plot is not None:
-        _draw(plot, {"before": before, "after": after})
+    calibrated.save(given.output)
+    if given.plot is not None:
+        from crfkit.plots import plot_reliability
+
+        write_plot(given.plot, lambda: plot_reliability({"before": before, "after": after})[0])
     assert found is not None
-    if as_json:
+    if given.as_json:
         entry = {**found.as_dict(), "ece_before": before.ece, "ece_after": after.ece, "kind": kind}
         typer.echo(json.dumps(entry, indent=2, ensure_ascii=False))
         return
     say(found)
     say(f"expected calibration error of {kind} on these files: {before.ece:.4f} before, {after.ece:.4f} after")
-    say(f"wrote {output}")
-
-
-def _check_plot(path: Path) -> None:
-    from crfkit.errors import ParameterError
-    from crfkit.extras import check_installed
-
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ParameterError(f"--plot must be a file that ends in .png, .svg or .pdf, not {path}")
-    check_installed("matplotlib", "--plot needs")
-
-
-def _draw(path: Path, results: dict[str, Reliability]) -> None:
-    from crfkit.cli.runtime.output import open_output
-    from crfkit.extras import load
-
-    load("matplotlib", "--plot needs").use("Agg")
-    from crfkit.plots import plot_reliability
-
-    top, _ = plot_reliability(results)
-    with open_output(path) as out:
-        top.figure.savefig(out, format=path.suffix.lower()[1:], dpi=150)
+    say(f"wrote {given.output}")

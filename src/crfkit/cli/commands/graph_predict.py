@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
 from crfkit.cli.options import shared
+from crfkit.cli.options.declared import own_flag, own_option, takes
 from crfkit.cli.options.table import Data, Header, LabelFile, MissingValues, missing_cells
-from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, flag, option
+from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT
 from crfkit.cli.runtime.output import say
 from crfkit.errors import ParameterError
 
 
-def predict(
-    model: shared.ModelFile,
-    data: Data,
-    label_file: LabelFile = None,
-    header: Header = None,
-    na: MissingValues = None,
-    output: shared.OutputFile = None,
-    marginals: Annotated[
-        bool, flag(OUTPUT, "--marginals", help="Add a column with the probability of every label.")
-    ] = False,
-    decode: Annotated[
-        str | None,
-        option(MODEL, "--decode", metavar="NAME", help="Decoder: {decoders}. Default: the one that the model records."),
-    ] = None,
-    inference: Annotated[
-        str | None,
-        option(
-            MODEL,
-            "--inference",
-            metavar="NAME",
-            help="Inference engine: {engines}. Default: the one that the model records.",
-        ),
-    ] = None,
-    sweeps: shared.Sweeps = None,
-    observed: Annotated[
-        str | None,
-        option(
-            INPUT,
-            "--observed",
-            metavar="COLS",
-            help="Label columns of the table whose values are known. Empty cells of these columns are predicted. "
-            "Other label columns may be left out of the table.",
-        ),
-    ] = None,
-    threads: shared.Threads = None,
-) -> None:
+@dataclass(frozen=True)
+class PredictOptions:
+    """The options of `crfkit graph predict`."""
+
+    model: shared.ModelFile
+    data: Data
+    label_file: LabelFile = None
+    header: Header = None
+    na: MissingValues = None
+    output: shared.OutputFile = None
+    marginals: bool = own_flag(OUTPUT, "--marginals", help="Add a column with the probability of every label.")
+    decode: str | None = own_option(
+        MODEL, "--decode", metavar="NAME", help="Decoder: {decoders}. Default: the one that the model records."
+    )
+    inference: str | None = own_option(
+        MODEL,
+        "--inference",
+        metavar="NAME",
+        help="Inference engine: {engines}. Default: the one that the model records.",
+    )
+    sweeps: shared.Sweeps = None
+    observed: str | None = own_option(
+        INPUT,
+        "--observed",
+        metavar="COLS",
+        help="Label columns of the table whose values are known. Empty cells of these columns are predicted. "
+        "Other label columns may be left out of the table.",
+    )
+    threads: shared.Threads = None
+
+
+@takes(PredictOptions)
+def predict(given: PredictOptions) -> None:
     """Predict the label columns of a table and write them as CSV.
 
     If the table has label columns, their errors are counted on stderr. Cells of --observed do not count.
@@ -71,43 +69,50 @@ def predict(
     from crfkit.names import check_name
     from crfkit.structure.scores import conditionals
 
-    for name, given, choices in (("--decode", decode, DECODERS), ("--inference", inference, ("auto", *ENGINES))):
-        if given is not None:
-            check_name(name, given, choices)
-    trained = GraphModel.load(model, threads)
+    for name, value, choices in (
+        ("--decode", given.decode, DECODERS),
+        ("--inference", given.inference, ("auto", *ENGINES)),
+    ):
+        if value is not None:
+            check_name(name, value, choices)
+    trained = GraphModel.load(given.model, given.threads)
     encoder = trained.encoder
     if not isinstance(encoder, TableEncoder):
         raise ParameterError(
-            f"{model} was not trained on a table, so that it cannot predict one; use GraphCRF.load or GridCRF.load in "
-            "Python"
+            f"{given.model} was not trained on a table, so that it cannot predict one; use GraphCRF.load or "
+            "GridCRF.load in Python"
         )
-    check_distinct({"MODEL": model, "DATA": data, "--label-file": label_file, "--output": output})
-    engine = inference or trained.inference
-    check_sweeps(sweeps, engine)
-    trained = replace(trained, decode=decode or trained.decode, inference=engine, sweeps=sweeps)
-    table = read_table(data, header, na=missing_cells(na))
+    check_distinct(
+        {"MODEL": given.model, "DATA": given.data, "--label-file": given.label_file, "--output": given.output}
+    )
+    engine = given.inference or trained.inference
+    check_sweeps(given.sweeps, engine)
+    trained = replace(trained, decode=given.decode or trained.decode, inference=engine, sweeps=given.sweeps)
+    table = read_table(given.data, given.header, na=missing_cells(given.na))
     X = take_columns(table, encoder.features, "a feature") if encoder.features is not None else None
     if X is not None:
         X.check_numbers()
-    alone = is_structure(trained) and observed is None
+    alone = is_structure(trained) and given.observed is None
     if alone:
         from crfkit.files.tables import Table
 
-        if label_file is not None:
-            table = read_table(label_file, header, "y", missing_cells(na))
+        if given.label_file is not None:
+            table = read_table(given.label_file, given.header, "y", missing_cells(given.na))
         gold: Table | None = given_labels(trained, table)
         source = table
     else:
-        gold, source = label_columns(table, encoder, label_file, header, observed is not None, missing_cells(na))
+        gold, source = label_columns(
+            table, encoder, given.label_file, given.header, given.observed is not None, missing_cells(given.na)
+        )
     states = None if gold is None else read_states(gold, encoder)
     known = states if alone and states is not None and (states < 0).any() else None
-    if observed is not None and states is not None:
+    if given.observed is not None and states is not None:
         known = np.full_like(states, -1)
-        chosen = observed_columns(observed, source, encoder)
+        chosen = observed_columns(given.observed, source, encoder)
         known[:, chosen] = states[:, chosen]
     encoded = encoder.encode(X, table)
     given_states = None if known is None else known.ravel()
-    with open_output(output) as out:
+    with open_output(given.output) as out:
         others = conditionals(trained, states) if alone and known is None and states is not None else None
         inferred = None
         if others is None:
@@ -117,7 +122,7 @@ def predict(
             best = np.stack([p.argmax(axis=1) for p in others], axis=1).astype(np.int32).ravel()
         columns = [column.tolist() for column in encoder.labels(best, encoded, X).T]
         names = list(encoder.variables)
-        if marginals:
+        if given.marginals:
             if others is None:
                 inferred = inferred or trained.infer(encoded, given_states)
                 others = encoder.by_node(inferred.nodes, encoded, X)

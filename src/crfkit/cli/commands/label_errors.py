@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +13,10 @@ import typer
 
 from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
+from crfkit.cli.options.declared import own_option, takes
 from crfkit.cli.options.parsing import make_penalty, read_template
 from crfkit.cli.options.text import text_features
-from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, option, was_given
+from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, was_given
 from crfkit.cli.runtime.output import open_input, say
 from crfkit.errors import DataError, ParameterError
 
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
     from crfkit.files.columns import ColumnFile
 
 
-def label_errors(
-    context: typer.Context,
+@dataclass(frozen=True)
+class LabelErrorOptions:
+    """The options of `crfkit label-errors`."""
+
+    context: typer.Context
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -32,39 +37,38 @@ def label_errors(
             help="Column file whose last column is the label, or data file of CRFsuite; - is stdin. With a MODEL "
             "before it, that model judges the labels; it must not have been trained on FILE, whose errors it repeats.",
         ),
-    ],
-    template: Annotated[
-        Path | None,
-        option(INPUT, "--template", "-t", metavar="FILE", help="Feature template, as for `crfkit train`."),
-    ] = None,
-    features: Annotated[
-        str | None,
-        option(INPUT, "--features", metavar="NAME", help="Features of plain words, as for `crfkit train`."),
-    ] = None,
-    encoding: shared.Encoding = "utf-8",
-    format: shared.Format = "auto",
-    folds: Annotated[int, option(MODEL, "--folds", metavar="N", min=2, help="Number of cross-validation folds.")] = 5,
-    rounds: Annotated[
-        int,
-        option(
-            MODEL,
-            "--rounds",
-            metavar="N",
-            min=1,
-            help="With 2, models are trained again on corrected labels, which finds more systematic errors.",
-        ),
-    ] = 2,
-    l1: shared.L1Strength = None,
-    l2: shared.L2Strength = None,
-    tolerance: shared.Tolerance = 1e-3,
-    seed: shared.Seed = 0,
-    top: Annotated[
-        int, option(OUTPUT, "--top", "-n", metavar="N", min=0, help="Number of suspect labels to show.")
-    ] = 20,
-    as_json: Annotated[bool, option(OUTPUT, "--json", metavar="", help="Print all suspects as JSON.")] = False,
-    quiet: shared.Quiet = False,
-    threads: shared.Threads = None,
-) -> None:
+    ]
+    template: Path | None = own_option(
+        INPUT, "--template", "-t", metavar="FILE", help="Feature template, as for `crfkit train`."
+    )
+    features: str | None = own_option(
+        INPUT, "--features", metavar="NAME", help="Features of plain words, as for `crfkit train`."
+    )
+    encoding: shared.Encoding = "utf-8"
+    format: shared.Format = "auto"
+    folds: int = own_option(MODEL, "--folds", default=5, metavar="N", min=2, help="Number of cross-validation folds.")
+    rounds: int = own_option(
+        MODEL,
+        "--rounds",
+        default=2,
+        metavar="N",
+        min=1,
+        help="With 2, models are trained again on corrected labels, which finds more systematic errors.",
+    )
+    l1: shared.L1Strength = None
+    l2: shared.L2Strength = None
+    tolerance: shared.Tolerance = 1e-3
+    seed: shared.Seed = 0
+    top: int = own_option(
+        OUTPUT, "--top", "-n", default=20, metavar="N", min=0, help="Number of suspect labels to show."
+    )
+    as_json: bool = own_option(OUTPUT, "--json", default=False, metavar="", help="Print all suspects as JSON.")
+    quiet: shared.Quiet = False
+    threads: shared.Threads = None
+
+
+@takes(LabelErrorOptions)
+def label_errors(given: LabelErrorOptions) -> None:
     """Find labels that are probably wrong in a labelled file, most suspect first.
 
     Without a model, the file is divided into folds, and each label is judged by a model of the other folds. Labels are
@@ -75,48 +79,62 @@ def label_errors(
 
     crfkit label-errors model.crf test.txt
     """
-    from crfkit import ChainCRF
     from crfkit.explain.inputs import token_lines
+    from crfkit.files.columns import ColumnFile
+
+    if len(given.files) > 2:
+        raise ParameterError(f"expected a file, or a model and a file, not {len(given.files)} files")
+    source = ColumnFile(open_input(given.files[-1]), given.encoding, given.format)
+    if len(given.files) == 2:
+        for name in ("template", "features", "folds", "rounds", "l1", "l2", "tolerance", "seed"):
+            if was_given(given.context, name):
+                message = f"--{name} is for training without a model; drop it or the model, {given.files[0]}"
+                raise ParameterError(message)
+        found = _judged(given.files[0], source, given.threads)
+    else:
+        found, source = _judged_by_folds(given, source)
+    _print(found, token_lines(source), given.top, given.as_json)
+
+
+def _judged_by_folds(given: LabelErrorOptions, source: ColumnFile) -> tuple[LabelErrors, ColumnFile]:
+    """Return what models of the other folds say of the labels of a file, and the file with its format."""
+    from crfkit import ChainCRF
     from crfkit.explain.label_errors import find_label_errors
+
+    words = text_features(given.features, given.template)
+    X, y, source = _read(source, given.template is None and words is None)
+    if given.folds > len(X):
+        raise ParameterError(f"--folds must be at most the number of sequences, {len(X)}, not {given.folds}")
+    crf = ChainCRF(
+        None if given.template is None else read_template(given.template, given.encoding),
+        make_penalty(given.l1, given.l2),
+        features=words,
+        tolerance=given.tolerance,
+        n_threads=given.threads,
+    )
+    progress = None if given.quiet else _progress()
+    return find_label_errors(crf, X, y, given.folds, given.rounds, given.seed, progress), source
+
+
+def _read(source: ColumnFile, attributes: bool) -> tuple[list[Any], Any, ColumnFile]:
+    """Return the sequences and labels of a file of columns or attributes, and the file with its format."""
+    from crfkit.chain.encoding.attribute_files import is_attributes
     from crfkit.files.columns import ColumnFile, read_columns
     from crfkit.files.crfsuite_data import read_crfsuite
 
-    if len(files) > 2:
-        raise ParameterError(f"expected a file, or a model and a file, not {len(files)} files")
-    source = ColumnFile(open_input(files[-1]), encoding, format)
-    if len(files) == 2:
-        for name in ("template", "features", "folds", "rounds", "l1", "l2", "tolerance", "seed"):
-            if was_given(context, name):
-                raise ParameterError(f"--{name} is for training without a model; drop it or the model, {files[0]}")
-        found = _judged(files[0], source, threads)
-        _print(found, token_lines(source), top, as_json)
-        return
     X: list[Any]
-    words = text_features(features, template)
-    if template is None and words is None:
-        from crfkit.chain.encoding.attribute_files import is_attributes
-
-        if not is_attributes([source], False):
-            raise ParameterError(
-                "--template or --features is missing; only data files of CRFsuite (--format crfsuite) need none"
-            )
-        source = ColumnFile(source.source, encoding, "crfsuite")
+    if not attributes:
+        X, y = read_columns(source)
+    elif is_attributes([source], False):
+        source = ColumnFile(source.source, source.encoding, "crfsuite")
         X, y, _ = read_crfsuite(source)
     else:
-        X, y = read_columns(source)
+        raise ParameterError(
+            "--template or --features is missing; only data files of CRFsuite (--format crfsuite) need none"
+        )
     if not X:
         raise DataError("the file has no sequences", source.name)
-    if folds > len(X):
-        raise ParameterError(f"--folds must be at most the number of sequences, {len(X)}, not {folds}")
-    crf = ChainCRF(
-        None if template is None else read_template(template, encoding),
-        make_penalty(l1, l2),
-        features=words,
-        tolerance=tolerance,
-        n_threads=threads,
-    )
-    found = find_label_errors(crf, X, y, folds, rounds, seed, None if quiet else _progress())
-    _print(found, token_lines(source), top, as_json)
+    return X, y, source
 
 
 def _judged(path: Path, source: ColumnFile, threads: int | None) -> LabelErrors:

@@ -7,84 +7,82 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crfkit.cli.options import shared
+from crfkit.cli.options.declared import own_option, takes
+from crfkit.cli.options.plot import check_plot, write_plot
 from crfkit.cli.runtime import signals
 from crfkit.cli.runtime.finishing import note
-from crfkit.cli.runtime.help import INPUT, MODEL, OPTIMISATION, OUTPUT, option
+from crfkit.cli.runtime.help import INPUT, MODEL, OPTIMISATION, OUTPUT
 from crfkit.cli.runtime.output import open_output, say
 from crfkit.errors import ParameterError
-from crfkit.extras import load
+from crfkit.wording import counted
 
 if TYPE_CHECKING:
-    from crfkit.chain.training.tuning import Trial, Tuning
+    from crfkit.chain.training.tuning import Trial, Tuner, Tuning
 
     Watch = Callable[[Trial, int, int], None]
 
 
-def tune(
+@dataclass(frozen=True)
+class TuneOptions:
+    """The options of `crfkit tune`."""
+
     files: Annotated[
         list[Path],
         typer.Argument(metavar="TRAIN...", help="Column files whose last column is the label, or files of CRFsuite."),
-    ],
-    model: shared.NewModel,
-    template: Annotated[
-        list[Path] | None,
-        option(INPUT, "--template", "-t", metavar="FILE", help="Feature template; give several to choose from."),
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        option(INPUT, "--features", metavar="NAME", help="Preset of text features; give several to choose from."),
-    ] = None,
-    dev: Annotated[
-        Path | None,
-        option(INPUT, "--dev", metavar="FILE", help="Held-out file to choose by. Default: folds of TRAIN."),
-    ] = None,
-    folds: Annotated[int, option(INPUT, "--folds", metavar="N", help="Number of folds where there is no --dev.")] = 5,
-    encoding: shared.Encoding = "utf-8",
-    format: shared.Format = "auto",
-    l2: Annotated[
-        str | None,
-        option(MODEL, "--l2", metavar="LOW:HIGH", help="Range of L2 penalties. Default: 0.03:10, without --l1."),
-    ] = None,
-    l1: Annotated[str | None, option(MODEL, "--l1", metavar="LOW:HIGH", help="Range of L1 penalties.")] = None,
-    min_frequency: Annotated[
-        str, option(MODEL, "--min-frequency", "-f", metavar="N,N,…", help="Frequency cuts to choose from.")
-    ] = "1,2,3",
-    order: Annotated[str, option(MODEL, "--order", metavar="N,N", help="Orders to choose from: 1, 2 or 1,2.")] = "1",
-    constraints: Annotated[
-        str | None,
-        option(MODEL, "--constraints", metavar="SCHEME", help="Forbid transitions that break a tagging scheme."),
-    ] = None,
-    method: Annotated[
-        str,
-        option(
-            OPTIMISATION,
-            "--method",
-            metavar="NAME",
-            help="How to search. With halving, all candidates see part of the training set, and the best third goes "
-            "on to three times as much; with random, all see the whole.",
-        ),
-    ] = "halving",
-    trials: Annotated[int, option(OPTIMISATION, "--trials", "-n", metavar="N", help="Number of candidates.")] = 20,
-    solver: shared.Solver = "auto",
-    tolerance: shared.Tolerance = 1e-4,
-    seed: shared.Seed = 0,
-    threads: shared.Threads = None,
-    table: Annotated[
-        Path | None, option(OUTPUT, "--table", metavar="FILE", help="Write all trials to this file, as JSON.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        option(OUTPUT, "--plot", metavar="FILE", help="Draw scores against strengths (.png, .svg or .pdf)."),
-    ] = None,
-    quiet: shared.Quiet = False,
-) -> None:
+    ]
+    model: shared.NewModel
+    template: list[Path] | None = own_option(
+        INPUT, "--template", "-t", metavar="FILE", help="Feature template; give several to choose from."
+    )
+    features: list[str] | None = own_option(
+        INPUT, "--features", metavar="NAME", help="Preset of text features; give several to choose from."
+    )
+    dev: Path | None = own_option(
+        INPUT, "--dev", metavar="FILE", help="Held-out file to choose by. Default: folds of TRAIN."
+    )
+    folds: int = own_option(INPUT, "--folds", default=5, metavar="N", help="Number of folds where there is no --dev.")
+    encoding: shared.Encoding = "utf-8"
+    format: shared.Format = "auto"
+    l2: str | None = own_option(
+        MODEL, "--l2", metavar="LOW:HIGH", help="Range of L2 penalties. Default: 0.03:10, without --l1."
+    )
+    l1: str | None = own_option(MODEL, "--l1", metavar="LOW:HIGH", help="Range of L1 penalties.")
+    min_frequency: str = own_option(
+        MODEL, "--min-frequency", "-f", default="1,2,3", metavar="N,N,…", help="Frequency cuts to choose from."
+    )
+    order: str = own_option(MODEL, "--order", default="1", metavar="N,N", help="Orders to choose from: 1, 2 or 1,2.")
+    constraints: str | None = own_option(
+        MODEL, "--constraints", metavar="SCHEME", help="Forbid transitions that break a tagging scheme."
+    )
+    method: str = own_option(
+        OPTIMISATION,
+        "--method",
+        default="halving",
+        metavar="NAME",
+        help="How to search. With halving, all candidates see part of the training set, and the best third goes "
+        "on to three times as much; with random, all see the whole.",
+    )
+    trials: int = own_option(OPTIMISATION, "--trials", "-n", default=20, metavar="N", help="Number of candidates.")
+    solver: shared.Solver = "auto"
+    tolerance: shared.Tolerance = 1e-4
+    seed: shared.Seed = 0
+    threads: shared.Threads = None
+    table: Path | None = own_option(OUTPUT, "--table", metavar="FILE", help="Write all trials to this file, as JSON.")
+    plot: Path | None = own_option(
+        OUTPUT, "--plot", metavar="FILE", help="Draw scores against strengths (.png, .svg or .pdf)."
+    )
+    quiet: shared.Quiet = False
+
+
+@takes(TuneOptions)
+def tune(given: TuneOptions) -> None:
     """Choose the penalty, the frequency cut, the order and the features of a tagger on held-out sentences.
 
     Candidates are drawn at random; those that differ in strength alone are trained along a path, each from the solution
@@ -92,55 +90,80 @@ def tune(
     If the best strength is at an end of its range, the search continues beyond it. Ctrl-C ends the search: the trials
     so far are printed and written to --table, and no model is written.
     """
-    from crfkit.chain.training.train import ChainTraining
-    from crfkit.chain.training.tuning import Space, Tuner, trial_table
-    from crfkit.cli.commands.structure_report import check_plot
-    from crfkit.cli.options.parsing import check_distinct, column_files, read_template
-    from crfkit.files import modelfile
-    from crfkit.wording import counted
+    from crfkit.cli.options.parsing import check_distinct, check_writable
 
-    outputs = {"--model": model, "--table": table, "--plot": plot}
-    for file in files:
-        check_distinct({"TRAIN": file, "--dev": dev, **outputs})
-    for path in (model, table, plot):
-        if path is not None:
-            modelfile.check_writable(path)
-    if plot is not None:
-        check_plot(plot)
-    ranges = {name: _range(f"--{name}", text) for name, text in (("l2", l2), ("l1", l1)) if text is not None}
-    inputs: dict[str, Mapping[str, Any]] = {
-        path.name: {"template": read_template(path, encoding, "auto")} for path in template or ()
-    }
-    inputs |= {name: {"features": name} for name in features or ()}
-    space = Space(
-        inputs or {"attributes": {}},
-        _numbers("--min-frequency", min_frequency),
-        _numbers("--order", order),
-        ranges or {"l2": (0.03, 10.0)},
-    )
-    training = ChainTraining(solver=solver, tolerance=tolerance, n_threads=threads, seed=seed, constraints=constraints)
-    train_files = column_files(files, encoding, format, None)
-    dev_file = column_files([dev], encoding, format, None)[0] if dev is not None else None
-    tuner = Tuner(training, space, train_files, dev_file, folds, method, trials, seed)
-    seen: list[Trial] = []
-    try:
-        with _watching(quiet) as watch:
-            found = tuner.run(_collecting(seen, watch))
-    except KeyboardInterrupt:
-        if seen:
-            say(trial_table(seen))
-            _write_table(seen, table)
-        signals.remark("no model was written")
-        raise
-    found.model.save(model)
+    for file in given.files:
+        paths = {
+            "TRAIN": file,
+            "--dev": given.dev,
+            "--model": given.model,
+            "--table": given.table,
+            "--plot": given.plot,
+        }
+        check_distinct(paths)
+    check_writable(given.model, given.table, given.plot)
+    check_plot(given.plot)
+    tuner = _tuner(given)
+    found = _search(given, tuner)
+    found.model.save(given.model)
     say(str(found))
-    where = "the development set" if dev is not None else counted(folds, "fold")
+    where = "the development set" if given.dev is not None else counted(given.folds, "fold")
     say(f"best on {where}: {found.best.candidate}, {found.measure} {100 * found.best.score:.2f} %")
     for remark in found.remarks:
         note(remark)
-    _write_table(found.trials, table)
-    _write_plot(found, plot)
-    say(f"model written to {model}")
+    _write_table(found.trials, given.table)
+    if given.plot is not None:
+        from crfkit.plots.tuning import plot_tuning
+
+        write_plot(given.plot, lambda: plot_tuning(found))
+        say(f"plot written to {given.plot}")
+    say(f"model written to {given.model}")
+
+
+def _tuner(given: TuneOptions) -> Tuner:
+    """Return the search of the options."""
+    from crfkit.chain.training.train import ChainTraining
+    from crfkit.chain.training.tuning import Space, Tuner
+    from crfkit.cli.options.parsing import column_files, read_template
+
+    strengths = (("l2", given.l2), ("l1", given.l1))
+    ranges = {name: _range(f"--{name}", text) for name, text in strengths if text is not None}
+    inputs: dict[str, Mapping[str, Any]] = {
+        path.name: {"template": read_template(path, given.encoding)} for path in given.template or ()
+    }
+    inputs |= {name: {"features": name} for name in given.features or ()}
+    space = Space(
+        inputs or {"attributes": {}},
+        _numbers("--min-frequency", given.min_frequency),
+        _numbers("--order", given.order),
+        ranges or {"l2": (0.03, 10.0)},
+    )
+    training = ChainTraining(
+        solver=given.solver,
+        tolerance=given.tolerance,
+        n_threads=given.threads,
+        seed=given.seed,
+        constraints=given.constraints,
+    )
+    files = column_files(given.files, given.encoding, given.format)
+    dev = None if given.dev is None else column_files([given.dev], given.encoding, given.format)[0]
+    return Tuner(training, space, files, dev, given.folds, given.method, given.trials, given.seed)
+
+
+def _search(given: TuneOptions, tuner: Tuner) -> Tuning:
+    """Return what the search found; after Ctrl-C, show the trials so far."""
+    from crfkit.chain.training.tuning import trial_table
+
+    seen: list[Trial] = []
+    try:
+        with _watching(given.quiet) as watch:
+            return tuner.run(_collecting(seen, watch))
+    except KeyboardInterrupt:
+        if seen:
+            say(trial_table(seen))
+            _write_table(seen, given.table)
+        signals.remark("no model was written")
+        raise
 
 
 @contextmanager
@@ -200,16 +223,6 @@ def _write_table(trials: Sequence[Trial], table: Path | None) -> None:
         with open_output(table) as out:
             out.write((json.dumps({"measure": trials[0].measure, "trials": rows}, indent=1) + "\n").encode("utf-8"))
         say(f"trials written to {table}")
-
-
-def _write_plot(found: Tuning, plot: Path | None) -> None:
-    if plot is not None:
-        load("matplotlib", "--plot needs").use("Agg")
-        from crfkit.plots.tuning import plot_tuning
-
-        with open_output(plot) as out:
-            plot_tuning(found).figure.savefig(out, format=plot.suffix.lower()[1:], dpi=150)
-        say(f"plot written to {plot}")
 
 
 def _range(name: str, text: str) -> tuple[float, float]:

@@ -47,7 +47,7 @@ def takes(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable
         def call(**given: Any) -> None:
             command(kind(**given))
 
-        types = get_type_hints(kind, include_extras=True)
+        call.__annotations__ = types = get_type_hints(kind, include_extras=True)
         parameters = [_parameter(item, types[item.name]) for item in fields(kind)]  # type: ignore[arg-type]
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return call
