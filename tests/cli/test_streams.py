@@ -87,22 +87,34 @@ def test_signals_end_a_command(capsys, name, code):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_signals_wait_for_the_end_of_an_import(tmp_path, monkeypatch, capsys):
-    (tmp_path / "slow_module.py").write_text(
-        "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(1000): pass\nDONE = True\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
+def test_signals_wait_until_native_modules_are_loaded(monkeypatch):
+    loaded = []
+
+    def load(name):
+        loaded.append(name)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(signals, "import_module", load)
 
     def command():
-        import slow_module
-
-        assert slow_module.DONE
-        signal.sigtimedwait([], 5)
+        signals.load_native()
         pytest.fail("the signal was lost")
 
     assert ended(command) == 130
-    capsys.readouterr()
-    sys.modules.pop("slow_module", None)
+    assert loaded == ["numpy", "crfkit._core"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupt_that_becomes_an_import_error():
+    """As in C code of NumPy, which replaces the exception."""
+
+    def command():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("Importing the numpy C-extensions failed") from None
+
+    assert ended(command) == 130
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -6,7 +6,7 @@ have one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,13 @@ def quick_command(arguments: Sequence[str]) -> Callable[[], None] | None:
     options = parse_tag(arguments[1:])
     if options is None:
         return None
+    return partial(_tag, options)
+
+
+def _tag(options: Mapping[str, Any]) -> None:
+    from crfkit.cli.runtime.signals import load_native
+
+    load_native()
     from crfkit.cli.commands.tagging import tag_files
 
-    return partial(tag_files, **options)
+    tag_files(**options)

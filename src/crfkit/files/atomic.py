@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from crfkit.files.temporary import Temporary
+from crfkit.interrupts import deferred
 
 if TYPE_CHECKING:
     import numpy as np
@@ -210,20 +211,21 @@ def replacing(
         return
     temporary = None
     try:
-        with fail.converted():
+        with deferred(), fail.converted():
             temporary = Temporary(_target(path))
         yield from _written(temporary.handle, fail)
-        with fail.converted():
+        with deferred(), fail.converted():
             temporary.replace(durable)
     finally:
         if temporary is not None:
-            temporary.discard()
+            with deferred():
+                temporary.discard()
 
 
 def check_writable(path: str | Path, error: Callable[[str], Exception] | None = None) -> None:
     """Raise an error now if `path` could not be replaced later; remove what killed processes left beside it."""
     fail = _failure(path, error)
-    with fail.converted():
+    with deferred(), fail.converted():
         if is_special(path):
             raise OSError(errno.EINVAL, "it is not a regular file")
         Temporary(_target(path)).discard()

@@ -25,6 +25,7 @@ from crfkit import _core
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files.atomic import check_writable, is_special, patiently, replacing
 from crfkit.files.atomic import read as read_file
+from crfkit.interrupts import deferred
 from crfkit.names import check_name
 
 __all__ = ["FORMAT_VERSION", "Contents", "check_writable", "load", "read", "write"]
@@ -128,7 +129,12 @@ def stored_weights(
 
 
 def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
-    """Write a model file. An older file at `path` is replaced only when the new one is complete."""
+    """Write a model file. An older file at `path` is replaced when the new one is complete. Ctrl-C waits for it."""
+    with deferred():
+        _write(path, kind, metadata, tensors)
+
+
+def _write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
     if is_special(path):
         raise ModelFileError(f"cannot write {path}: it is not a regular file")
     # those of the widest elements first, so that each is aligned

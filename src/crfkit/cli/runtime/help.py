@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from crfkit.cli.runtime.signals import load_native
 from crfkit.errors import ParameterError
 
 INPUT, MODEL, OPTIMISATION, OUTPUT = PANELS = ("Input", "Model", "Optimisation", "Output")
@@ -37,6 +38,11 @@ class Command(TyperCommand):
     ``{solvers}`` in a help text, and the other names of :func:`registry`, stand for the members of that registry. They
     are looked up when help is shown, so that other commands start without loading the registries.
     """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        load_native()
+        return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return arguments first, then options in the order of the groups."""

@@ -51,9 +51,12 @@ def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -
         discard_output()
         sys.exit(BROKEN_PIPE)
     except ImportError as error:
-        if not _lacks_memory(error):
+        if interrupts.first is not None:  # which some native modules report in this way
+            code = 130
+        elif _lacks_memory(error):
+            _fail(OUT_OF_MEMORY)
+        else:
             raise
-        _fail(OUT_OF_MEMORY)
     except OSError as error:
         discard_output()
         _fail(described(error))

@@ -1,8 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP: when they interrupt a command, and when they have to wait.
+"""Ctrl-C, SIGTERM and SIGHUP: they raise KeyboardInterrupt in the command.
 
-They raise KeyboardInterrupt in the command. They wait while a module is imported, because the exception would get lost
-or become another one there; while a model is written; and, once `result_is_kept` was called, everywhere but in the loop
-of the solver, which ends with the weights so far.
+They wait where :mod:`crfkit.interrupts` says that they must: while a file is written or a native module is loaded and,
+once `result_is_kept` was called, everywhere but in the loop of the solver, which ends with the weights so far.
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
+from crfkit import interrupts
+
 WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminated"}
 own_process = False  # whether the process runs nothing but one command
-_AGAIN = 0.005  # seconds until a signal that had to wait is tried again
-_LOOP = {("loop.py", "__iter__"), ("loop.py", "_call_back")}
-_WRITING = {("modelfile.py", "write"), ("atomic.py", "check_writable"), ("temporary.py", "__init__")}
+_AGAIN = 0.005  # seconds until an exception that got lost is raised again
 
 _current: Interrupts | None = None
 
@@ -27,7 +27,6 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.first: signal.Signals | None = None  # that came
-        self.only_loop = False
         self.remark = ""
         self._before: dict[int, Any] = {}
         self._unraisable = sys.unraisablehook
@@ -35,6 +34,7 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         global _current
         _current = self
+        interrupts.keep_result(False)
         if threading.current_thread() is threading.main_thread():
             for name in WORDS:
                 number = getattr(signal, name, None)
@@ -42,7 +42,7 @@ class Interrupts:
                 if number is not None and (before is signal.SIG_DFL or (name == "SIGINT" and callable(before))):
                     self._before[number] = signal.signal(number, self._came)
             if self._before and hasattr(signal, "setitimer"):
-                self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._try)
+                self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._again)
                 sys.unraisablehook = self._lost
         return self
 
@@ -55,6 +55,7 @@ class Interrupts:
         for number, before in self._before.items():
             # the command is over: what comes now shall not disturb the end of the process
             signal.signal(number, signal.SIG_IGN if own_process else before)
+        interrupts.keep_result(False)
 
     @property
     def code(self) -> int:
@@ -65,30 +66,12 @@ class Interrupts:
     def word(self) -> str:
         return WORDS[signal.Signals(self.first or signal.SIGINT).name] + self.remark
 
-    def _came(self, number: int, frame: FrameType | None) -> None:
+    def _came(self, number: int, _: FrameType | None) -> None:
         self.first = self.first or signal.Signals(number)
-        self._try(number, frame)
+        interrupts.arrive()
 
-    def _try(self, _: int, frame: FrameType | None) -> None:
-        if self.first is None:
-            return
-        if self._must_wait(frame) and hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
-            return
-        raise KeyboardInterrupt
-
-    def _must_wait(self, frame: FrameType | None) -> bool:
-        looping = False
-        while frame is not None:
-            name = frame.f_code.co_filename
-            if name.startswith("<frozen importlib"):
-                return True
-            place = (name.replace("\\", "/").rpartition("/")[2], frame.f_code.co_name)
-            if place in _WRITING:
-                return True
-            looping = looping or place in _LOOP
-            frame = frame.f_back
-        return self.only_loop and not looping
+    def _again(self, *_: object) -> None:
+        interrupts.arrive()
 
     def _lost(self, unraisable: Any) -> None:
         """Try again if the exception came where none can be raised, such as in a destructor."""
@@ -98,15 +81,16 @@ class Interrupts:
             self._unraisable(unraisable)
 
 
+def load_native() -> None:
+    """Load NumPy and crfkit's core. Ctrl-C waits for it: inside of NumPy it would become an ImportError or get lost."""
+    with interrupts.deferred():
+        import_module("numpy")
+        import_module("crfkit._core")
+
+
 def result_is_kept(*_: object) -> None:
     """Let signals interrupt the loop of the solver only, from now on: its result will be written. Also a callback."""
-    if _current is not None:
-        _current.only_loop = True
-
-
-def came() -> signal.Signals | None:
-    """Return the first signal that came, if any."""
-    return None if _current is None else _current.first
+    interrupts.keep_result()
 
 
 def remark(text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crfkit.cli.runtime.running import run
+from crfkit.cli.runtime.signals import load_native
 from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, banner, version
 from crfkit.errors import ParameterError
@@ -88,6 +89,7 @@ def learn(arguments: Sequence[str] | None = None) -> int:
         raise ParameterError(
             f"expected {len(needed)} files, {' '.join(needed)}, but got {len(options.files)} ({p.prog} --help)"
         )
+    load_native()
     return _convert(options) if options.convert else _train(options)
 
 

@@ -50,6 +50,7 @@ def _main(given: Sequence[str]) -> int:
             raise ParameterError(f"{what}; give train, label, dump or update (crfkit-wapiti --help)")
         mode = MODES[given[0]]
         options = PARSERS[mode]().parse_intermixed_args(given[1:])
+        signals.load_native()
         RUNS[mode](options)
         sys.stdout.flush()
     except CrfkitError as error:

@@ -15,6 +15,7 @@ import numpy as np
 
 from crfkit.arrays import count_nonzero, free, norm
 from crfkit.errors import CapabilityError, CrfkitError, ParameterError, StopTraining
+from crfkit.interrupts import welcome
 from crfkit.parameters import Parameters
 from crfkit.protocols import Loss, Penalty, Solver, State, Vector
 from crfkit.result import LAST_WEIGHTS, Result, Status, TraceRow
@@ -217,9 +218,10 @@ def run(
 
     try:
         del state  # of the start
-        for _ in steps:
-            with clock.paused():
-                _call_back(callbacks, steps.trace, steps.state.point.w, objective.loss, unfinished)
+        with welcome():
+            for _ in steps:
+                with clock.paused():
+                    _call_back(callbacks, steps.trace, steps.state.point.w, objective.loss, unfinished)
         status = steps.status
     except StopTraining:
         status = Status.STOPPED_BY_CALLBACK
