@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit._checks import check_encoding
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats
 from crfkit.chain.encoding.sequences import Vocabulary
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.model.model import ChainModel
@@ -129,10 +129,11 @@ def write(model: ChainModel, path: str | Path, encoding: str = "utf-8") -> None:
 
 def _text(model: ChainModel, templates: list[str]) -> Any:
     vocabulary, L = model.vocabulary, model.field.n_labels
-    blocks: dict[str, Floats] = dict(zip(vocabulary.attributes.to_list(), _states(model), strict=True))
-    blocks.update(zip(vocabulary.pair_attributes.to_list(), _pairs(model), strict=True))
+    blocks: dict[str, Floats] = dict(zip(vocabulary.attributes.to_list(), _table(model, "state"), strict=True))
+    blocks.update(zip(vocabulary.pair_attributes.to_list(), _table(model, "pair"), strict=True))
     if TRANSITION in templates:
-        blocks[TRANSITION] = _filled(model, "transition", model.field.transition_codes, L * L)
+        transitions = _table(model, "transition")
+        blocks[TRANSITION] = transitions[0] if len(transitions) else np.zeros(L * L)
     # CRF++ sorts features by their bytes, which is the order of code points
     order = sorted(blocks)
     yield f"version: {VERSION}\ncost-factor: 1\nmaxid: {sum(map(len, blocks.values()))}\n"
@@ -158,28 +159,9 @@ def _number(value: float) -> str:
     return text if float(text) == value else repr(value)
 
 
-def _filled(model: ChainModel, block: str, codes: Any, size: int) -> Floats:
-    """Return a block of weights with zeros for those that the field does not have."""
-    w = model.w[model.field.layout[block]]
-    full = np.zeros(size)
-    full[slice(len(w)) if codes is None else codes] = w
-    return full
-
-
-def _states(model: ChainModel) -> Floats:
-    field = model.field
-    return _rows(model, "state", field.state_offsets, field.state_labels, field.n_attributes, field.n_labels)
-
-
-def _pairs(model: ChainModel) -> Floats:
-    field = model.field
-    return _rows(model, "pair", field.pair_offsets, field.pair_codes, field.n_pair_attributes, field.n_labels**2)
-
-
-def _rows(model: ChainModel, block: str, offsets: Ints | None, codes: Any, n: int, width: int) -> Floats:
-    if offsets is not None:
-        codes = np.repeat(np.arange(n) * width, np.diff(offsets)) + codes
-    return _filled(model, block, codes, n * width).reshape(n, width)
+def _table(model: ChainModel, block: str) -> Floats:
+    """Return a block of weights as [lists, codes], with zeros for those that the field does not have."""
+    return model.field.blocks[block].table(model.w[model.field.layout[block]])
 
 
 def _check_fits(model: ChainModel) -> list[str]:

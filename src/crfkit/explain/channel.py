@@ -37,16 +37,9 @@ def with_channel(model: ChainModel, log_channel: Floats) -> ChainInference:
 
     The labels k that may be given need not be those of the model.
     """
-    field, (L, K) = model.field, log_channel.shape
-    more: dict[str, object] = {"n_attributes": field.n_attributes + K}
-    if field.state_offsets is not None and field.state_labels is not None:
-        more["state_offsets"] = np.append(field.state_offsets, field.state_offsets[-1] + L * np.arange(1, K + 1))
-        more["state_labels"] = np.append(field.state_labels, np.tile(np.arange(L, dtype=np.int32), K))
-    own = model.w
-    end = field.layout["state"].stop
-    classes = np.zeros(K * field.n_classes)  # the channel knows no classes
-    if field.class_offsets is not None:
-        more["class_offsets"] = np.append(field.class_offsets, np.full(K, field.class_offsets[-1]))
-        classes = classes[:0]
+    field, K = model.field, log_channel.shape[1]
+    state, of_class = field.blocks["state"].extended(K), field.blocks["class"].extended(K, empty=True)
+    own, end = model.w, field.layout["state"].stop
+    classes = np.zeros(of_class.size - field.n_class)  # the channel knows no classes
     w = np.concatenate([own[:end], log_channel.T.ravel(), own[end:], classes])
-    return ChainInference(replace(field, **more), w, model.n_threads)  # type: ignore[arg-type]
+    return ChainInference(field.with_blocks(**{"state": state, "class": of_class}), w, model.n_threads)

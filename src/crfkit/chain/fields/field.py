@@ -10,9 +10,8 @@ triple (label × label × label, in chains of order 2), class (attribute × clas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from crfkit import _core
 from crfkit._checks import index_array
 from crfkit._types import Flags, Ids, Ints
 from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.block import WeightBlock, layout
 from crfkit.chain.fields.observed import observed_pairs, observed_runs, observed_states
 from crfkit.errors import DataError
 
@@ -38,6 +38,8 @@ _ARRAYS = (
     "class_offsets",
     "class_codes",
 )
+
+_LISTS = {"state": _ARRAYS[:2], "pair": _ARRAYS[3:5], "class": _ARRAYS[7:]}  # the arrays of blocks of several lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,39 +159,55 @@ class ChainField:
             classes[1],
         )
 
+    @cached_property
+    def blocks(self) -> Mapping[str, WeightBlock]:
+        """Return the blocks of weights in their order, the lists of each as arrays or complete."""
+        L = self.n_labels
+        return {
+            "state": WeightBlock(self.n_attributes, L, self.state_offsets, self.state_labels),
+            "transition": _one_list(L * L, self.n_transition, self.transition_codes),
+            "pair": WeightBlock(self.n_pair_attributes, L * L, self.pair_offsets, self.pair_codes),
+            "triple": _one_list(L**3, self.n_triple, self.triple_codes),
+            "class": WeightBlock(self.n_attributes, self.n_classes, self.class_offsets, self.class_codes),
+        }
+
+    def with_blocks(self, **blocks: WeightBlock) -> ChainField:
+        """Return the field with other blocks of weights, by the names of `blocks`."""
+        changes: dict[str, Any] = {}
+        for name, block in blocks.items():
+            if name in ("transition", "triple"):
+                changes |= {f"{name}_codes": block.codes, f"n_{name}": block.size}
+                continue
+            lists, codes = _LISTS[name]
+            changes |= {lists: block.offsets, codes: block.codes}
+            changes["n_pair_attributes" if name == "pair" else "n_attributes"] = block.n
+        return replace(self, **changes)
+
     @property
     def n_state(self) -> int:
-        return len(self.state_labels) if self.state_labels is not None else self.n_attributes * self.n_labels
+        return self.blocks["state"].size
 
     @property
     def n_pair(self) -> int:
-        return len(self.pair_codes) if self.pair_codes is not None else self.n_pair_attributes * self.n_labels**2
+        return self.blocks["pair"].size
 
     @property
     def n_classes(self) -> int:
-        return self._count_classes()
+        return 0 if self.label_classes is None else max(int(self.label_classes.max(initial=-1)) + 1, 0)
 
     @property
     def n_class(self) -> int:
         """Return the number of class weights."""
-        return len(self.class_codes) if self.class_codes is not None else self.n_attributes * self.n_classes
+        return self.blocks["class"].size
 
     @property
     def size(self) -> int:
         """Return the number of weights."""
-        return self.n_state + self.n_transition + self.n_pair + self.n_triple + self.n_class
+        return sum(block.size for block in self.blocks.values())
 
     @property
     def layout(self) -> Mapping[str, slice]:
-        counts = {
-            "state": self.n_state,
-            "transition": self.n_transition,
-            "pair": self.n_pair,
-            "triple": self.n_triple,
-            "class": self.n_class,
-        }
-        ends = accumulate(counts.values())
-        return {name: slice(end - n, end) for (name, n), end in zip(counts.items(), ends, strict=True)}
+        return layout(self.blocks)
 
     @property
     def constrained(self) -> bool:
@@ -198,41 +216,25 @@ class ChainField:
 
     def state_ids(self) -> tuple[Ids, Ids]:
         """Return the ids (attribute, label) of every state weight."""
-        if self.state_offsets is None or self.state_labels is None:
-            a, label = np.divmod(np.arange(self.n_state), self.n_labels)
-            return a.astype(np.int32), label.astype(np.int32)
-        counts = np.diff(self.state_offsets)
-        return np.repeat(np.arange(self.n_attributes, dtype=np.int32), counts), self.state_labels
+        return self.blocks["state"].ids
 
     def transition_ids(self) -> tuple[Ids, Ids]:
         """Return the label ids (from, to) of every transition weight."""
-        codes = self.transition_codes if self.transition_codes is not None else np.arange(self.n_transition)
-        i, j = np.divmod(codes, self.n_labels)
-        return i.astype(np.int32), j.astype(np.int32)
+        return _digits(self.blocks["transition"].ids[1], self.n_labels)
 
     def pair_ids(self) -> tuple[Ids, Ids, Ids]:
         """Return the ids (pair attribute, from, to) of every pair weight."""
-        if self.pair_offsets is None or self.pair_codes is None:
-            a, codes = np.divmod(np.arange(self.n_pair), self.n_labels**2)
-        else:
-            a = np.repeat(np.arange(self.n_pair_attributes), np.diff(self.pair_offsets))
-            codes = self.pair_codes
-        i, j = np.divmod(codes, self.n_labels)
-        return a.astype(np.int32), i.astype(np.int32), j.astype(np.int32)
+        attributes, codes = self.blocks["pair"].ids
+        return attributes, *_digits(codes, self.n_labels)
 
     def triple_ids(self) -> tuple[Ids, Ids, Ids]:
         """Return the label ids (two before, before, here) of every triple weight."""
-        codes = self.triple_codes if self.triple_codes is not None else np.arange(self.n_triple)
-        ij, k = np.divmod(codes, self.n_labels)
-        i, j = np.divmod(ij, self.n_labels)
-        return i.astype(np.int32), j.astype(np.int32), k.astype(np.int32)
+        pairs, last = _digits(self.blocks["triple"].ids[1], self.n_labels)
+        return *_digits(pairs, self.n_labels), last
 
     def class_ids(self) -> tuple[Ids, Ids]:
         """Return the ids (attribute, class) of every class weight."""
-        if self.class_offsets is None or self.class_codes is None:
-            a, c = np.divmod(np.arange(self.n_class), max(self.n_classes, 1))
-            return a.astype(np.int32), c.astype(np.int32)
-        return np.repeat(np.arange(self.n_attributes, dtype=np.int32), np.diff(self.class_offsets)), self.class_codes
+        return self.blocks["class"].ids
 
     @cached_property
     def native(self) -> _core.Field:
@@ -258,15 +260,12 @@ class ChainField:
                 start,
                 end,
                 self.label_classes,
-                self._count_classes(),
+                self.n_classes,
                 self.class_offsets,
                 self.class_codes,
             )
         except ValueError as error:
             raise DataError(f"the arrays of a chain's weights do not fit each other: {error}") from None
-
-    def _count_classes(self) -> int:
-        return 0 if self.label_classes is None else max(int(self.label_classes.max(initial=-1)) + 1, 0)
 
     def __getstate__(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # without what was made from them
@@ -275,6 +274,18 @@ class ChainField:
         for name, value in state.items():
             object.__setattr__(self, name, value)
         self.__post_init__()
+
+
+def _one_list(width: int, size: int, codes: Ids | None) -> WeightBlock:
+    """Return a block of one list, or of none if there are no weights and no codes."""
+    if codes is None:
+        return WeightBlock(int(size > 0), width)
+    return WeightBlock(1, width, np.array([0, len(codes)]), codes)
+
+
+def _digits(codes: Ids, base: int) -> tuple[Ids, Ids]:
+    first, second = np.divmod(codes, base)
+    return first.astype(np.int32), second.astype(np.int32)
 
 
 def check_label_count(n_labels: int, order: int, path: str | None = None) -> None:

@@ -28,9 +28,5 @@ def with_costs(
         attributes=np.insert(data.attributes, ends, n + labels),
         values=None if data.values is None else np.insert(data.values, ends, 1.0),
     )
-    offsets, codes = field.state_offsets, field.state_labels
-    if offsets is not None and codes is not None:
-        offsets = np.concatenate([offsets, offsets[-1] + L * np.arange(1, L + 1)])
-        codes = np.concatenate([codes, np.tile(np.arange(L, dtype=codes.dtype), L)])
-    larger = replace(field, n_attributes=n + L, state_offsets=offsets, state_labels=codes)
+    larger = field.with_blocks(state=field.blocks["state"].extended(L))
     return more, larger, np.insert(w, field.layout["state"].stop, cost.ravel())

@@ -11,6 +11,7 @@ from crfkit import _core
 from crfkit._types import Ids, Ints
 from crfkit.chain.attribute_index import AttributeIndex
 from crfkit.chain.data import SequenceData
+from crfkit.chain.fields.block import WeightBlock
 from crfkit.chain.fields.field import ChainField
 from crfkit.errors import DataError, ParameterError
 
@@ -64,7 +65,7 @@ class Pool:
             lists = _core.observed_pairs(data.offsets, data.attributes, labels, n, L)
         more = AttributeIndex.of(data.offsets, data.attributes, data.values, n, L, *lists)
         state = self.indices["state"].joined(more)
-        field = replace(self.field, n_attributes=len(state), state_offsets=state.code_offsets, state_labels=state.codes)
+        field = self.field.with_blocks(state=WeightBlock(len(state), L, state.code_offsets, state.codes))
         last = max(int(names.max(initial=-1)) for names in self.ids.values())
         names = np.concatenate([self.ids["state"], last + 1 + np.arange(n)])
         return Pool(self.frame, field, {**self.indices, "state": state}, {**self.ids, "state": names})
@@ -77,13 +78,9 @@ class Pool:
             pair_offsets, pair_ids, _ = self.indices["pair"].gather(active["pair"])
             data = replace(data, pair_offsets=pair_offsets, pair_attributes=pair_ids)
         state, pair = (self.indices[kind].lists(active[kind]) for kind in KINDS)
-        field = replace(
-            self.field,
-            n_attributes=len(active["state"]),
-            n_pair_attributes=len(active["pair"]),
-            state_offsets=state[0],
-            state_labels=state[1],
-            pair_offsets=pair[0],
-            pair_codes=pair[1],
-        )
-        return data, field
+        L = self.field.n_labels
+        blocks = {
+            "state": WeightBlock(len(active["state"]), L, *state),
+            "pair": WeightBlock(len(active["pair"]), L * L, *pair),
+        }
+        return data, self.field.with_blocks(**blocks)

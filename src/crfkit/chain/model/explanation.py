@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crfkit._threads import count_threads
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Ids, Ints
 from crfkit.chain.data import SequenceData, encode_labels
 from crfkit.chain.encoding.sequences import label_rows
 from crfkit.chain.model import explanation_text
@@ -208,9 +208,9 @@ class _Weights:
         values = np.ones(len(data.attributes)) if data.values is None else data.values
         at = np.repeat(np.arange(data.n_positions), np.diff(data.offsets))
         # values and weights [entries, labels] of the attributes of the sequence
-        table = _rows(self.w["state"], field.state_offsets, field.state_labels, data.attributes, field.n_labels)
+        table = field.blocks["state"].rows(self.w["state"], data.attributes)
         if field.label_classes is not None:
-            of_class = _rows(self.w["class"], field.class_offsets, field.class_codes, data.attributes, field.n_classes)
+            of_class = field.blocks["class"].rows(self.w["class"], data.attributes)
             table = table + of_class[:, field.label_classes]
         self.values, self.at, self.table = values, at, table
 
@@ -220,9 +220,9 @@ class _Weights:
         found = [*self._attributes(best, rival)]
         moved = np.flatnonzero(best != rival)
         if self.w["transition"].size:
-            found += self._runs("transition", self.model.field.transition_codes, best, rival, moved, 1, L)
+            found += self._runs("transition", best, rival, moved, 1, L)
         if self.w["triple"].size:
-            found += self._runs("triple", self.model.field.triple_codes, best, rival, moved, 2, L)
+            found += self._runs("triple", best, rival, moved, 2, L)
         if self.data.pair_offsets is not None and self.w["pair"].size:
             found += self._pairs(best, rival, moved, L)
         return sorted((c for c in found if c.amount != 0.0), key=lambda c: (-abs(c.amount), c.position, c.name))
@@ -236,22 +236,21 @@ class _Weights:
             name = names[int(self.data.attributes[e])]
             yield Contribution("attribute", name, t, (labels[j],), (labels[k],), weight, value, weight * value)
 
-    def _runs(
-        self, kind: str, codes: Ids | None, best: Ids, rival: Ids, moved: Ints, back: int, L: int
-    ) -> Iterator[Contribution]:
+    def _runs(self, kind: str, best: Ids, rival: Ids, moved: Ints, back: int, L: int) -> Iterator[Contribution]:
         """Yield the terms of transitions (back = 1) or triples (back = 2) that have a changed position in them."""
-        labels = self.model.class_list
+        labels, block = self.model.class_list, self.model.field.blocks[kind]
         for t in sorted({s + ahead for s in moved.tolist() for ahead in range(back + 1)}):
             if not back <= t < len(best):
                 continue
             runs = [tuple(row[t - back : t + 1].tolist()) for row in (best, rival)]
-            weights = [_at(self.w[kind], codes, _code(run, L)) for run in runs]
+            weights = [block.at(self.w[kind], 0, _code(run, L)) for run in runs]
             weight = weights[0] - weights[1]
             first, second = (tuple(labels[j] for j in run) for run in runs)
             yield Contribution(kind, "", t, first, second, weight, 1.0, weight)
 
     def _pairs(self, best: Ids, rival: Ids, moved: Ints, L: int) -> Iterator[Contribution]:
-        field, names, labels = self.model.field, self.model.vocabulary.pair_attributes, self.model.class_list
+        names, labels = self.model.vocabulary.pair_attributes, self.model.class_list
+        block = self.model.field.blocks["pair"]
         offsets, ids = self.data.pair_offsets, self.data.pair_attributes
         assert offsets is not None
         assert ids is not None
@@ -261,27 +260,9 @@ class _Weights:
             runs = [(int(row[t - 1]), int(row[t])) for row in (best, rival)]
             first, second = (tuple(labels[j] for j in run) for run in runs)
             for b in ids[offsets[t] : offsets[t + 1]].tolist():
-                begin, end = (b * L * L, (b + 1) * L * L)
-                codes = None
-                if field.pair_offsets is not None and field.pair_codes is not None:
-                    begin, end = int(field.pair_offsets[b]), int(field.pair_offsets[b + 1])
-                    codes = field.pair_codes[begin:end]
-                weights = [_at(self.w["pair"][begin:end], codes, _code(run, L)) for run in runs]
+                weights = [block.at(self.w["pair"], b, _code(run, L)) for run in runs]
                 weight = weights[0] - weights[1]
                 yield Contribution("pair attribute", names[b], t, first, second, weight, 1.0, weight)
-
-
-def _rows(w: Floats, offsets: Ints | None, codes: Ids | None, ids: Ids, width: int) -> Floats:
-    """Return the weights of some attributes as rows [attributes, labels or classes], 0 where there is none."""
-    if offsets is None or codes is None:
-        rows: Floats = w.reshape(-1, width)[ids]
-        return rows
-    table = np.zeros((len(ids), width))
-    counts = offsets[ids + 1] - offsets[ids]
-    row = np.repeat(np.arange(len(ids)), counts)
-    entry = np.arange(len(row)) + np.repeat(offsets[ids] - (np.cumsum(counts) - counts), counts)
-    table[row, codes[entry]] = w[entry]
-    return table
 
 
 def _code(run: Sequence[int], L: int) -> int:
@@ -289,11 +270,3 @@ def _code(run: Sequence[int], L: int) -> int:
     for j in run:
         code = code * L + j
     return code
-
-
-def _at(w: Floats, codes: Ids | None, code: int) -> float:
-    """Return the weight of a code, 0 if it has none; without codes, all have one."""
-    if codes is None:
-        return float(w[code])
-    k = int(np.searchsorted(codes, code))
-    return float(w[k]) if k < len(codes) and codes[k] == code else 0.0

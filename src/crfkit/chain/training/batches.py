@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._threads import count_threads, using_threads
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Floats
 from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.sequences import TaggedCorpus, learn, sorted_data
 from crfkit.chain.encoding.vocabulary import joined_names
 from crfkit.chain.encoding.weak_labels import Supervision
+from crfkit.chain.fields.block import WeightBlock
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.model.model import ChainModel
 from crfkit.chain.training.train import ChainTraining
@@ -218,40 +219,24 @@ def _in_company(corpus: TaggedCorpus, old: ChainModel | None, classes: Sequence[
 
 def _united(field: ChainField, old: ChainModel, classes: Sequence[Any], names: Sequence[str]) -> ChainField:
     """Return the field with the weights of the old model added; attributes keep their ids, labels their names."""
-    L = field.n_labels
+    L, before = field.n_labels, old.field
     label = np.array([classes.index(name) for name in old.class_list], dtype=np.int64)
-
-    def union(base: int, new: Sequence[Ids], earlier: Sequence[Ids], first_is_label: bool) -> Ints:
-        parts = [part.astype(np.int64) for part in earlier]
-        parts = [label[p] if k or first_is_label else p for k, p in enumerate(parts)]
-        bases = (base,) * (len(parts) - 1)
-        return np.union1d(weight_codes(new, bases), weight_codes(parts, bases))
-
-    changes: dict[str, Any] = {}
-    if field.state_offsets is not None:
-        codes = union(L, field.state_ids(), old.field.state_ids(), False)
-        changes |= _listed("state_offsets", "state_labels", codes, L, field.n_attributes)
-    if field.transition_codes is not None:
-        codes = union(L, field.transition_ids(), old.field.transition_ids(), True).astype(np.int32)
-        changes |= {"transition_codes": codes, "n_transition": len(codes)}
-    if field.triple_codes is not None:
-        codes = union(L, field.triple_ids(), old.field.triple_ids(), True).astype(np.int32)
-        changes |= {"triple_codes": codes, "n_triple": len(codes)}
-    if field.pair_offsets is not None:
-        codes = union(L, field.pair_ids(), old.field.pair_ids(), False)
-        changes |= _listed("pair_offsets", "pair_codes", codes, L * L, field.n_pair_attributes)
-    if field.class_offsets is not None and old.field.n_class:
+    a, y = before.state_ids()
+    b, i, j = before.pair_ids()
+    earlier = {
+        "state": weight_codes((a, label[y]), (L,)),
+        "transition": weight_codes([label[of] for of in before.transition_ids()], (L,)),
+        "pair": weight_codes((b, label[i], label[j]), (L, L)),
+        "triple": weight_codes([label[of] for of in before.triple_ids()], (L, L)),
+    }
+    if before.n_class:
         place = np.array([names.index(name) if name in names else -1 for name in old.class_names], dtype=np.int64)
-        a, c = old.field.class_ids()
+        of, c = before.class_ids()
         known = place[c] >= 0
-        earlier = a[known].astype(np.int64) * field.n_classes + place[c[known]]
-        now = weight_codes(field.class_ids(), (field.n_classes,))
-        codes = np.union1d(now, earlier)
-        changes |= _listed("class_offsets", "class_codes", codes, field.n_classes, field.n_attributes)
-    return replace(field, **changes)
-
-
-def _listed(offsets: str, listed: str, codes: Ints, base: int, n: int) -> dict[str, Any]:
-    ids, inner = np.divmod(codes, base)
-    counts = np.bincount(ids, minlength=n)
-    return {offsets: np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), listed: inner.astype(np.int32)}
+        earlier["class"] = of[known].astype(np.int64) * field.n_classes + place[c[known]]
+    blocks = {}
+    for name, keys in earlier.items():
+        block = field.blocks[name]
+        if not block.complete:
+            blocks[name] = WeightBlock.of_keys(block.n, block.width, np.union1d(block.keys, keys))
+    return field.with_blocks(**blocks)

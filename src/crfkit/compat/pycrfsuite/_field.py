@@ -59,16 +59,8 @@ def _transition_frequencies(data: SequenceData, field: ChainField) -> Floats:
 
 def _part(field: ChainField, keep: Any) -> ChainField:
     """Return a field with some of the weights."""
-    attributes, labels = field.state_ids()
-    states = keep[: field.n_state]
-    i, j = field.transition_ids()
-    codes = (i * field.n_labels + j)[keep[field.n_state :]]
-    return replace(
-        field,
-        state_offsets=_offsets(attributes[states], field.n_attributes),
-        state_labels=labels[states],
-        transition_codes=codes,
-        n_transition=len(codes),
+    return field.with_blocks(
+        **{name: field.blocks[name].keep(keep[field.layout[name]]) for name in ("state", "transition")}
     )
 
 
