@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -107,12 +107,15 @@ class Pairs:
     def _lists(self) -> tuple[list[Any], ...]:
         return self.images, self.masks, self.names, self.image_names
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return what was done to the files."""
+        return (*self.notes, "\n  ".join(["skipped:", *self.skipped])) if self.skipped else tuple(self.notes)
+
     def warn(self) -> None:
         """Warn about what was done to the files."""
-        for note in self.notes:
-            warn_caller(note, UserWarning)
-        if self.skipped:
-            warn_caller("\n  ".join(["skipped:", *self.skipped]), UserWarning)
+        for remark in self.remarks:
+            warn_caller(remark, UserWarning)
 
     def draw(self, fraction: float, seed: int) -> tuple[Pairs, Pairs]:
         """Divide the pairs: return the others, and a random share."""
@@ -132,22 +135,21 @@ class Pairs:
 
     def take(self, ids: Sequence[int]) -> Pairs:
         images, masks, names, image_names = ([part[k] for k in ids] for part in self._lists())
-        return Pairs(images, masks, names, image_names)
+        return replace(self, images=images, masks=masks, names=names, image_names=image_names)
 
     def known(self) -> Pairs:
-        """Return the pairs with a known pixel; warn if some have none."""
+        """Return the pairs with a known pixel, with a note if others are left out."""
         some = [k for k, mask in enumerate(self.masks) if (mask != VOID).any()]
         if len(some) == len(self.masks):
             return self
         first = next(k for k in range(len(self.masks)) if k not in set(some))
-        warn_caller(
-            f"{len(self.masks) - len(some)} masks have no pixel of a known class (the first: {self.names[first]}); "
-            "their images are left out",
-            UserWarning,
-        )
         if not some:
             raise DataError("no pixel of the masks has a known class")
-        return self.take(some)
+        note = (
+            f"{len(self.masks) - len(some)} masks have no pixel of a known class (the first: {self.names[first]}); "
+            "their images are left out"
+        )
+        return replace(self.take(some), notes=(*self.notes, note))
 
     def classes(self, multiclass: bool) -> NDArray[Any]:
         """Return the values of all masks, sorted; two, unless there may be more."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.options import image as given
-from crfkit.cli.options import shared
+from crfkit.cli.options import image, shared
+from crfkit.cli.options.declared import own_flag, own_option, takes
 from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, Command, flag, option
 from crfkit.cli.runtime.output import say
 from crfkit.errors import CrfkitError, DataError, ParameterError
 
 if TYPE_CHECKING:
-    from crfkit.images.estimator.refiner import Refiner
     from crfkit.images.model.refiner import RefinerModel
+    from crfkit.images.training.refiner import RefinerTraining
 
 FILES = (
     "A probability map has the name of its image up to the ending, or NAME_probabilities, as --maps writes it. It is a "
@@ -43,95 +43,92 @@ Layout = Annotated[
 ]
 
 
-@app.command(cls=Command, epilog=FILES)
-def train(
-    probabilities: Maps,
-    images: given.Images,
-    masks: given.Masks,
-    model: shared.NewModel,
-    block: Annotated[
-        int, option(MODEL, "--block", metavar="N", help="Side of an image block in pixels. 1 is a node per pixel.")
-    ] = 4,
-    superpixels: Annotated[
-        int | None,
-        option(MODEL, "--superpixels", metavar="N", help="Use about N superpixels per image instead of blocks."),
-    ] = None,
-    neighbours: Annotated[
-        int, option(MODEL, "--neighbours", metavar="4|8", help="Number of neighbours of an image block.")
-    ] = 4,
-    edges: Annotated[
-        str,
-        option(
-            MODEL,
-            "--edges",
-            metavar="NAME",
-            help="Features of edges: contrast (neighbours of different colour are coupled less), or none.",
-        ),
-    ] = "contrast",
-    edge_form: Annotated[
-        str,
-        option(
-            MODEL,
-            "--edge-form",
-            metavar="NAME",
-            help="Weights of edges: potts (one for all pairs of equal classes) or symmetric (one per pair of classes).",
-        ),
-    ] = "potts",
-    ignore: given.Ignore = None,
-    layout: Layout = "auto",
-    inference: shared.Inference = "auto",
-    sweeps: shared.TrainingSweeps = 30,
-    l2: shared.L2Strength = None,
-    threads: shared.Threads = None,
-    verbose: Annotated[bool, flag(OUTPUT, "--verbose", "-v", help="Print a line per iteration.")] = False,
-) -> None:
-    """Learn how to smooth probability maps from images and masks."""
-    from crfkit.cli.options.parsing import check_distinct, make_penalty
-    from crfkit.cli.runtime.finishing import say_written
-    from crfkit.files.modelfile import check_writable
-    from crfkit.images.estimator.refiner import Refiner
+@dataclass(frozen=True)
+class RefineOptions:
+    """The options of `crfkit refine train`."""
 
-    check_distinct({"PROBABILITIES": probabilities, "IMAGES": images, "MASKS": masks, "--model": model})
-    if edges not in ("contrast", "none"):
-        raise ParameterError(f"--edges must be contrast or none, not {edges!r}")
-    check_writable(model)
-    refiner = Refiner(
-        neighbours=neighbours,
-        block_size=1 if superpixels is not None else block,
-        superpixels=superpixels,
-        edge_features=None if edges == "none" else edges,
-        edge_form=edge_form,
-        ignore=given.parse_ignore(ignore),
-        layout=layout,
-        inference=inference,
-        sweeps=sweeps,
-        penalty=make_penalty(None, l2),
-        n_threads=threads,
-        verbose=int(verbose),
+    probabilities: Maps
+    images: image.Images
+    masks: image.Masks
+    model: shared.NewModel
+    block: int = own_option(
+        MODEL, "--block", default=4, metavar="N", help="Side of an image block in pixels. 1 is a node per pixel."
     )
-    triples = _triples(probabilities, images, masks)
-    interrupted = False
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            refiner.fit(*(list(column) for column in zip(*triples, strict=True)))
-        except KeyboardInterrupt:
-            if not hasattr(refiner, "model_"):
-                raise
-            interrupted = True
-    for warning in caught:
-        say(f"crfkit: warning: {warning.message}", err=True)
-    refiner.save(model)
-    _report(refiner, len(triples))
-    say_written(model, interrupted)
+    superpixels: int | None = own_option(
+        MODEL, "--superpixels", metavar="N", help="Use about N superpixels per image instead of blocks."
+    )
+    neighbours: int = own_option(
+        MODEL, "--neighbours", default=4, metavar="4|8", help="Number of neighbours of an image block."
+    )
+    edges: str = own_option(
+        MODEL,
+        "--edges",
+        default="contrast",
+        metavar="NAME",
+        help="Features of edges: contrast (neighbours of different colour are coupled less), or none.",
+    )
+    edge_form: str = own_option(
+        MODEL,
+        "--edge-form",
+        default="potts",
+        metavar="NAME",
+        help="Weights of edges: potts (one for all pairs of equal classes) or symmetric (one per pair of classes).",
+    )
+    ignore: image.Ignore = None
+    layout: Layout = "auto"
+    inference: shared.Inference = "auto"
+    sweeps: shared.TrainingSweeps = 30
+    l2: shared.L2Strength = None
+    threads: shared.Threads = None
+    verbose: bool = own_flag(OUTPUT, "--verbose", "-v", help="Print a line per iteration.")
 
 
-def _report(refiner: Refiner, n_images: int) -> None:
-    from crfkit.cli.runtime.finishing import outcome
+@app.command(cls=Command, epilog=FILES)
+@takes(RefineOptions)
+def train(given: RefineOptions) -> None:
+    """Learn how to smooth probability maps from images and masks."""
+    from crfkit.cli.options.parsing import check_distinct, check_writable
+    from crfkit.cli.runtime.finishing import outcome, say_written
+    from crfkit.graph.training.train import concerns
+    from crfkit.training.estimator import print_row
 
-    say(f"{n_images} images")
-    say(describe(refiner.model_))
-    say(outcome(refiner.result_))
+    folders = {"PROBABILITIES": given.probabilities, "IMAGES": given.images, "MASKS": given.masks}
+    check_distinct({**folders, "--model": given.model})
+    if given.edges not in ("contrast", "none"):
+        raise ParameterError(f"--edges must be contrast or none, not {given.edges!r}")
+    check_writable(given.model)
+    training = _training(given)
+    triples = _triples(given.probabilities, given.images, given.masks)
+    maps, images, masks = (list(column) for column in zip(*triples, strict=True))
+    done = training.run(maps, images, masks, [print_row] if given.verbose else [])
+    if not done.interrupted:
+        for concern in concerns(done.result, None):
+            say(f"crfkit: warning: {concern}", err=True)
+    done.model.save(given.model)
+    say(f"{len(triples)} images")
+    say(describe(done.model))
+    say(outcome(done.result))
+    say_written(given.model, done.interrupted)
+
+
+def _training(given: RefineOptions) -> RefinerTraining:
+    """Return the training of the options."""
+    from crfkit.cli.options.parsing import make_penalty
+    from crfkit.images.training.refiner import RefinerTraining
+
+    training = RefinerTraining(
+        neighbours=given.neighbours,
+        block_size=1 if given.superpixels is not None else given.block,
+        superpixels=given.superpixels,
+        edge_features=None if given.edges == "none" else given.edges,
+        edge_form=given.edge_form,
+        ignore=image.parse_ignore(given.ignore),
+        layout=given.layout,
+        inference=given.inference,
+        sweeps=given.sweeps,
+    )
+    options = replace(training.options, penalty=make_penalty(None, given.l2), n_threads=given.threads)
+    return replace(training, options=options)
 
 
 def describe(model: RefinerModel) -> str:
@@ -155,7 +152,7 @@ def describe(model: RefinerModel) -> str:
 def apply(
     model: shared.ModelFile,
     probabilities: Maps,
-    images: given.Images,
+    images: image.Images,
     output: Annotated[Path, option(OUTPUT, "--output", "-o", metavar="DIR", help="Folder for NAME_mask.png.")],
     maps: Annotated[
         bool, flag(OUTPUT, "--maps", help="Also write NAME_probabilities.npy (height × width × classes).")
@@ -197,9 +194,9 @@ def apply(
 def evaluate(
     model: shared.ModelFile,
     probabilities: Maps,
-    images: given.Images,
-    masks: given.Masks,
-    ignore: given.Ignore = None,
+    images: image.Images,
+    masks: image.Masks,
+    ignore: image.Ignore = None,
     layout: Layout = "auto",
     as_json: shared.Json = False,
     threads: shared.Threads = None,
@@ -210,7 +207,7 @@ def evaluate(
     from crfkit.images.estimator.refiner import Refiner
     from crfkit.images.probability_maps import read_probabilities, read_truth
 
-    ignored = given.parse_ignore(ignore)
+    ignored = image.parse_ignore(ignore)
     refiner = Refiner.load(model, threads).set_params(layout=layout, ignore=ignored)
     rows: list[tuple[str, float, float, int]] = []
     for probability_map, path, mask_path in _triples(probabilities, images, masks):

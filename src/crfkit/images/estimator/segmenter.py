@@ -18,7 +18,7 @@ from crfkit.images.training.size import SMALLEST_BLOCK, SegmenterEstimate
 from crfkit.protocols import Penalty
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
-from crfkit.training.estimator import warn_convergence
+from crfkit.warn import warn_caller
 
 
 class ImageSegmenter(SegmenterPrediction):
@@ -160,7 +160,9 @@ class ImageSegmenter(SegmenterPrediction):
         )
         self.path_, self.n_images_ = done.path, done.n_images
         self.penalty_choice_ = None if done.choice is None else done.choice.record()
-        self._keep(done.model, done.result, interrupted=done.interrupted)
+        for note in done.notes:
+            warn_caller(note, UserWarning)
+        self._keep(done.model, done.result, done.concerns, done.interrupted)
         return self
 
     def check(self, validation: Any = None) -> None:
@@ -195,7 +197,6 @@ class ImageSegmenter(SegmenterPrediction):
             time_limit=self.time_limit,
             auto_block=self.block_size is None,
             options=self._solver_options(),
-            tell=warn_convergence,
         )
 
     @classmethod

@@ -54,7 +54,7 @@ class RefinerTraining:
     sweeps: int | None = 30
     loss: Any = "likelihood"
     decode: str = "marginal"
-    options: SolverOptions = field(default_factory=SolverOptions)
+    options: SolverOptions = field(default_factory=lambda: SolverOptions(tolerance=1e-4))
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""

@@ -59,7 +59,6 @@ from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
 from crfkit.training.resources import peak_memory
-from crfkit.warn import warn_caller
 
 CHECKPOINT_SECONDS = 60.0
 WITHOUT_INFERENCE = ("pseudo-likelihood", "composite")
@@ -77,6 +76,8 @@ class SegmenterFit:
     n_images: int  # how many images were used, held-out ones included
     interrupted: bool  # whether Ctrl-C ended training
     choice: GroupChoice | None = None  # how the penalty of groups of features was chosen, if it was
+    notes: tuple[str, ...] = ()  # what was done to files, and the size of blocks if training chose it
+    concerns: tuple[str, ...] = ()  # what a user should know about how training ended
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,6 @@ class SegmenterTraining:
 
     auto_block: bool = False  # whether blocks may be larger than those of `features`, to fit into memory
     centred: bool = True  # whether differences |h_i − h_j| are centred
-    tell: Callable[[str], None] | None = None  # is called with each concern about how training ended
 
     def check(self, validation: Any = None) -> None:
         """Raise ParameterError if an option is out of range."""
@@ -139,7 +139,9 @@ class SegmenterTraining:
         begin = time.monotonic()
         self.check(validation)
         given, test, n_images = self._read(images, masks, validation, skip_bad)
-        blocks = self._blocks(given, progress)
+        size = self._choose_blocks(given)
+        blocks = self._learn_blocks(given, size.features, progress)
+        concerns: list[str] = []
         n_classes = len(blocks.encoder.classes)
         forms = self._forms(n_classes)
         begun = None if start is None else blocks.begin(start, forms)
@@ -164,7 +166,7 @@ class SegmenterTraining:
             make=make,
             callbacks=callbacks,
             deadline=begin + (math.inf if self.time_limit is None else float(self.time_limit)),
-            tell=self.tell,
+            tell=concerns.append,
         )
         pseudo = full_name(self.loss) in WITHOUT_INFERENCE
         groups = large_groups(blocks.features) if self._chooses_penalty() else {}
@@ -186,16 +188,24 @@ class SegmenterTraining:
         else:
             found = train_once(run, begun, None if run.with_edges is None else run.with_edges(1.0))
         points = found.points or (() if choice is None else choice.points)
-        if self.tell is not None and not found.interrupted:
-            concern = self._concern(run, found) if choice is None else choice.concern
-            if concern is not None:
-                self.tell(concern)
-        return SegmenterFit(found.best.model, found.best.result, points, n_images, found.interrupted, choice)
+        if not found.interrupted and (concern := self._concern(run, found) if choice is None else choice.concern):
+            concerns.append(concern)
+        return SegmenterFit(
+            found.best.model,
+            found.best.result,
+            points,
+            n_images,
+            found.interrupted,
+            choice,
+            (*given.remarks, *(() if size.note is None else (size.note,))),
+            tuple(concerns),
+        )
 
     def estimate(self, images: Any, masks: Any, *, skip_bad: bool = False) -> SegmenterEstimate:
         """Return the sizes of a training, and its memory and time from a few iterations on some of the images."""
         self.check()
         given, _, _ = self._read(images, masks, None, skip_bad)
+        given.warn()
         before = peak_memory()
         choice = self._choose_blocks(given)
         features, n_classes = choice.features, len(given.classes(self.masks.multiclass))
@@ -206,7 +216,6 @@ class SegmenterTraining:
             strengths=None,
             auto_block=False,
             options=replace(self.options, penalty=L2(1.0), solver="lbfgs", max_iterations=SAMPLE_ITERATIONS),
-            tell=None,
         )
         some = given.take(chosen)
         begin = time.perf_counter()
@@ -260,22 +269,13 @@ class SegmenterTraining:
         self, images: Any, masks: Any, validation: tuple[Any, Any] | None, skip_bad: bool
     ) -> tuple[Pairs, Pairs | None, int]:
         """Return the images to learn from, those to choose strengths on, and how many there were."""
-        given = Pairs.read(images, masks, self.masks, skip_bad=skip_bad)
-        given.warn()
-        given = given.known()
+        given = Pairs.read(images, masks, self.masks, skip_bad=skip_bad).known()
         n_images = len(given.images)
         if validation is not None:
             return given, Pairs.read(*validation, self.masks), n_images
         if self.strengths:
             return *given.draw(self.validation_fraction, self.options.seed), n_images
         return given, None, n_images
-
-    def _blocks(self, given: Pairs, progress: Progress | None) -> Blocks:
-        """Return the blocks of the images, with their features."""
-        choice = self._choose_blocks(given)
-        if choice.note is not None:
-            warn_caller(choice.note, UserWarning)
-        return self._learn_blocks(given, choice.features, progress)
 
     def _choose_blocks(self, given: Pairs) -> BlockChoice:
         """Return the features with the size of blocks; raise DataError if there is not enough memory."""
