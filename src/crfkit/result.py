@@ -8,21 +8,23 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from crfkit.wording import Naming, in_python
+
 LAST_WEIGHTS = "last_weights"  # in a state: the weights that it belongs to, if the result has others
 
 
 class Status(Enum):
-    """The reason why a solver stopped. The value is a sentence with the cause and the remedy."""
+    """The reason why a solver stopped. As a text it is a sentence with the cause and the remedy."""
 
     CONVERGED = "converged: the stopping rule is satisfied"
     ROUNDING = (
         "converged to rounding: no step decreases the objective by more than its rounding error; the weights are as "
         "good as double precision allows"
     )
-    MAX_ITERATIONS = "not converged: the iteration limit was reached; raise max_iterations or the tolerance"
+    MAX_ITERATIONS = "not converged: the iteration limit was reached; raise {max_iterations} or {tolerance}"
     LINE_SEARCH_FAILED = (
         "not converged: no step along the search direction decreases the objective, although its gradient is not "
-        "small; either the gradient is wrong, or values and gradients are noisy (loosen the tolerance)"
+        "small; either the gradient is wrong, or values and gradients are noisy (loosen {tolerance})"
     )
     NON_FINITE = (
         "not converged: the objective or its gradient is not finite at the start; check the data for extreme values "
@@ -42,8 +44,12 @@ class Status(Enum):
         """Return whether the weights are an optimum, by the stopping rule or to rounding."""
         return self in (Status.CONVERGED, Status.ROUNDING)
 
+    def text(self, naming: Naming = in_python) -> str:
+        """Return the sentence, with options written as `naming` writes them."""
+        return self.value.format(max_iterations=naming("max_iterations"), tolerance=naming("tolerance"))
+
     def __str__(self) -> str:
-        return self.value
+        return self.text()
 
 
 @dataclass(frozen=True)
@@ -107,9 +113,14 @@ class Result:
     @property
     def outcome(self) -> str:
         """Return the status as a sentence; it says so if the objective is not convex."""
+        return self.told()
+
+    def told(self, naming: Naming = in_python) -> str:
+        """Return the outcome, with options written as `naming` writes them."""
+        text = self.status.text(naming)
         if self.convex:
-            return str(self.status)
-        return f"{self.status}; the objective is not convex, so that another start may end at other weights"
+            return text
+        return f"{text}; the objective is not convex, so that another start may end at other weights"
 
     def __str__(self) -> str:
         return (

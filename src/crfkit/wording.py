@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+Naming = Callable[..., str]  # (name of an option, value or None) → how messages write it
+
+
+def in_python(name: str, value: str | None = None) -> str:
+    """Return an option as messages in Python write it. Commands hand over their own function.
+
+    >>> in_python("max_iterations"), in_python("loss", "likelihood")
+    ('max_iterations', "loss='likelihood'")
+    """
+    return name if value is None else f"{name}={value!r}"
+
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun.

@@ -63,6 +63,29 @@ def test_inference_that_does_not_settle_is_said(call, data, monkeypatch):
         assert "inference has not converged" in call("graph", "predict", "m.crf", "data.csv", *options).err
 
 
+def test_messages_name_options_of_the_command_line(call, data):
+    limited = call(*TRAIN, "-i", "1", "--tolerance", "1e-12").out
+    assert "raise --max-iterations or --tolerance" in limited
+    assert "max_iterations" not in limited
+    many = [f"y{k}" for k in range(40)]
+    rows = np.random.default_rng(0).integers(0, 2, (300, 40)).tolist()
+    Path("many.csv").write_text("\n".join([",".join(many), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    said = call("graph", "train", "many.csv", "--labels", "1-40", "--features", "none", "-m", "m.crf", "-i", "2").err
+    assert "training uses --loss pseudo-likelihood. Fewer edges (--edges) make" in said
+    assert "--inference junction is exact" in said
+
+
+def test_remedies_that_the_command_line_lacks_are_not_given(call, data, monkeypatch):
+    from crfkit.graph.inference.belief_propagation import BeliefPropagation
+
+    once = BeliefPropagation(max_iterations=1)
+    monkeypatch.setattr("crfkit.graph.model.make_engine", lambda *_: once)
+    assert call(*TRAIN, "--inference", "bp").code == 0
+    said = call("graph", "predict", "m.crf", "data.csv", "--marginals").err
+    assert "Raise --sweeps, or use 'trw'" in said
+    assert "damping" not in said
+
+
 def test_a_loss_without_a_value(call, data):
     outcome = call(*TRAIN, "--loss", "contrastive-divergence", "-i", "3")
     assert outcome.code == 0

@@ -101,8 +101,8 @@ def train(given: GraphOptions) -> None:
 
 def _checked_training(given: GraphOptions) -> GraphTraining:
     """Return the training of the options."""
-    from crfkit.cli.commands.graph_messages import in_options
     from crfkit.cli.options.parsing import make_penalty
+    from crfkit.cli.runtime.naming import on_command_line
     from crfkit.graph.training.train import GraphTraining
     from crfkit.penalties import L2
     from crfkit.training.options import SolverOptions
@@ -121,7 +121,8 @@ def _checked_training(given: GraphOptions) -> GraphTraining:
             n_threads=given.threads,
             seed=given.seed,
         ),
-        announce=lambda note: say(in_options(note), err=True),
+        announce=lambda note: say(note, err=True),
+        naming=on_command_line,
     )
     training.check()
     return training
@@ -158,8 +159,8 @@ def _read(given: GraphOptions) -> tuple[TableEncoder, Table | None, Ids]:
 
 def _write_and_tell(given: GraphOptions, done: GraphFit, encoder: TableEncoder) -> None:
     """Write the model, and print its sizes and how training ended."""
-    from crfkit.cli.commands.graph_messages import in_options
     from crfkit.cli.runtime.finishing import exit_without_model, outcome, say_written
+    from crfkit.cli.runtime.naming import on_command_line
     from crfkit.result import Status
 
     trained, result = done.model, done.result
@@ -174,8 +175,8 @@ def _write_and_tell(given: GraphOptions, done: GraphFit, encoder: TableEncoder) 
     if penalty := trained.training["auto"].get("penalty"):
         say(f"penalty: {penalty}")
     say(outcome(result))
-    for line in done.concerns("--sweeps") or [str(result.status)]:
-        say(in_options(line))
+    for line in done.concerns(on_command_line, damping=False) or [result.status.text(on_command_line)]:
+        say(line)
     say_written(given.model, interrupted)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_flag, own_option, takes
@@ -10,6 +11,9 @@ from crfkit.cli.options.table import Data, Header, LabelFile, MissingValues, mis
 from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT
 from crfkit.cli.runtime.output import say
 from crfkit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from crfkit._types import Ids
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,6 @@ def predict(given: PredictOptions) -> None:
 
     from crfkit.cli.commands.graph_columns import label_columns, observed_columns, read_states, take_columns
     from crfkit.cli.commands.graph_given import given_labels, is_structure
-    from crfkit.cli.commands.graph_messages import errors, in_options
     from crfkit.cli.options.parsing import check_distinct
     from crfkit.cli.runtime.output import csv_bytes, open_output
     from crfkit.files.tables import read_table
@@ -135,8 +138,25 @@ def predict(given: PredictOptions) -> None:
         filled = "missing cells were filled in from the other cells of their row"
         say("every cell was predicted from the other cells of its row" if known is None else filled, err=True)
     if inferred is not None and inferred.matters:
-        say(in_options(inferred.explain("--sweeps")), err=True)
+        say(inferred.explain("--sweeps", damping=False), err=True)
     if states is not None and states.size:
         gold_states = states if known is None else np.where(known >= 0, -1, states)
         if (gold_states >= 0).any() or all(name in source.places for name in encoder.variables):
-            say(errors(best.reshape(states.shape), gold_states), err=True)
+            say(_errors(best.reshape(states.shape), gold_states), err=True)
+
+
+def _errors(predicted: Ids, gold: Ids) -> str:
+    """Return the Hamming loss (share of wrong labels) and the subset accuracy (share of rows without a mistake).
+
+    Cells of −1 do not count. If no row has a label for some column, the accuracy is over the other columns.
+    """
+    known = gold >= 0
+    if not known.any():
+        return f"{len(gold)} rows, no label to compare with"
+    wrong = (predicted != gold) & known
+    labelled = known.any(axis=0)  # the columns that have labels
+    complete = known[:, labelled].all(axis=1)
+    text = f"{len(gold)} rows, Hamming loss {wrong.sum() / known.sum():.4f}"
+    if not complete.any():
+        return text
+    return f"{text}, subset accuracy {(~wrong[complete].any(axis=1)).mean():.4f}"

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from crfkit.cli.runtime import signals
+from crfkit.cli.runtime.naming import on_command_line
 from crfkit.cli.runtime.output import say
-from crfkit.result import Status
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
     from crfkit.result import Result
-
-
-LIMIT_REACHED = "not converged: the iteration limit was reached; raise --max-iterations or --tolerance"
 
 
 def exit_without_model(what: str = "iteration") -> NoReturn:
@@ -34,7 +31,7 @@ def outcome(result: Result) -> str:
 
 def status_text(result: Result) -> str:
     """Return why training ended and what to do about it, in options of the command line."""
-    return result.outcome.replace(str(Status.MAX_ITERATIONS), LIMIT_REACHED)
+    return result.told(on_command_line)
 
 
 def say_written(model: Path, interrupted: bool) -> None:

@@ -15,6 +15,7 @@ from crfkit.graph.graph import Graph
 from crfkit.graph.inference.cuts import attractive_graphs, cuts_installed
 from crfkit.graph.inference.halves import decoding_seconds, halves_seconds, suits_halves
 from crfkit.graph.inference.junction import TABLES, Junction
+from crfkit.wording import Naming, in_python
 
 EXACT_ENGINES = ("tree", "junction", "halves")
 SAMPLES_ENTRIES = 1 << 22, 1 << 24  # of the tables of a graph, of all graphs: half a second per evaluation
@@ -22,7 +23,6 @@ STRUCTURE_ENTRIES = 1 << 20  # of the largest table: the graph changes often, an
 SECONDS = 2e-9  # of exact inference, for each row, edge and entry of the largest table, on one core
 PATIENCE = 0.3  # seconds for one evaluation of the loss of a table; training takes about a hundred
 ROWS_PATIENCE = 60.0  # seconds to predict the rows of a table
-INSTEAD_OF_EXACT = "Fewer edges (graph=…) make exact inference cheap; inference='junction' is exact whatever it takes"
 PURPOSES = ("any", "samples", "table", "rows", "sampling", "structure")
 States = int | Sequence[int]
 
@@ -94,6 +94,12 @@ def explain_table_engine(graph: Graph, n_states: States, rows: int) -> str:
     if math.isinf(seconds):
         return "exact inference needs tables that are too large"
     return f"exact inference would take about {seconds:.1f} s for each evaluation of the loss ({rows} rows)"
+
+
+def instead_of_exact(naming: Naming = in_python) -> str:
+    """Return how inference becomes exact where it would be expensive."""
+    exact = naming("inference", "junction")
+    return f"Fewer edges ({naming('graph')}) make exact inference cheap; {exact} is exact at any cost"
 
 
 def _most(n_states: States) -> int:

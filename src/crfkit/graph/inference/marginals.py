@@ -16,11 +16,11 @@ from crfkit.graph.fields.potentials import Potentials
 
 NEGLIGIBLE = 1e-3  # a change in the last sweep that leaves probabilities right to two or three digits
 TRUSTED = 0.1  # a change from which on the numbers mean little
-_REMEDIES = {
-    "bp": ", add damping (make_engine('bp', damping=0.5)), or use 'trw', which has one fixed point",
-    "mean-field": ", or use 'trw', which has one fixed point",
+_DAMPING = {
+    "bp": ", add damping (make_engine('bp', damping=0.5))",
     "trw": "; where messages swing rather than settle, add damping (make_engine('trw', damping=0.5))",
 }
+_INSTEAD = dict.fromkeys(("bp", "mean-field"), ", or use 'trw', which has one fixed point")
 
 
 class InferenceStatus(Enum):
@@ -83,10 +83,10 @@ class Marginals:
         """Return whether the last sweep changed messages or probabilities by more than :data:`NEGLIGIBLE` or to NaN."""
         return not self.status.settled and not (self.method and self.residual <= NEGLIGIBLE)
 
-    def explain(self, option: str = "max_iterations") -> str:
+    def explain(self, option: str = "max_iterations", damping: bool = True) -> str:
         """Say what stopped, how large the last change was, what that means for the numbers, and what to do.
 
-        `option` is what the caller calls the limit of sweeps.
+        `option` is what the caller calls the limit of sweeps; `damping` says whether the caller can add damping.
         """
         if not self.method:
             return f"inference has {self.status}"
@@ -106,7 +106,7 @@ class Marginals:
             + ("may be off by about as much" if self.residual < TRUSTED else "cannot be trusted")
             + f". Raise {option}"
         )
-        return said + _REMEDIES.get(self.method, "")
+        return said + (_DAMPING.get(self.method, "") if damping else "") + _INSTEAD.get(self.method, "")
 
     def moments(self, basis: Floats) -> Floats:
         """Return an array [E, B]: the expectation of each table of a basis [B, K, K] on each edge."""

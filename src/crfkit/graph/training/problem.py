@@ -15,7 +15,7 @@ from crfkit.errors import DataError, ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.field import EDGE_FORMS, NODE_FORMS, GraphField
-from crfkit.graph.inference.defaults import EXACT_ENGINES, INSTEAD_OF_EXACT, default_engine, explain_table_engine
+from crfkit.graph.inference.defaults import EXACT_ENGINES, default_engine, explain_table_engine, instead_of_exact
 from crfkit.graph.inference.engines import ENGINES
 from crfkit.graph.inference.marginals import Engine
 from crfkit.graph.losses.likelihood import GraphLikelihood
@@ -28,6 +28,7 @@ from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Kind, Loss, LossOptions, Penalty
 from crfkit.training.defaults import default_solver
 from crfkit.training.options import SolverOptions
+from crfkit.wording import Naming, in_python
 
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised if they have features
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
@@ -75,6 +76,7 @@ class GraphOptions:
     options: SolverOptions = field(default_factory=SolverOptions)
 
     announce: Callable[[str], None] | None = None  # is called with notes about surprising choices
+    naming: Naming = in_python  # how messages write options
     spread: Callable[[Any], Loss] | None = None  # makes of the loss an equal one whose parts are elsewhere
 
     def __post_init__(self) -> None:
@@ -146,7 +148,8 @@ class GraphOptions:
         if not why or (states < 0).any():  # the pseudo-likelihood needs all labels
             return "likelihood"
         if self.announce is not None:
-            self.announce(f"{why}: training uses loss='pseudo-likelihood'. {INSTEAD_OF_EXACT}")
+            used = self.naming("loss", "pseudo-likelihood")
+            self.announce(f"{why}: training uses {used}. {instead_of_exact(self.naming)}")
         return "pseudo-likelihood"
 
     def _chooses_strength(self, encoder: TableEncoder, penalty: Penalty) -> bool:
@@ -197,7 +200,8 @@ class GraphOptions:
             states = K if encoder.edges_differ else encoder.n_states
             inference = default_engine(graph, states, "table", len(data))
             if (why := explain_table_engine(graph, states, len(data))) and self.announce is not None:
-                self.announce(f"{why}: training uses inference='trw', which is approximate. {INSTEAD_OF_EXACT}")
+                used = f"{self.naming('inference', 'trw')}, which is approximate"
+                self.announce(f"{why}: training uses {used}. {instead_of_exact(self.naming)}")
         elif inference == "auto":
             inference = default_engine(graph, K, "samples")
         n_threads, seed = self.options.n_threads, self.options.seed

@@ -23,6 +23,7 @@ from crfkit.protocols import Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.path import PathOptions, PathPoint, gathered
+from crfkit.wording import Naming, in_python
 
 JUMPS = (
     "not converged: no step along the search direction decreases the objective; approximate inference jumps from one "
@@ -47,10 +48,14 @@ class GraphFit(NamedTuple):
         """Return how far the last inference can be trusted."""
         return None if self.inference is None else self.inference.status
 
-    def concerns(self, option: str = "sweeps") -> list[str]:
-        """Return what a user should know about how training ended; `option` is what limits the sweeps of inference."""
+    def concerns(self, naming: Naming = in_python, damping: bool = True) -> list[str]:
+        """Return what a user should know about how training ended, with options written as `naming` writes them.
+
+        `damping` says whether the user can add damping.
+        """
         last = self.inference
-        return concerns(self.result, self.status, last.explain(option) if last is not None and last.matters else None)
+        unsettled = last.explain(naming("sweeps"), damping) if last is not None and last.matters else None
+        return concerns(self.result, self.status, unsettled, naming)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +146,9 @@ class GraphTraining(GraphOptions):
         return model
 
 
-def concerns(result: Result, inference: InferenceStatus | None, unsettled: str | None = None) -> list[str]:
+def concerns(
+    result: Result, inference: InferenceStatus | None, unsettled: str | None = None, naming: Naming = in_python
+) -> list[str]:
     """Return what a user should know about how training ended; nothing if all is well.
 
     `unsettled` explains an inference that had not converged.
@@ -154,7 +161,7 @@ def concerns(result: Result, inference: InferenceStatus | None, unsettled: str |
     if result.status is Status.LINE_SEARCH_FAILED and approximate:
         said.append(f"{JUMPS}. {instead}")
     elif not ended and not usual:
-        said.append(str(result.status))
+        said.append(result.status.text(naming))
     if approximate and result.value < 0:
         said.append(f"{IMPOSSIBLE}. {instead}")
     if unsettled is not None:

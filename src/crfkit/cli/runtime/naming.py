@@ -1,0 +1,15 @@
+"""How messages on the command line name options."""
+
+from __future__ import annotations
+
+OTHER_NAMES = {"graph": "--edges"}  # arguments of Python that have another name as an option
+
+
+def on_command_line(name: str, value: str | None = None) -> str:
+    """Return an option of the library as the command line writes it; see :func:`crfkit.wording.in_python`.
+
+    >>> on_command_line("max_iterations"), on_command_line("loss", "likelihood"), on_command_line("graph")
+    ('--max-iterations', '--loss likelihood', '--edges')
+    """
+    option = OTHER_NAMES.get(name) or "--" + name.replace("_", "-")
+    return option if value is None else f"{option} {value}"
