@@ -194,3 +194,13 @@ def test_files_that_change_are_noticed(client, files):
     with pytest.raises(DataError, match=r"part0\.txt: 30 sequences became 10"):
         shards._stand_all()
     shards.close()
+
+
+def test_attributes_that_l1_holds_at_zero_are_left_out_on_a_cluster_too(address):
+    X = [[[f"w={k % 7}", f"once={i}-{k}"] for k in range(6)] for i in range(20)]
+    y = [["A" if k % 7 < 3 else "B" for k in range(6)] for _ in X]
+    options = {"penalty": L1(1.0), "solver": "owlqn", "tolerance": 1e-8}
+    here, there = ChainCRF(**options).fit(X, y), ChainCRF(cluster=address, **options).fit(X, y)
+    assert there.result_.w.size == here.result_.w.size < 60  # each attribute that occurs once would have a weight
+    assert there.result_.value == pytest.approx(here.result_.value, rel=1e-9)
+    assert there.predict(X) == here.predict(X)

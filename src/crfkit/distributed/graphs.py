@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -11,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from crfkit.distributed.chains import shard_count, split_positions
-from crfkit.distributed.cluster import Cluster, connect
+from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
 from crfkit.errors import ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
-from crfkit.graph.training.train import GraphTraining
 from crfkit.losses import LOSSES
 from crfkit.protocols import Capability, Loss
 
@@ -67,21 +64,3 @@ def compact(data: GraphData) -> GraphData:
             kept, numbers = np.unique(rows, return_inverse=True)
             changes |= {f"{kind}_features": getattr(data, f"{kind}_features")[kept], f"{kind}_rows": numbers.ravel()}
     return replace(data, **changes)
-
-
-@contextmanager
-def graphs_on_cluster(training: GraphTraining, cluster: Any) -> Iterator[GraphTraining]:
-    """Yield the same training with its loss on the workers of a cluster."""
-    options = Cluster.of(cluster)
-    made: list[ShardedLoss] = []
-    with connect(options) as client:
-
-        def spread(loss: Any) -> ShardedLoss:
-            made.append(sharded_graphs(client, options, loss))
-            return made[-1]
-
-        try:
-            yield replace(training, spread=spread)
-        finally:
-            for loss in made:
-                loss.shards.close()

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.frames import FrameColumns
 from crfkit.chain.encoding.sequences import TaggedCorpus
-from crfkit.chain.fields.field import ChainField
 from crfkit.chain.losses.likelihood import ChainLikelihood, SoftmaxMargin
 from crfkit.chain.model.model import ChainModel
 from crfkit.chain.training.early_stopping import Dev
 from crfkit.chain.training.train import ChainTraining
 from crfkit.distributed.candidates import ShardedCandidates
-from crfkit.distributed.chains import shard_count, sharded_chain
+from crfkit.distributed.chains import shard_count
 from crfkit.distributed.cluster import Cluster, connect
 from crfkit.distributed.corpus import encode
 from crfkit.distributed.loss import ShardedLoss
@@ -34,25 +31,6 @@ if TYPE_CHECKING:
 
 MOST_SHARDS = 1 << 20
 ReadDev = Callable[[TaggedCorpus], Dev | None]
-
-
-@contextmanager
-def on_cluster(training: ChainTraining, cluster: Any) -> Iterator[ChainTraining]:
-    """Yield the same training with its loss on the workers of a cluster, for data that this process has."""
-    training.check()
-    options = Cluster.of(cluster)
-    made: list[ShardedLoss] = []
-    with connect(options) as client:
-
-        def make(data: SequenceData, field: ChainField) -> Loss:
-            made.append(sharded_chain(client, options, training, data, field))
-            return selecting(made[-1], training.make_solver())
-
-        try:
-            yield replace(training, loss=make, cost=None)
-        finally:
-            for loss in made:
-                loss.shards.close()
 
 
 def selecting(loss: ShardedLoss, solver: Any) -> Loss:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
 
 Fitted = TypeVar("Fitted", bound="ChainEstimator")
 
+NOT_OPTIONS = ("seed", "placement")  # of training, that estimators have in other forms: random_state, cluster
+
 
 class ChainEstimator(ChainAnswers, Estimator):
     """Predictions, weights by name, the model file and the checkpoint of a chain."""
@@ -177,7 +179,7 @@ class ChainEstimator(ChainAnswers, Estimator):
         from crfkit.chain.training.problem import ChainOptions
         from crfkit.chain.training.train import ChainTraining
 
-        named = {item.name: getattr(self, item.name) for item in fields(ChainOptions) if item.name != "seed"}
+        named = {item.name: getattr(self, item.name) for item in fields(ChainOptions) if item.name not in NOT_OPTIONS}
         return ChainTraining(**named, seed=self._seed())
 
     def _fitted(self) -> ChainModel:

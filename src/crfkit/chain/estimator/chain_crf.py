@@ -170,8 +170,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
             if any(option is not None for option in given):
                 raise ParameterError("a Dask bag does not go with sample_weight, token_weight, X_dev or training_error")
             return self._done(*self._fit_bags(X, y, seen, start, resume))
-        seen = self._with_traffic(seen)
         with self._placed() as training:
+            seen = [*training.placement.callbacks, *seen]
             return self._done(
                 *training.fit(X, y, sample_weight, seen, training_error, *dev, start, resume, token_weight)
             )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crfkit.errors import ParameterError
+from crfkit.training.placement import placement
 
 if TYPE_CHECKING:
     from crfkit.chain.model.model import ChainModel
@@ -23,22 +26,13 @@ class ClusterInputs:
 
     cluster: Any
 
-    def _placed(self) -> AbstractContextManager[ChainTraining]:
-        """Return the training here, or with its loss on the cluster."""
+    @contextmanager
+    def _placed(self) -> Iterator[ChainTraining]:
+        """Yield the training here, or with its loss on the cluster."""
         training: ChainTraining = self._training()  # type: ignore[attr-defined]
-        if self.cluster is None:
-            return nullcontext(training)
-        from crfkit.distributed.training import on_cluster
-
-        return on_cluster(training, self.cluster)
-
-    def _with_traffic(self, callbacks: Any) -> list[Any]:
-        """Return callbacks after one that adds to the trace what the cluster did, if there is a cluster."""
-        if self.cluster is None:
-            return list(callbacks)
-        from crfkit.distributed.training import TrafficColumns
-
-        return [TrafficColumns(), *callbacks]
+        training.check()
+        with placement(self.cluster) as there:
+            yield replace(training, placement=there)
 
     def _fit_bags(self, X: Any, y: Any, seen: Any, start: Any, resume: Any) -> tuple[ChainModel, Result]:
         from crfkit.distributed.training import fit_bags

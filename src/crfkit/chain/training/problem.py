@@ -30,6 +30,7 @@ from crfkit.solvers.parts.working_set import TakesBatches
 from crfkit.text.template import Template
 from crfkit.text.words import TextFeatures
 from crfkit.training.options import SolverOptions
+from crfkit.training.placement import HERE, Placement
 from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
@@ -78,6 +79,8 @@ class ChainOptions:
     features: TextFeatures | str | None = None
     hash_bits: int | None = None
     precision: str = "auto"
+
+    placement: Placement = HERE
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
@@ -141,12 +144,15 @@ class ChainOptions:
                 "data, or minimise a CandidateChain with the solver itself"
             )
         needed = None
-        if screen is not None and not callable(self.loss) and LOSSES.by_option("chain", self.loss).screenable:
+        candidates = Capability.CANDIDATES in solver.needs
+        # candidates on a cluster are numbered there, which needs all of them
+        suits = not callable(self.loss) and (self.placement.here or not candidates)
+        if screen is not None and suits and LOSSES.by_option("chain", str(self.loss)).screenable:
             needed = screened(data, field, l1_strengths(screen, field.layout))
         if needed is not None:
             data, field = needed.data(data), needed.field
             corpus = taken(corpus, needed, data)
-        loss = self.make_loss(data, field, Capability.CANDIDATES in solver.needs, needed)
+        loss = self.placement.chain_loss(self, data, field, candidates=candidates, screen=needed)
         return Problem(corpus, data, field, names, loss, self.options.make_penalty(solver), solver, needed)
 
     def make_field(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crfkit.errors import ParameterError
@@ -23,13 +24,13 @@ def make_cluster(address: str | None, shards: int | None) -> Any:
     return Cluster(address, shards)
 
 
-def placed(training: GraphTraining, cluster: Any) -> AbstractContextManager[GraphTraining]:
-    """Return the training here, or with its loss on a cluster."""
-    if cluster is None:
-        return nullcontext(training)
-    from crfkit.distributed.graphs import graphs_on_cluster
+@contextmanager
+def placed(training: GraphTraining, cluster: Any) -> Iterator[GraphTraining]:
+    """Yield the training here, or with its loss on a cluster."""
+    from crfkit.training.placement import placement
 
-    return graphs_on_cluster(training, cluster)
+    with placement(cluster) as there:
+        yield replace(training, placement=there)
 
 
 def check_urls(files: Sequence[str]) -> Sequence[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -22,6 +21,7 @@ from crfkit.solvers.parts.loop import Callback
 from crfkit.training.estimator import Estimator, warn_convergence
 from crfkit.training.options import make_seed
 from crfkit.training.path import PathOptions, PathPoint
+from crfkit.training.placement import placement
 from crfkit.training.progress import print_point
 from crfkit.warn import warn_caller
 
@@ -88,7 +88,8 @@ class PairwiseEstimator(Estimator):
         callbacks: Sequence[Callback],
     ) -> Self:
         start = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        with self._placed(training) as placed:
+        with placement(self.cluster) as there:
+            placed = replace(training, placement=there)
             done = placed.run(encoder, X, states, sample_weight, self._with_progress(callbacks), start)
         self.inference_status_ = done.status
         self._keep(done.model, done.result, done.concerns())
@@ -119,16 +120,9 @@ class PairwiseEstimator(Estimator):
         encoder, X, states = self._learn(X, Y)
         shown = print_point if callback is None and self.verbose else callback
         judge = None if Y_dev is None else _judge(encoder, X_dev, Y_dev)
-        with self._placed(training) as placed:
+        with placement(self.cluster) as there:
+            placed = replace(training, placement=there)
             return placed.path(encoder, X, states, PathOptions(strengths, n, ratio, shown), sample_weight, judge)
-
-    def _placed(self, training: GraphTraining) -> AbstractContextManager[GraphTraining]:
-        """Return the training here, or on the cluster."""
-        if self.cluster is None:
-            return nullcontext(training)
-        from crfkit.distributed.graphs import graphs_on_cluster
-
-        return graphs_on_cluster(training, self.cluster)
 
     def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
         """Return an encoder that was learnt from the training set, the inputs as it takes them, and their states."""

@@ -28,6 +28,7 @@ from crfkit.penalties import L2, Blockwise
 from crfkit.protocols import Kind, Loss, LossOptions, Penalty
 from crfkit.training.defaults import default_solver
 from crfkit.training.options import SolverOptions
+from crfkit.training.placement import HERE, Placement
 from crfkit.wording import Naming, in_python
 
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised if they have features
@@ -77,7 +78,7 @@ class GraphOptions:
 
     announce: Callable[[str], None] | None = None  # is called with notes about surprising choices
     naming: Naming = in_python  # how messages write options
-    spread: Callable[[Any], Loss] | None = None  # makes of the loss an equal one whose parts are elsewhere
+    placement: Placement = HERE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", full_name(self.loss))
@@ -134,7 +135,7 @@ class GraphOptions:
             penalty = strength.penalty
         if solver.name == "auto" and default_solver(loss, penalty) == "adam":  # a gradient without a value
             solver = replace(self.options, solver="adam").make_solver()
-        minimised = loss if self.spread is None else self.spread(loss)
+        minimised = self.placement.graph_loss(loss)
         return GraphProblem(
             encoder, inputs, graph_field, scales, loss, penalty, solver, asked, minimised, strength=strength
         )
