@@ -195,15 +195,43 @@ def check_online(max_iterations: int, seed: int) -> None:
     """Raise ParameterError unless max_iterations and seed are integers >= 0."""
     if max_iterations < 0:
         raise ParameterError(f"max_iterations must be >= 0, not {max_iterations!r}")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ParameterError(f"seed must be an integer >= 0, not {seed!r}")
+    check_count(0, seed=seed)
 
 
-def check_count(**options: int) -> None:
-    """Raise ParameterError unless each option is an integer >= 1."""
+def is_whole(value: Any) -> bool:
+    """Return whether a value is an integer, of Python or NumPy, and not True or False."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_count(least: int = 1, /, **options: Any) -> None:
+    """Raise ParameterError unless each option is an integer >= `least`."""
     for name, value in options.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ParameterError(f"{name} must be an integer >= 1, not {value!r}")
+        if not is_whole(value) or value < least:
+            raise ParameterError(f"{name} must be an integer >= {least}, not {value!r}")
+
+
+def check_optional_count(**options: Any) -> None:
+    """Raise ParameterError unless each option is None or an integer >= 1."""
+    for name, value in options.items():
+        if value is not None and (not is_whole(value) or value < 1):
+            raise ParameterError(f"{name} must be None or an integer >= 1, not {value!r}")
+
+
+def make_seed(random_state: Any, default: int | None = 0) -> int:
+    """Return the seed that `random_state` stands for: an integer >= 0, a generator of NumPy, or None.
+
+    None is the default or, without one, a new seed each time.
+    """
+    if random_state is None and default is not None:
+        return default
+    if is_whole(random_state):
+        check_count(0, random_state=random_state)
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**31))
+    raise ParameterError(f"random_state must be an integer, a generator of NumPy or None, not {random_state!r}")
 
 
 def check_positive(**options: float) -> None:

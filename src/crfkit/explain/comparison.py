@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit._types import Floats
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import are_phrases, in_scheme_of, phrases
@@ -161,8 +162,7 @@ def compare(
 
 
 def check_sampling(samples: int, confidence: float) -> None:
-    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1:
-        raise ParameterError(f"samples must be an integer >= 1, not {samples!r}")
+    check_count(samples=samples)
     if not 0.0 < confidence < 1.0:
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence!r}")
 

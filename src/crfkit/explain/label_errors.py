@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crfkit._checks import check_count, is_whole
 from crfkit._types import Floats, Ids, Ints
 from crfkit.chain.data import SequenceData, encode_labels
 from crfkit.chain.model.token_text import token_text
@@ -180,10 +181,9 @@ def find_label_errors(
         raise DataError(f"there are {len(X)} sequences but {len(given)} label sequences")
     if not X:
         raise DataError("there are no sequences whose labels could be judged")
-    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or not 2 <= cv <= len(X):
+    if not is_whole(cv) or not 2 <= cv <= len(X):
         raise ParameterError(f"cv must be an integer from 2 to the number of sequences, {len(X)}, not {cv!r}")
-    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)) or rounds < 1:
-        raise ParameterError(f"rounds must be an integer >= 1, not {rounds!r}")
+    check_count(rounds=rounds)
     names = sort_labels([label for row in given for label in row])
     fold = np.random.default_rng(seed).permutation(len(X)) % cv
     learnt_from, done = given, 0

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit._types import Floats, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.explain.inputs import trained_model
@@ -135,8 +136,7 @@ def learning_curve(
 
     if len(X) != len(y):
         raise DataError(f"there are {len(X)} sequences but {len(y)} label sequences")
-    if seeds < 1:
-        raise ParameterError(f"seeds must be at least 1, not {seeds!r}")
+    check_count(seeds=seeds)
     counts = [_size(size, len(X)) for size in sizes]
     if not counts:
         raise ParameterError("sizes is empty; give at least one number of sequences or share of them")

@@ -61,9 +61,7 @@ def suggest(
     """
     if strategy not in STRATEGIES:
         raise unknown_name("strategy", strategy, sorted(STRATEGIES))
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ParameterError(f"n must be an integer >= 1, not {n!r}")
-    check_count(min_length=min_length)
+    check_count(n=n, min_length=min_length)
     if not 0.0 <= diversity <= 1.0:
         raise ParameterError(f"diversity must be from 0 to 1, not {diversity!r}")
     trained = trained_model(model)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import is_whole
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.mask_colours import Colours, classes_of, read_colours, show_colour
 from crfkit.files.pictures import open_picture
@@ -44,7 +45,7 @@ class MaskRules:
     def __post_init__(self) -> None:
         ignore = () if self.ignore is None else self.ignore
         ignore = (ignore,) if isinstance(ignore, numbers.Integral) else ignore
-        if isinstance(ignore, (str, Mapping)) or not all(_whole(value) for value in ignore):
+        if isinstance(ignore, (str, Mapping)) or not all(is_whole(value) for value in ignore):
             raise ParameterError(f"ignore must be None, an integer or a list of integers, not {self.ignore!r}")
         colours: Colours = () if self.colours is None else read_colours(self.colours)
         known = {label for *_, label in colours if label is not None}
@@ -182,7 +183,3 @@ def _known(given: Any, where: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     elif array.dtype.kind == "f":
         missing = missing | np.isnan(array)
     return array, np.asarray(~(missing.any(axis=2) if missing.ndim == 3 else missing))
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

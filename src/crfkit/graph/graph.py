@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
-from crfkit._checks import ascends, whole_numbers
+from crfkit._checks import ascends, check_count, whole_numbers
 from crfkit._types import Ids, Ints
 from crfkit.errors import DataError, ParameterError
 
@@ -298,8 +298,7 @@ def _built(what: str, build: Callable[[], Graph]) -> Graph:
 
 
 def _count(n: Any, what: str = "the number of nodes") -> int:
-    if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise ParameterError(f"{what} must be an integer >= 0, not {n!r}")
+    check_count(0, **{what: n})
     if n > np.iinfo(np.int32).max:
         raise ParameterError(f"{what} is {n}; at most {np.iinfo(np.int32).max} are possible")
     return int(n)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import check_count, is_whole
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.files import limits, modelfile
 from crfkit.images.c1 import C1_NAMES, block_means, c1_units
@@ -60,9 +60,8 @@ class ImageFeatures:
     custom: tuple[CustomFeatures, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _whole(self.block_size) or self.block_size < 1:
-            raise ParameterError(f"block_size must be an integer >= 1, not {self.block_size!r}")
-        if not _whole(self.sift_cell) or self.sift_cell < 2 or self.sift_cell % 2:
+        check_count(block_size=self.block_size)
+        if not is_whole(self.sift_cell) or self.sift_cell < 2 or self.sift_cell % 2:
             raise ParameterError(f"sift_cell must be an even integer >= 2, not {self.sift_cell!r}")
         given = self.kinds
         if isinstance(given, str) or not all(callable(kind) or kind in KINDS for kind in given):
@@ -79,7 +78,7 @@ class ImageFeatures:
             raise ParameterError("there are no features; name some, or set colour or position to True")
         size = self.size
         if size is not None:
-            if isinstance(size, str) or len(size) != 2 or not all(_whole(n) and n >= 1 for n in size):
+            if isinstance(size, str) or len(size) != 2 or not all(is_whole(n) and n >= 1 for n in size):
                 raise ParameterError(f"size must be None or (height, width), not {size!r}")
             object.__setattr__(self, "size", (int(size[0]), int(size[1])))
         object.__setattr__(self, "block_size", int(self.block_size))
@@ -216,7 +215,3 @@ def lab(rgb: Image) -> Image:
     f = np.where(xyz > delta**3, np.cbrt(xyz), xyz / (3 * delta**2) + 4 / 29)
     x, y, z = np.moveaxis(f, -1, 0)
     return np.stack([1.16 * y - 0.16, 5 * (x - y), 2 * (y - z)], axis=-1).astype(np.float32)
-
-
-def _whole(n: Any) -> bool:
-    return isinstance(n, numbers.Integral) and not isinstance(n, bool)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit.chain.model.explanation_text import name_of
 from crfkit.chain.model.token_text import token_text
 from crfkit.errors import ParameterError
@@ -66,8 +67,7 @@ def plot_explanation(one: PositionExplanation, top: int = 8, ax: Any = None) -> 
     "'cat': NOUN rather than DET, by 1.4"
     """
     plt = load("matplotlib.pyplot", "plots need")
-    if isinstance(top, bool) or top < 1:
-        raise ParameterError(f"top must be an integer >= 1, not {top!r}")
+    check_count(top=top)
     if one.alternative is None:
         raise ParameterError(f"no other label than {one.label} is possible at position {one.position}")
     shown, rest = one.contributions[:top], one.contributions[top:]

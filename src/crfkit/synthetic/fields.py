@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import check_count
 from crfkit.errors import ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import untied_field
@@ -58,9 +59,8 @@ def random_pairwise(
     >>> table.X.shape, table.Y.shape, table.node_weights.shape, table.edge_weights.shape[1:]
     ((100, 5, 2), (100, 5), (5, 3), (3, 5))
     """
-    for name, number in (("n_nodes", n_nodes), ("n_features", n_features), ("n_samples", n_samples)):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < (name != "n_features"):
-            raise ParameterError(f"{name} must be an integer >= {int(name != 'n_features')}, not {number!r}")
+    check_count(n_nodes=n_nodes, n_samples=n_samples)
+    check_count(0, n_features=n_features)
     if not 0 <= edge_probability <= 1:
         raise ParameterError(f"edge_probability must be between 0 and 1, not {edge_probability!r}")
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from crfkit import _core
+from crfkit._checks import is_whole
 from crfkit.errors import ParameterError
 from crfkit.names import unknown_name
 from crfkit.parameters import Parameters
@@ -67,7 +68,7 @@ class TextFeatures(Parameters):
     def __post_init__(self) -> None:
         for name, most in (("window", 10), ("affixes", 20), ("bag", 20), ("characters", 4), ("embedding_window", 10)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= int(value) <= most:
+            if not is_whole(value) or not 0 <= int(value) <= most:
                 raise ParameterError(f"{name} must be a whole number from 0 to {most}, not {value!r}")
             object.__setattr__(self, name, int(value))
         for name in ("shapes", "lower", "pairs", "context"):
@@ -217,7 +218,7 @@ def _columns(given: Any) -> tuple[int, ...]:
         raise ParameterError(f"columns must be numbers of columns, such as (1,), not {given!r}")
     found = []
     for column in columns:
-        if isinstance(column, bool) or not isinstance(column, numbers.Integral) or not 1 <= int(column) <= 1000:
+        if not is_whole(column) or not 1 <= int(column) <= 1000:
             raise ParameterError(
                 f"columns must be whole numbers from 1 to 1000, not {column!r}; column 0 is the word, which is used "
                 "anyway"

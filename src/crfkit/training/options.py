@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from crfkit._checks import check_optional_count
+from crfkit._checks import make_seed as make_seed
 from crfkit.errors import ParameterError
 from crfkit.protocols import Penalty
 
@@ -29,11 +29,7 @@ class SolverOptions:
 
     def check(self) -> None:
         """Raise ParameterError if an option is out of range."""
-        for name in ("max_iterations", "n_threads"):
-            value = getattr(self, name)
-            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-            if value is not None and (not whole or value < 1):
-                raise ParameterError(f"{name} must be None or an integer >= 1, not {value!r}")
+        check_optional_count(max_iterations=self.max_iterations, n_threads=self.n_threads)
         if isinstance(self.tolerance, (int, float)) and not self.tolerance >= 0:
             raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
         if not isinstance(self.tolerance, numbers.Real) and not hasattr(self.tolerance, "satisfied"):
@@ -96,14 +92,3 @@ def recorded_penalty(record: Mapping[str, Any]) -> Penalty | None:
     if not l1:
         return L2(l2) if l2 else NoPenalty()
     return ElasticNet(l1, l2) if l2 else L1(l1)
-
-
-def make_seed(random_state: Any) -> int:
-    """Return the seed that an integer, a generator or None (0) stands for."""
-    if random_state is None or isinstance(random_state, numbers.Integral):
-        return int(random_state or 0)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    raise ParameterError(f"random_state must be an integer, a generator or None, not {random_state!r}")

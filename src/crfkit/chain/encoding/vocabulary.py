@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import is_whole
 from crfkit._threads import count_threads
 from crfkit._types import Ids, Ints
 from crfkit.chain.data import SequenceData
@@ -96,7 +96,7 @@ def check_hash_bits(bits: Any) -> None:
     """Raise ParameterError if attributes cannot be hashed to this many bits."""
     if bits is None:
         return
-    if isinstance(bits, bool) or not isinstance(bits, numbers.Integral) or not 4 <= int(bits) <= 28:
+    if not is_whole(bits) or not 4 <= int(bits) <= 28:
         raise ParameterError(f"hash_bits must be a whole number from 4 to 28, or None to keep names; not {bits!r}")
 
 

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit._types import Floats
-from crfkit.chain.model.decoding import Labelling, check_count, log_probabilities, nbest_of
+from crfkit.chain.model.decoding import Labelling, log_probabilities, nbest_of
 from crfkit.chain.model.reliability import Block, labelled_block, log_loss, predicted_spans, predicted_tokens
 from crfkit.chain.model.spans import check_probability
 from crfkit.errors import DataError, DataWarning, ModelFileError, ParameterError
@@ -150,6 +151,7 @@ def calibrate_blocks(
     """Do the same with encoded sequences."""
     if objective not in OBJECTIVES:
         raise ParameterError(f"objective must be one of {', '.join(map(repr, OBJECTIVES))}, not {objective!r}")
+    check_count(min_spans=min_spans)
     wished = None if precision is None else check_probability("precision", precision)
     given: Iterable[float] = [coverage] if isinstance(coverage, (int, float)) else coverage
     coverages = sorted({_check_coverage(x) for x in given})
@@ -170,7 +172,7 @@ def calibrate_blocks(
         objective,
         n_sequences,
         wished,
-        {} if wished is None else find_thresholds(scaled, blocks, wished, check_count("min_spans", min_spans)),
+        {} if wished is None else find_thresholds(scaled, blocks, wished, min_spans),
         find_conformal(scaled, blocks, coverages) if coverages else {},
     )
     return dataclasses.replace(scaled, calibration=found)
@@ -314,7 +316,7 @@ class LabellingSet:
 
 def predict_sets(model: ChainModel, X: Iterable[Any], coverage: float, n: int = 1000) -> list[LabellingSet]:
     """Return the conformal set of each sequence, from at most n best labellings."""
-    n = check_count("n", n)
+    check_count(n=n)
     known = model.calibration.conformal if model.calibration is not None else {}
     if coverage not in known:
         has = f"it has {', '.join(f'{x:g}' for x in known)}" if known else "it has none"

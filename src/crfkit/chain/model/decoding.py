@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import check_count, make_seed
 from crfkit._types import Floats, Ids
 from crfkit.chain.data import SequenceData, encode_labels
 from crfkit.chain.encoding.sequences import label_rows
@@ -80,7 +81,7 @@ def decode(
     search_limit: int = 50_000,
 ) -> list[Decoded]:
     """Return the labels of each sequence with probabilities and alternatives; see ChainAnswers.decode."""
-    n, search_limit = check_count("n", n), check_count("search_limit", search_limit)
+    check_count(n=n, search_limit=search_limit)
     if method not in ("viterbi", "posterior"):
         raise ParameterError(f"method must be 'viterbi' or 'posterior', not {method!r}")
     one_run = contiguous is not False
@@ -136,7 +137,7 @@ def decode(
 
 def predict_nbest(model: ChainModel, X: Iterable[Any], n: int) -> list[list[Labelling]]:
     """Return the n best labellings of each sequence, best first; all of them where there are fewer than n."""
-    n = check_count("n", n)
+    check_count(n=n)
     data = model.encode(X)
     return nbest_of(model, data, n)
 
@@ -176,10 +177,10 @@ def sample(
     constraints: Pairs = None,
 ) -> list[list[list[Any]]]:
     """Return n labellings of each sequence, drawn from p(y | x)."""
-    n = check_count("n", n)
+    check_count(n=n)
     data = model.encode(X)
     limits = make_limits(model, data, known, allowed, constraints)
-    drawn = limits.inference.sample(data, n, seed_of(random_state), limits.allowed)
+    drawn = limits.inference.sample(data, n, make_seed(random_state, None), limits.allowed)
     names = model.class_list
     return [[[names[j] for j in row] for row in rows.tolist()] for rows in drawn]
 
@@ -209,26 +210,6 @@ def position_entropies(limits: Limits, data: SequenceData) -> Floats:
 
     found: Floats = entr(limits.inference.node_marginals(data, limits.allowed)).sum(axis=1)
     return found
-
-
-def check_count(name: str, value: Any) -> int:
-    """Return a count as an int; raise ParameterError unless it is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ParameterError(f"{name} must be an integer >= 1, not {value!r}")
-    return int(value)
-
-
-def seed_of(random_state: Any) -> int:
-    """Return a seed for the core: of None (a new one each time), an integer, or a generator of NumPy."""
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ParameterError(f"random_state must not be negative, got {random_state}")
-        return int(random_state) % 2**64
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return int(np.random.default_rng(random_state).integers(2**63))
-    raise ParameterError(f"random_state must be None, an integer or a generator of NumPy, not {random_state!r}")
 
 
 # --- from arrays to results

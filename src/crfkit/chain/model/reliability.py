@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._checks import check_count
 from crfkit._types import Floats, Ints
 from crfkit.chain.data import SequenceData, check_labels
 from crfkit.chain.model.spans import runs_of, spans_of
@@ -67,8 +68,7 @@ def reliability(
 
 def reliability_of(model: ChainModel, blocks: Sequence[Block], kind: Kind = "spans", bins: int = 10) -> Reliability:
     """Return the same for encoded sequences."""
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
-        raise ParameterError(f"bins must be an integer >= 1, not {bins!r}")
+    check_count(bins=bins)
     if kind == "spans":
         _, p, right = predicted_spans(model, blocks)
     else:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit._types import Floats
 from crfkit.chain.data import SequenceData
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.inference import ChainInference
-from crfkit.errors import DataError, DataWarning, ParameterError, StopTraining
+from crfkit.errors import DataError, DataWarning, StopTraining
 from crfkit.metrics import evaluate
 from crfkit.result import LAST_WEIGHTS, Result, Status, TraceRow
 from crfkit.schemes import are_phrases
@@ -51,8 +52,7 @@ class Development:
         n_threads: int | None,
         path: str | None = None,
     ) -> None:
-        if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
-            raise ParameterError(f"patience must be an integer >= 1, not {patience!r}")
+        check_count(patience=patience)
         if len(data) == 0 or data.n_positions == 0:
             raise DataError("the development set has no sequences" if len(data) == 0 else "all its sequences are empty")
         self.best_w: Floats | None = None

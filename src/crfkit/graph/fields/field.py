@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._checks import whole_numbers
+from crfkit._checks import check_count, whole_numbers
 from crfkit._types import Flags, Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.graph.data import GraphData
@@ -66,9 +66,7 @@ class GraphField:
         if states.ndim != 1 or not len(states):
             raise ParameterError("a field needs at least one type of node")
         for name in ("n_node_features", "n_edge_features", "n_edge_types"):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
-                raise ParameterError(f"{name} must be an integer >= 0, not {number!r}")
+            check_count(0, **{name: getattr(self, name)})
         if self.edge_ends is not None:
             ends = whole_numbers(self.edge_ends, "edge_ends", (self.n_edge_types, 2))
             if ends.size and (ends.min() < 0 or ends.max() >= len(states)):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import check_count
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
@@ -79,9 +80,7 @@ class Annealed:
 
     def __post_init__(self) -> None:
         for name, least in (("n_particles", 2), ("n_batches", 2), ("max_rounds", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise ParameterError(f"{name} must be an integer >= {least}, not {value!r}")
+            check_count(least, **{name: getattr(self, name)})
         if not self.error > 0:
             raise ParameterError(f"error must be > 0, not {self.error!r}")
 

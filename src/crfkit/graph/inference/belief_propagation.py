@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import is_whole
 from crfkit._threads import count_threads
 from crfkit._types import Floats
 from crfkit.errors import ParameterError
 from crfkit.graph.fields.basis import native_basis
 from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
-from crfkit.graph.inference.tree import check_threads, is_whole
+from crfkit.graph.inference.tree import check_threads
 from crfkit.names import check_name
 
 SCHEDULES = ("sweep", "flooding", "residual")

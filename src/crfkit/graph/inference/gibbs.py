@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
+from crfkit._checks import check_count
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
@@ -82,7 +83,7 @@ class Gibbs:
     def __post_init__(self) -> None:
         least = {"n_sweeps": 1, "burn_in": 0, "n_chains": 1, "thin": 1, "seed": 0, "ais_steps": 1, "ais_runs": 2}
         for name, smallest in least.items():
-            _check_count(name, getattr(self, name), smallest)
+            check_count(smallest, **{name: getattr(self, name)})
         if self.n_sweeps < self.thin:
             raise ParameterError(f"n_sweeps = {self.n_sweeps} is less than thin = {self.thin}: no state would count")
         _check_block(self.block)
@@ -130,8 +131,7 @@ class Gibbs:
         On forests drawn jointly they are independent; otherwise those of one chain are correlated, less with a larger
         `thin`.
         """
-        _check_count("n_samples", n_samples, 0)
-        _check_count("seed", seed, 0)
+        check_count(0, n_samples=n_samples, seed=seed)
         graph, plan, threads = potentials.graph, gibbs_plan(potentials.graph), count_threads(self.n_threads)
         out = np.empty((n_samples, graph.n_nodes), dtype=np.int32)
         if n_samples == 0:
@@ -160,9 +160,7 @@ def gibbs_sweeps(
     n_threads: int | None = None,
 ) -> Ids:
     """Return an array [n]: the labels after so many sweeps from those given; (seed, stream) name the random numbers."""
-    _check_count("n_sweeps", n_sweeps, 0)
-    _check_count("seed", seed, 0)
-    _check_count("stream", stream, 0)
+    check_count(0, n_sweeps=n_sweeps, seed=seed, stream=stream)
     _check_block(block)
     y = check_states(labels, potentials).reshape(-1, 1).copy()
     plan, (unary, tables), threads = gibbs_plan(potentials.graph), _arrays(potentials), count_threads(n_threads)
@@ -206,11 +204,6 @@ def _started(potentials: Potentials, n_chains: int, seed: int, stream: int, thre
     unary = np.ascontiguousarray(potentials.unary)
     _core.gibbs_start(gibbs_plan(potentials.graph), unary, labels, seed, stream, threads)
     return labels
-
-
-def _check_count(name: str, value: object, least: int) -> None:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ParameterError(f"{name} must be an integer >= {least}, not {value!r}")
 
 
 def _check_block(block: object) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.graph.fields.basis import expanded
@@ -53,9 +54,7 @@ class Halves:
     bound = "exact"
 
     def __post_init__(self) -> None:
-        given = self.max_labellings
-        if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-            raise ParameterError(f"max_labellings must be an integer >= 1, not {given!r}")
+        check_count(max_labellings=self.max_labellings)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:
         graph, K = potentials.graph, potentials.n_states

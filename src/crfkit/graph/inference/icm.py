@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
+from crfkit._checks import check_count
 from crfkit._threads import count_threads
 from crfkit._types import Ids
-from crfkit.errors import ParameterError
 from crfkit.graph.fields.potentials import Potentials, check_states
 
 
@@ -29,9 +29,7 @@ def icm(
     >>> icm(field).tolist()
     [0, 0, 0]
     """
-    for name, value in (("n_restarts", n_restarts), ("seed", seed)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-            raise ParameterError(f"{name} must be an integer >= 0, not {value!r}")
+    check_count(0, n_restarts=n_restarts, seed=seed)
     first = best_states(potentials) if start is None else check_states(start, potentials)
     best = _climb(potentials, first, n_threads)
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
+from crfkit._checks import check_count
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids
 from crfkit.errors import DataError, ParameterError
@@ -50,9 +51,7 @@ class Junction:
     bound = "exact"
 
     def __post_init__(self) -> None:
-        given = self.max_table
-        if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-            raise ParameterError(f"max_table must be an integer >= 1, not {given!r}")
+        check_count(max_table=self.max_table)
         check_threads(self.n_threads)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from crfkit import _core
+from crfkit._checks import is_whole
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids
 from crfkit.errors import ParameterError
@@ -84,7 +85,3 @@ def check_sampling(n_samples: Any, seed: Any) -> None:
     for what, given in (("the number of samples", n_samples), ("the seed", seed)):
         if not is_whole(given) or not 0 <= given < 1 << 64:
             raise ParameterError(f"{what} must be an integer >= 0, not {given!r}")
-
-
-def is_whole(given: Any) -> bool:
-    return isinstance(given, (int, np.integer)) and not isinstance(given, bool)

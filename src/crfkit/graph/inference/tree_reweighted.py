@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from crfkit._checks import check_count
 from crfkit._types import Floats
-from crfkit.errors import ParameterError
 from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.graph import Graph
 from crfkit.graph.inference.belief_propagation import SCHEDULES, check_iteration, pass_messages
@@ -42,8 +42,7 @@ class TreeReweighted:
 
     def __post_init__(self) -> None:
         check_name("schedule", self.schedule, SCHEDULES)
-        if not isinstance(self.n_trees, (int, np.integer)) or self.n_trees < 1:
-            raise ParameterError(f"n_trees must be an integer >= 1, not {self.n_trees!r}")
+        check_count(n_trees=self.n_trees)
         check_iteration(self, adaptive=True)
 
     def run(self, potentials: Potentials, warm: Marginals | None = None) -> Marginals:

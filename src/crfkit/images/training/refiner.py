@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from crfkit._checks import check_count, check_optional_count
 from crfkit._types import Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.images import as_list
@@ -60,14 +60,8 @@ class RefinerTraining:
         """Raise ParameterError if an option is out of range."""
         if self.neighbours not in (4, 8) or isinstance(self.neighbours, bool):
             raise ParameterError(f"neighbours must be 4 or 8, not {self.neighbours!r}")
-        for name, value, optional in (
-            ("block_size", self.block_size, False),
-            ("superpixels", self.superpixels, True),
-            ("sweeps", self.sweeps, True),
-        ):
-            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
-            if not whole and not (optional and value is None):
-                raise ParameterError(f"{name} must be {'None or ' if optional else ''}an integer >= 1, not {value!r}")
+        check_count(block_size=self.block_size)
+        check_optional_count(superpixels=self.superpixels, sweeps=self.sweeps)
         if self.superpixels is not None and self.block_size != 1:
             raise ParameterError("block_size and superpixels exclude each other; give one of them")
         edges = self.edge_features

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._checks import is_whole
 from crfkit._types import Floats
 from crfkit.errors import ParameterError
 from crfkit.result import TraceRow
@@ -34,7 +35,7 @@ class Past:
         """Return what a saved state knows, if the objective at its weights is still `value`."""
         iterations = saved.get(ITERATIONS, 0)
         table = np.asarray(saved.get(PAST, np.zeros((0, 2))))
-        if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)) or iterations < 0:
+        if not is_whole(iterations) or iterations < 0:
             raise ParameterError(f"the saved state cannot be resumed: its number of iterations is {iterations!r}")
         if table.dtype != np.float64 or table.ndim != 2 or table.shape[1] != 2:
             raise ParameterError("the saved state cannot be resumed: its past is not a table of two columns")

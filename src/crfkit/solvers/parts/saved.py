@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
 
+from crfkit._checks import is_whole
 from crfkit.errors import ParameterError
 from crfkit.protocols import Vector
 from crfkit.solvers.parts.past import PAST
@@ -102,7 +103,7 @@ def saved_count(saved: Mapping[str, Any], name: str, default: int | None = None,
     value = saved.get(name)
     if default is not None and value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if not is_whole(value):
         raise ParameterError(f"the saved state is damaged: {name} must be a whole number, not {_shown(value)}")
     return int(saved_number(saved, name, None, 0, high))
 
