@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from crfkit.parameters import NestedParameters
 from crfkit.result import Result, Status
 from crfkit.training.options import SolverOptions, make_seed
+from crfkit.training.progress import print_row
 from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:  # solvers take longest to load and only training needs them
-    from crfkit.solvers.parts.loop import Callback, Iteration
+    from crfkit.solvers.parts.loop import Callback
 
 
 # options of CRFsuite, CRF++, Wapiti and scikit-learn, and what to write instead
@@ -130,14 +131,3 @@ def not_fitted(estimator: Estimator) -> Exception:
 def warn_convergence(concern: str) -> None:
     """Warn, at the user's line, that a result may not be what was asked for."""
     warn_caller(concern, ConvergenceWarning)
-
-
-def print_row(iteration: Iteration) -> None:
-    """Print a line about an iteration of training."""
-    row = iteration.row
-    extra = "".join(f"  {name} {value:.5f}" for name, value in row.extra.items())
-    print(
-        f"iteration {row.iteration:4d}  objective {row.value:.4f}  gradient {row.optimality:.4g}  "
-        f"{row.seconds:.2f} s{extra}",
-        flush=True,
-    )

@@ -1,11 +1,23 @@
-"""The lines that estimators print when `verbose` is set: for each strength of a path, for each random half."""
+"""The lines that estimators print when `verbose` is set: per iteration, strength of a path and random half."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crfkit.solvers.parts.loop import Iteration
     from crfkit.training.path import PathPoint
+
+
+def print_row(iteration: Iteration) -> None:
+    """Print a line about an iteration of training."""
+    row = iteration.row
+    extra = "".join(f"  {name} {value:.5f}" for name, value in row.extra.items())
+    print(
+        f"iteration {row.iteration:4d}  objective {row.value:.4f}  gradient {row.optimality:.4g}  "
+        f"{row.seconds:.2f} s{extra}",
+        flush=True,
+    )
 
 
 def print_point(point: PathPoint[Any]) -> None:

@@ -175,7 +175,7 @@ def _write_and_tell(given: GraphOptions, done: GraphFit, encoder: TableEncoder) 
     if penalty := trained.training["auto"].get("penalty"):
         say(f"penalty: {penalty}")
     say(outcome(result))
-    for line in done.concerns(on_command_line, damping=False) or [result.status.text(on_command_line)]:
+    for line in done.concerns(on_command_line) or [result.status.text(on_command_line)]:
         say(line)
     say_written(given.model, interrupted)
 

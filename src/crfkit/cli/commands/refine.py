@@ -89,8 +89,9 @@ def train(given: RefineOptions) -> None:
     """Learn how to smooth probability maps from images and masks."""
     from crfkit.cli.options.parsing import check_distinct, check_writable
     from crfkit.cli.runtime.finishing import outcome, say_written
+    from crfkit.cli.runtime.naming import on_command_line
     from crfkit.graph.training.train import concerns
-    from crfkit.training.estimator import print_row
+    from crfkit.training.progress import print_row
 
     folders = {"PROBABILITIES": given.probabilities, "IMAGES": given.images, "MASKS": given.masks}
     check_distinct({**folders, "--model": given.model})
@@ -102,7 +103,7 @@ def train(given: RefineOptions) -> None:
     maps, images, masks = (list(column) for column in zip(*triples, strict=True))
     done = training.run(maps, images, masks, [print_row] if given.verbose else [])
     if not done.interrupted:
-        for concern in concerns(done.result, None):
+        for concern in concerns(done.result, None, naming=on_command_line):
             say(f"crfkit: warning: {concern}", err=True)
     done.model.save(given.model)
     say(f"{len(triples)} images")

@@ -48,6 +48,7 @@ def train(given: SegmentOptions) -> None:
 
 def _checked_training(given: SegmentOptions) -> SegmenterTraining:
     """Return the training of the options."""
+    from crfkit.cli.runtime.naming import on_command_line
     from crfkit.files.masks import MaskRules
     from crfkit.images.features import ImageFeatures
     from crfkit.images.training.segmenter import SegmenterTraining
@@ -59,6 +60,7 @@ def _checked_training(given: SegmentOptions) -> SegmenterTraining:
     if full_name(inference) == "pseudo-likelihood":
         inference, loss = "auto", "pseudo-likelihood"
     training = SegmenterTraining(
+        naming=on_command_line,
         features=ImageFeatures(
             SMALLEST_BLOCK if given.block is None else given.block,
             tuple(name.strip() for name in given.features.split(",") if name.strip()),
@@ -187,5 +189,5 @@ def _tell(done: SegmenterFit, strengths: bool) -> None:
         f"{model.features.block_size}×{model.features.block_size} pixels"
     )
     say(outcome(result))
-    for line in dict.fromkeys(done.concerns or [str(result.status)]):
-        say(status_text(result) if line == str(result.status) else line)
+    for line in dict.fromkeys(done.concerns or [status_text(result)]):
+        say(line)

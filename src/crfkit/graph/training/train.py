@@ -48,12 +48,9 @@ class GraphFit(NamedTuple):
         """Return how far the last inference can be trusted."""
         return None if self.inference is None else self.inference.status
 
-    def concerns(self, naming: Naming = in_python, damping: bool = True) -> list[str]:
-        """Return what a user should know about how training ended, with options written as `naming` writes them.
-
-        `damping` says whether the user can add damping.
-        """
-        last = self.inference
+    def concerns(self, naming: Naming = in_python) -> list[str]:
+        """Return what a user should know about how training ended, with options written as `naming` writes them."""
+        last, damping = self.inference, naming is in_python  # which the command line cannot add
         unsettled = last.explain(naming("sweeps"), damping) if last is not None and last.matters else None
         return concerns(self.result, self.status, unsettled, naming)
 

@@ -83,7 +83,7 @@ class BlockTraining:
             done = training.run(self.encoder, self.X, states, None, [*self.callbacks, in_time], start)
         result = done.result
         if result.status is not Status.INTERRUPTED and self.tell is not None:
-            for concern in done.concerns():
+            for concern in done.concerns(training.naming):
                 self.tell(concern)
         if late:
             result = replace(result, status=Status.TIME_LIMIT)

@@ -59,6 +59,7 @@ from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
 from crfkit.training.resources import peak_memory
+from crfkit.wording import Naming, in_python
 
 CHECKPOINT_SECONDS = 60.0
 WITHOUT_INFERENCE = ("pseudo-likelihood", "composite")
@@ -101,6 +102,7 @@ class SegmenterTraining:
 
     auto_block: bool = False  # whether blocks may be larger than those of `features`, to fit into memory
     centred: bool = True  # whether differences |h_i − h_j| are centred
+    naming: Naming = in_python  # how messages write options
 
     def check(self, validation: Any = None) -> None:
         """Raise ParameterError if an option is out of range."""
@@ -311,6 +313,7 @@ class SegmenterTraining:
             edge_form=forms[1],
             decode=self.decode,
             options=self.options,
+            naming=self.naming,
         )
 
     def _compute(

@@ -21,10 +21,10 @@ from crfkit.structure.training.record import StructureFit, StructureRecord
 from crfkit.structure.training.search import Search
 from crfkit.structure.training.train import StructureTraining
 from crfkit.structure.training.warnings import concerns
-from crfkit.training.estimator import Estimator, print_row, warn_convergence
+from crfkit.training.estimator import Estimator, warn_convergence
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
-from crfkit.training.progress import print_half, print_point
+from crfkit.training.progress import print_half, print_point, print_row
 from crfkit.warn import warn_caller
 
 PARALLEL = ("cv", "stability")  # rules that solve many parts of the table
