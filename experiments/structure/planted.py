@@ -69,8 +69,8 @@ def every_edge_twice() -> Iterator[None]:
         return np.zeros(np.broadcast(i, j).shape, dtype=bool)
 
     with (
-        patch("crfkit.structure.training.counts.with_one_weight", none),
-        patch("crfkit.structure.training.worth.with_one_weight", none),
+        patch("crfkit.structure.price.with_one_weight", none),
+        patch("crfkit.structure.worth.with_one_weight", none),
     ):
         yield
 

@@ -128,9 +128,8 @@ def test_ctrl_c_among_random_halves_keeps_the_edges_of_the_path(here, alone, cli
         if done == 2:
             raise KeyboardInterrupt
 
-    found._on_half = interrupt
     with pytest.raises(KeyboardInterrupt):
-        found.fit(Y)
+        found.fit(Y, on_half=interrupt)
     assert found.stability_ == {}
     assert {edge[:2] for edge in found.edges_} == {edge[:2] for edge in alone["stability"].edges_}
 

@@ -15,9 +15,7 @@ from crfkit.losses import LOSSES, ContrastiveDivergence, GraphLikelihood, Pseudo
 from crfkit.result import Status
 from crfkit.schemes import TAG_SCHEMES
 from crfkit.solvers import SOLVERS
-from crfkit.structure.training import options as structure_options
-from crfkit.structure.training.final import REFITS
-from crfkit.structure.training.solve import METHODS
+from crfkit.structure import options as structure_options
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDERS = ("tutorials", "howto", "guides", "migration", "explanation")
@@ -47,9 +45,9 @@ def first_column(page: str, title: str) -> list[str]:
         ("graphs.md", "`node_form`", NODE_FORMS),
         ("graphs.md", "`edge_form`", EDGE_FORMS),
         ("structure.md", "`loss`", LOSSES.options("structure")),
-        ("structure.md", "`method`", METHODS),
+        ("structure.md", "`method`", structure_options.METHODS),
         ("structure.md", "`edge_strength`", structure_options.RULES),
-        ("structure.md", "`refit`", REFITS),
+        ("structure.md", "`refit`", structure_options.REFITS),
         ("tagging_schemes.md", "scheme", TAG_SCHEMES),
     ],
 )

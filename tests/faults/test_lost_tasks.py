@@ -72,8 +72,8 @@ def test_a_worker_that_hangs_is_left_alone(client):
 
 def test_a_worker_that_is_killed_changes_no_share(alone, client):
     found = learner(cluster=client)
-    found._on_half = lambda done, of: kill(pids(client)[:1]) if done == 1 else None
-    same(found.fit(Y), alone["stability"])
+    found.fit(Y, on_half=lambda done, of: kill(pids(client)[:1]) if done == 1 else None)
+    same(found, alone["stability"])
 
 
 def test_all_workers_and_the_data_are_lost_without_a_change_of_scores(alone, client):

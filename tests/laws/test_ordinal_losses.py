@@ -6,7 +6,7 @@ import pytest
 from crfkit.structure.losses.ordinal import pseudo_likelihood
 from crfkit.structure.losses.standardised import column_scales
 from crfkit.structure.observations import Observations
-from crfkit.structure.training.worth import gains
+from crfkit.structure.worth import gains
 
 
 def make_table(seed=0, rows=60, own=True, levels=(5, 2, 4, 5)):

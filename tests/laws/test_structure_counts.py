@@ -8,8 +8,8 @@ import pytest
 from crfkit.structure.losses.evaluation import SparseEvaluation, StructureEvaluation
 from crfkit.structure.losses.ordinal import pseudo_likelihood
 from crfkit.structure.observations import Observations
-from crfkit.structure.training.counts import edges_counted, times_counted
-from crfkit.structure.training.worth import gains
+from crfkit.structure.price import edges_counted, times_counted
+from crfkit.structure.worth import gains
 
 
 def table(seed: int, ordinal: bool = False, n: int = 60, p: int = 7) -> Observations:

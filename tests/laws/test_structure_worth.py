@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from crfkit.structure.training import worth
+from crfkit.structure import worth
 
 
 def slowly(S, v, which, doubtful, prices, priors, n_edges):
@@ -42,8 +42,8 @@ def test_edges_are_dropped_in_the_order_of_new_inverses(n_edges, width):
     prices, priors = rng.uniform(0.02, 0.1, n_edges), np.full(n_edges + 1, 0.01)
     A = worth._Factored(S, np.arange(n)).corner
     np.testing.assert_array_equal(A, A.T)
-    found = worth._sequence(A, v, which, doubtful, prices, priors, n_edges)
-    assert len(found) * width > worth.DELAYED
+    found = worth._sequence(A, v, which, doubtful=doubtful, prices=prices, priors=priors)
+    assert len(found) * width > worth.DROPS_PER_UPDATE
     assert found.tolist() == slowly(S, v, which, doubtful, prices, priors, n_edges)
 
 

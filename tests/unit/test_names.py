@@ -11,7 +11,7 @@ from crfkit.graph.inference.engines import ENGINES, make_engine
 from crfkit.graph.training.train import GraphTraining
 from crfkit.names import check_name, full_name, unknown_name
 from crfkit.solvers import SOLVERS, make_solver
-from crfkit.structure.training.train import StructureTraining
+from crfkit.structure.options import StructureOptions
 from crfkit.synthetic import disc_images
 
 
@@ -48,7 +48,7 @@ def test_the_names_of_engines_are_their_registry_names():
 
 def test_training_has_full_names():
     assert GraphTraining(loss="pl").loss == "pseudo-likelihood"
-    training = StructureTraining(loss="pl", refit="pl")
+    training = StructureOptions(loss="pl", refit="pl")
     assert (training.loss, training.refit) == ("pseudo-likelihood", "pseudo-likelihood")
 
 

@@ -16,8 +16,9 @@ from crfkit.graph.inference.marginals import InferenceStatus
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
 from crfkit.structure.losses.standardised import column_scales
 from crfkit.structure.observations import Observations
-from crfkit.structure.training.search import Search
-from crfkit.structure.training.train import in_order
+from crfkit.structure.options import StructureOptions
+from crfkit.structure.solve import EdgeSolver
+from crfkit.structure.train import in_order
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +68,8 @@ def test_all_methods_have_the_same_optimum(loss, norm, K):
 @pytest.mark.parametrize("standardize", [True, False])
 def test_optimality_of_edges_that_are_off(small, method, standardize):
     table = Observations.of(small[0], 2, ising=True)
-    search = Search(method, standardize=standardize)
-    solution = search.solve(search.empty(StructurePseudoLikelihood(table)), 150.0)
+    solver = EdgeSolver(StructureOptions(method=method, standardize=standardize))
+    solution = solver.solve(solver.empty(StructurePseudoLikelihood(table)), 150.0)
     loss, w = in_order(solution.reduced())
     scales = column_scales(table) if standardize else np.ones(table.n_variables)
     assert loss.candidates(loss.at(w), "max", 0.0, scales)[1].max() <= 150.0 * (1 + 1e-3)

@@ -15,7 +15,10 @@ from crfkit.graph.losses.pseudo import PseudoLikelihood
 from crfkit.structure.losses.likelihood import StructureLikelihood
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
 from crfkit.structure.observations import Observations
-from crfkit.structure.training.search import Search, Solution
+from crfkit.structure.options import StructureOptions
+from crfkit.structure.price import EdgePrices
+from crfkit.structure.select import Selection
+from crfkit.structure.solve import Solution
 from crfkit.synthetic import random_pairwise
 
 NORMS = {"max": lambda g: np.abs(g).max(), "l1": lambda g: np.abs(g).sum(), "l2": np.linalg.norm}
@@ -214,27 +217,28 @@ def test_inputs_of_wrong_shapes(learnt):
 def test_pruning_ends_where_no_edge_is_missed():
     table = random_pairwise(8, 3, 400, seed=1)
     rows = Observations.of(table.Y, 2, np.ones((400, 1)), None, True, True, table.X)
-    search = Search("grafting-light", "2")
-    empty = search.empty(StructurePseudoLikelihood(rows))
-    weak = search.solve(empty, 0.05 * search.critical_strength(empty))
-    pruned = search.refit(weak)
-    assert search.ebic(pruned) < search.ebic(search.refit(weak, prune=False))
+    selection = Selection(StructureOptions(method="grafting-light", group_norm="2"))
+    solver, supports = selection.solver, selection.supports
+    empty = solver.empty(StructurePseudoLikelihood(rows))
+    weak = solver.solve(empty, 0.05 * solver.critical_strength(empty))
+    pruned = supports.refit(weak)
+    assert supports.ebic(pruned) < supports.ebic(supports.refit(weak, prune=False))
     for edge in np.setdiff1d(weak.support, pruned.support):  # putting any edge back does not pay
         more, place = pruned.loss.activate([edge])
         start = np.full(more.size, 1e-9)
         start[place] = pruned.w
-        assert search.ebic(search.refit(Solution(more, start), prune=False)) > search.ebic(pruned)
+        assert supports.ebic(supports.refit(Solution(more, start), prune=False)) > supports.ebic(pruned)
 
 
 def test_prices_of_edges_with_features():
     plain = Observations.of(np.zeros((50, 3), dtype=int), 2, np.ones((50, 1)), None, True)
-    refits = Search(gamma=0.5).refits
+    prices = EdgePrices(StructureOptions(ebic_gamma=0.5))
     pair = StructurePseudoLikelihood(plain, None, [1, 2])
-    prior = refits.marginal(pair, 1)
+    prior = prices.marginal(pair, 1)
     assert prior == pytest.approx(np.log(3))  # of three graphs with one edge
-    assert refits.prices(pair, prior).tolist() == pytest.approx([np.log(50) + np.log(3)] * 2)
+    assert prices.of_active(pair, prior).tolist() == pytest.approx([np.log(50) + np.log(3)] * 2)
     table, *_ = make_table("ising")
-    many = refits.prices(StructurePseudoLikelihood(table, None, [1]), prior)
+    many = prices.of_active(StructurePseudoLikelihood(table, None, [1]), prior)
     level = chi2.sf(np.log(table.total) + prior, 1)
     assert chi2.sf(many[0], 5) == pytest.approx(level)  # [1, f_i, f_j] of two features each
 

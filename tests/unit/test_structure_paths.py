@@ -10,8 +10,9 @@ from crfkit import StructureLearner
 from crfkit.structure.losses.evaluation import StructureEvaluation
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
 from crfkit.structure.observations import Observations
-from crfkit.structure.training.refit import Solution
-from crfkit.structure.training.search import Search
+from crfkit.structure.options import StructureOptions
+from crfkit.structure.select import Selection
+from crfkit.structure.solve import EdgeSolver, Solution
 
 CHAIN = {(i, i + 1) for i in range(9)}
 RULES = ("ebic", "cv", "stability")
@@ -67,8 +68,8 @@ def test_rare_pairs_beside_a_balanced_chain():
 def test_a_path_whose_last_score_is_best_goes_on():
     Y, true = planted(3, p=10, n_edges=12, rows=1500)
     table = Observations.of(Y, 2, ising=True)
-    search = Search(n_strengths=4, ratio=0.5)
-    steps = list(search.by_ebic(StructurePseudoLikelihood(table)))
+    selection = Selection(StructureOptions(n_strengths=4, strength_ratio=0.5))
+    steps = list(selection.by_ebic(StructurePseudoLikelihood(table)))
     assert len(steps) > 4
     assert steps[-1].strength < 0.5 * steps[0].strength
     with warnings.catch_warnings():
@@ -79,31 +80,31 @@ def test_a_path_whose_last_score_is_best_goes_on():
 
 def test_the_chosen_edges_cannot_be_bettered_one_by_one():
     Y, _ = planted(4, p=10, n_edges=14, rows=300, low=0.2, high=0.6)
-    search = Search()
+    selection = Selection()
+    solver, supports = selection.solver, selection.supports
     loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True))
-    *_, last = search.by_ebic(loss)
-    best = search.refits.completed(last.model.refitted)
-    score = search.ebic(best)
-    slack = 0.1 * search.refits.prices(best.loss, 0.0)[0]  # edges are judged to second order
+    *_, last = selection.by_ebic(loss)
+    best = supports.completed(last.model.refitted)
+    score = supports.ebic(best)
+    slack = 0.1 * supports.prices.of_active(best.loss, 0.0)[0]  # edges are judged to second order
     for edge in best.loss.candidate_ids.tolist():
-        assert search.ebic(search.refits.smooth(best.grown(np.array([edge])))) > score - slack
+        assert supports.ebic(solver.refit(best.grown(np.array([edge])))) > score - slack
     for edge in best.loss.active_ids.tolist():
         kept = np.setdiff1d(best.loss.active_ids, [edge])
-        assert search.ebic(search.refits.smooth(Solution(*best.loss.keep(kept, best.w)))) > score - slack
+        assert supports.ebic(solver.refit(Solution(*best.loss.keep(kept, best.w)))) > score - slack
 
 
 def test_pruning_is_the_elimination_of_one_edge_after_another():
     """Dropping edges one by one, inverting the whole Hessian each time, ends with the same edges and weights."""
-    from crfkit.structure.training.worth import eliminated
+    from crfkit.structure.worth import eliminated
 
     Y, _ = planted(6, p=9, n_edges=8, rows=500)
     loss = StructurePseudoLikelihood(Observations.of(Y, 2, ising=True))
-    search = Search(gamma=0.5)
-    full = search.refits.smooth(Solution(loss.with_active(loss.candidate_ids), np.zeros(9 + 36)))
+    full = EdgeSolver().refit(Solution(loss.with_active(loss.candidate_ids), np.zeros(9 + 36)))
     ridge = np.full(45, 0.01)
     ridge[:9] = 1.0
     price = 12.0
-    dropped, w = eliminated(full.loss, full.w, ridge, np.full(36, price), np.zeros(37), 2.0)
+    dropped, w = eliminated(full.loss, full.w, ridge=ridge, prices=np.full(36, price), priors=np.zeros(37), certain=2.0)
     A = np.linalg.inv(full.loss.at(full.w).hessian() + np.diag(ridge))
     v, order, alive = full.w.copy(), [], list(range(36))
     while True:

@@ -13,7 +13,8 @@ from crfkit.graph.graph import Graph
 from crfkit.graph.inference.annealed import Annealed
 from crfkit.graph.inference.junction import Junction
 from crfkit.graph.inference.marginals import InferenceStatus
-from crfkit.structure.training import final as structure_final
+from crfkit.structure import refit as structure_refit
+from crfkit.structure.options import Tunables
 
 
 def clusters(seed=0, p=14, rows=700, n_clusters=5, noise=0.08):
@@ -64,8 +65,8 @@ def test_the_refit_is_the_optimum_of_the_likelihood():
 def test_particles_stand_in_for_exact_inference(seed, monkeypatch):
     Y = clusters(seed, p=10, rows=1000)
     exact = StructureLearner(ebic_gamma=0.0).fit(Y)
-    monkeypatch.setattr(structure_final, "PATIENCE", 0.0)
-    monkeypatch.setattr(structure_final.Graph, "is_forest", False)
+    monkeypatch.setattr(StructureLearner, "tunables", Tunables(exact_seconds=0.0))
+    monkeypatch.setattr(structure_refit.Graph, "is_forest", False)
     sampled = StructureLearner(ebic_gamma=0.0).fit(Y)
     assert [e[:2] for e in sorted(sampled.edges_)] == [e[:2] for e in sorted(exact.edges_)]
     assert sampled.refit_["by"] in ("sampled likelihood", "pseudo-likelihood")
@@ -76,9 +77,8 @@ def test_particles_stand_in_for_exact_inference(seed, monkeypatch):
 
 def test_a_field_that_does_not_match_is_said(monkeypatch):
     Y = clusters(0)
-    monkeypatch.setattr(structure_final, "PATIENCE", 0.0)
-    monkeypatch.setattr(structure_final, "sampled_weights", lambda *args: (args[5], 0))
-    monkeypatch.setattr(structure_final, "OFF", 0.0)
+    monkeypatch.setattr(StructureLearner, "tunables", Tunables(exact_seconds=0.0, mismatch_limit=0.0))
+    monkeypatch.setattr(structure_refit, "sampled_weights", lambda likelihood, ridge, start, options: (start, 0))
     with pytest.warns(UserWarning, match=r"does not match the data: a marginal differs .* by 0\.\d"):
         StructureLearner().fit(Y)
 

@@ -10,8 +10,8 @@ from structure_cases import f1, planted
 from crfkit import StructureLearner
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.tables import read_table
+from crfkit.structure.encoding.drawn_labels import DrawnLabels
 from crfkit.structure.encoding.unusual_columns import missing_codes
-from crfkit.structure.training.missing import Draws
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +123,14 @@ def test_gibbs_draws_have_the_probabilities_of_the_field():
     """Two missing neighbours of a row: their joint shares are those of the field, given the label that is known."""
     J = np.array([0.8, -0.6])  # of 0 – 1 and 1 – 2
     states = np.array([[1, -1, -1]] * 3000)
-    draws = Draws.by_shares(np.concatenate([states, [[0, 0, 0], [1, 1, 1]]]), 0)
+    draws = DrawnLabels.by_shares(np.concatenate([states, [[0, 0, 0], [1, 1, 1]]]), seed=0, copies=5)
 
     def conditionals(y):
         s = 2.0 * y - 1.0
         slopes = np.stack([J[0] * s[:, 1], J[0] * s[:, 0] + J[1] * s[:, 2], J[1] * s[:, 1]], axis=1)
         return [np.stack([1 - q, q], axis=1) for q in (1.0 / (1.0 + np.exp(-2.0 * slopes))).T]
 
-    found = draws.redrawn(conditionals, 1).states
+    found = draws.redrawn(conditionals, seed=1, sweeps=5).states
     assert (found[:, 0] == 1).all()
     spins = np.array([-1.0, 1.0])
     joint = np.exp(J[0] * spins[:, None] + J[1] * np.outer(spins, spins))

@@ -2,7 +2,7 @@
 
 Every choice depends on the problem alone, so a run can be repeated, and is recorded in the model under
 ``training["auto"]``, where `crfkit inspect` shows it. :mod:`crfkit.graph.inference.defaults` chooses engines and
-decoders, :mod:`crfkit.structure.training.method` the method of structure learning.
+decoders, :meth:`crfkit.structure.solve.EdgeSolver.method_for` the method of structure learning.
 """
 
 from __future__ import annotations

@@ -216,12 +216,12 @@ def learn(
         X = table.take(ids)
         X.check_numbers(gaps=missing != "error")
     learner = StructureLearner(
-        method,
-        loss,
-        inference,
-        group_norm,
-        node_strength,
-        _strength(strength),
+        method=method,
+        loss=loss,
+        inference=inference,
+        group_norm=group_norm,
+        node_strength=node_strength,
+        edge_strength=_strength(strength),
         form=form,
         ebic_gamma=gamma,
         threshold=threshold,
@@ -234,13 +234,12 @@ def learn(
         bins=None if bins is None else read_bins(bins, table),
         cluster=cluster,
     )
-    if cluster is not None and not quiet:
-        learner._on_half = half_line
+    on_half = half_line if cluster is not None and not quiet else None
     begin, interrupted = time.perf_counter(), False
     with warnings.catch_warnings(record=True) as said, strength_callback(quiet) as showing:
         warnings.simplefilter("always")
         try:
-            learner.fit(Y, inputs=X, callbacks=showing)
+            learner.fit(Y, inputs=X, callbacks=showing, on_half=on_half)
         except DataError as error:
             raise DataError(str(error), data) from None
         except KeyboardInterrupt:

@@ -166,16 +166,13 @@ def _losses(of: str) -> Iterable[str] | None:
 
 
 def _structure(what: str) -> Iterable[str] | None:
-    from crfkit.structure.training import data as structure_data
-    from crfkit.structure.training import final as structure_final
-    from crfkit.structure.training import options as structure_options
-    from crfkit.structure.training import solve as structure_solve
+    from crfkit.structure import options
 
     registries: dict[str, Iterable[str]] = {
-        "methods": structure_solve.METHODS,
-        "norms": structure_solve.NORMS,
-        "rules": structure_options.RULES,
-        "forms": structure_data.FORMS,
-        "refits": structure_final.REFITS,
+        "methods": options.METHODS,
+        "norms": options.GROUP_NORMS,
+        "rules": options.RULES,
+        "forms": options.FORMS,
+        "refits": options.REFITS,
     }
     return registries.get(what)

@@ -141,12 +141,16 @@ def equal_columns(states: Ids, left_out: set[int]) -> list[tuple[int, int]]:
     for j, column in enumerate(states.T):
         if j in left_out:
             continue
-        _, first, which = np.unique(column, return_index=True, return_inverse=True)
-        key = first[which].tobytes()  # the same for all names of the states
-        i = seen.setdefault(key, j)
+        i = seen.setdefault(label_pattern(column), j)
         if i != j:
             pairs.append((i, j))
     return pairs
+
+
+def label_pattern(column: Ids) -> bytes:
+    """Return bytes that are the same for columns that are equal up to the names of their labels."""
+    _, first, which = np.unique(column, return_index=True, return_inverse=True)
+    return bytes(first[which.ravel()].tobytes())
 
 
 def _columns(ids: list[int], names: list[str]) -> str:

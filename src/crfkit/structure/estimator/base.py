@@ -1,4 +1,4 @@
-"""The part of StructureLearner below its options: how it hands over to training and keeps what comes back."""
+"""The base of StructureLearner: it hands its options to training, and keeps and stores what was learned."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.structure.estimator.prediction import PredictionMixin
 from crfkit.structure.estimator.weights import WeightsMixin, edge_sizes
-from crfkit.structure.training.data import StructureData, TableOptions
-from crfkit.structure.training.record import StructureFit, StructureRecord
-from crfkit.structure.training.search import Search
-from crfkit.structure.training.train import StructureTraining
-from crfkit.structure.training.warnings import concerns
+from crfkit.structure.options import StructureOptions, Tunables
+from crfkit.structure.record import StructureFit, StructureRecord, concerns
+from crfkit.structure.select import Hooks
+from crfkit.structure.table import StructureData
+from crfkit.structure.train import StructureTraining
 from crfkit.training.estimator import Estimator, warn_convergence
 from crfkit.training.options import SolverOptions
 from crfkit.training.path import PathPoint
 from crfkit.training.progress import print_half, print_point, print_row
 from crfkit.warn import warn_caller
 
-PARALLEL = ("cv", "stability")  # rules that solve many parts of the table
+DISTRIBUTED_RULES = ("cv", "stability")  # rules with tasks that can run on a cluster
 Edge = tuple[Any, Any, float]
 Learner = TypeVar("Learner", bound="StructureEstimator")
 
 
 class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
-    """Training, model files and what was learnt about a graph."""
+    """Training, model files and what was learned about a graph."""
+
+    tunables = Tunables()
+    """Constants of the algorithms, which only tests and experiments change."""
 
     method: str
     loss: str
@@ -58,41 +61,60 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
     bins: int | dict[Any, int] | None
     standardize: bool
     cluster: Any
-    _on_half: Callable[[int, int], None] | None = None  # how the command line shows the progress of random halves
 
     result_: Result | None  # type: ignore[assignment] # None where nothing was minimised
 
-    def _training(self, callbacks: Sequence[Callback] = ()) -> StructureTraining:
-        search = Search(
-            self.method,
-            str(self.group_norm),
-            self.node_strength,
-            self.select_unit,
-            SolverOptions(None, "auto", self.tolerance, self.max_iterations, self.n_threads, self._seed()),
-            self.standardize,
-            self.ebic_gamma,
-            (*callbacks, *((print_row,) if self.verbose > 1 else ())),
-            self.n_strengths,
+    def _training(
+        self, callbacks: Sequence[Callback] = (), on_half: Callable[[int, int], None] | None = None
+    ) -> StructureTraining:
+        options = StructureOptions(
+            method=self.method,
+            loss=self.loss,
+            inference=self.inference,
+            group_norm=str(self.group_norm),
+            node_strength=self.node_strength,
+            edge_strength=self.edge_strength,
+            select_unit=self.select_unit,
+            candidates=self.candidates,
+            form=self.form,
+            edge_features=self.edge_features,
+            refit=self.refit,
+            n_strengths=self.n_strengths,
+            ebic_gamma=self.ebic_gamma,
             n_folds=self.n_folds,
             n_subsamples=self.n_subsamples,
-            callback=print_point if self.verbose else None,
-            on_half=self._on_half or (print_half if self.verbose and self.cluster is not None else None),
+            threshold=self.threshold,
+            missing=self.missing,
+            bins=self.bins,
+            standardize=self.standardize,
+            solver=SolverOptions(
+                tolerance=self.tolerance,
+                max_iterations=self.max_iterations,
+                n_threads=self.n_threads,
+                seed=self._seed(),
+            ),
+            tunables=self.tunables,
         )
-        table = TableOptions(self.form, self.candidates, self.edge_features, self.missing, self.bins)
-        rules = self.loss, self.inference, self.edge_strength, self.threshold, self.refit
-        return StructureTraining(search, *rules, table)
+        if on_half is None and self.verbose and self.cluster is not None:
+            on_half = print_half
+        hooks = Hooks(
+            on_iteration=(*callbacks, *((print_row,) if self.verbose > 1 else ())),
+            on_point=print_point if self.verbose else None,
+            on_half=on_half,
+        )
+        return StructureTraining(options, hooks)
 
     @contextmanager
     def _on_cluster(self, training: StructureTraining) -> Iterator[StructureTraining]:
-        """Yield the training with its parts on the cluster, if there is one and the rule has parts."""
+        """Yield the training with its tasks on the cluster, if there is one and the rule has tasks."""
         if self.cluster is None:
             yield training
             return
-        training.check()
-        if training.edge_strength not in PARALLEL:
+        training.options.check()
+        if training.options.edge_strength not in DISTRIBUTED_RULES:
             warn_caller(
-                f"the cluster is not used with edge_strength={training.edge_strength!r}: only "
-                f"{' and '.join(map(repr, PARALLEL))} have tasks that run on one; leave out cluster",
+                f"the cluster is not used with edge_strength={training.options.edge_strength!r}: only "
+                f"{' and '.join(map(repr, DISTRIBUTED_RULES))} have tasks that run on one; leave out cluster",
                 UserWarning,
             )
             yield training
@@ -100,17 +122,17 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
         from crfkit.distributed.tasks import cluster_tasks
 
         with cluster_tasks(self.cluster) as tasks:
-            yield replace(training, search=replace(training.search, tasks=tasks))
+            yield replace(training, hooks=replace(training.hooks, tasks=tasks))
 
     def _done(self: Learner, training: StructureTraining, fit: StructureFit, data: StructureData) -> Learner:
-        """Keep what was learnt; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""
+        """Keep what was learned; raise KeyboardInterrupt if Ctrl-C ended it, else warn of each concern."""
         self._set_model(fit.model, fit.record)
         self.result_ = fit.learned.solution.result
         self.inference_status_ = None
         self.score_error_ = None
         if fit.interrupted:
             raise KeyboardInterrupt(str(Status.INTERRUPTED))
-        for concern, unconverged in concerns(training, fit.learned, data):
+        for concern, unconverged in concerns(training.options, fit.learned, data):
             if unconverged:
                 warn_convergence(concern)
             else:

@@ -14,8 +14,8 @@ from crfkit.graph.inference.defaults import EXACT_ENGINES, default_engine
 from crfkit.graph.inference.marginals import InferenceStatus
 from crfkit.graph.model import GraphModel
 from crfkit.structure.encoding.bins import apply_cuts
+from crfkit.structure.record import StructureRecord
 from crfkit.structure.scores import Scored, best_inference, conditionals, score_rows
-from crfkit.structure.training.record import StructureRecord
 from crfkit.training.options import make_seed
 from crfkit.warn import warn_caller
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from crfkit.graph.model import GraphModel
@@ -162,15 +162,24 @@ class StructureLearner(StructureEstimator):
         self.standardize = standardize
         self.cluster = cluster
 
-    def fit(self, Y: Any, X: Any = None, *, inputs: Any = None, callbacks: Sequence[Callback] = ()) -> StructureLearner:
+    def fit(
+        self,
+        Y: Any,
+        X: Any = None,
+        *,
+        inputs: Any = None,
+        callbacks: Sequence[Callback] = (),
+        on_half: Callable[[int, int], None] | None = None,
+    ) -> StructureLearner:
         """Learn from a table Y [samples, variables] of labels, and `inputs` if there are any.
 
         `inputs` are [samples, features], which all variables share, [samples, variables, features], for each variable,
         or a tuple of both in this order. The other methods take them in the same form; giving them as X is deprecated.
-        Callbacks see every iteration at every strength, which is a number of the row; StopTraining ends the path. On
-        Ctrl-C the best model of the strengths so far is kept and KeyboardInterrupt is raised.
+        Callbacks see every iteration at every strength. Each row records its strength; StopTraining ends the path.
+        `on_half` is called after each random half of "stability" with the number of halves that are done, and of all.
+        On Ctrl-C the best model of the strengths so far is kept and KeyboardInterrupt is raised.
         """
-        with self._on_cluster(self._training(callbacks)) as training:
+        with self._on_cluster(self._training(callbacks, on_half)) as training:
             return self._done(training, *training.fit(Y, given_inputs(inputs, X, Y)))
 
     def path(

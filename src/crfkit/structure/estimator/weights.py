@@ -19,8 +19,8 @@ from crfkit.extras import load
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.basis import expanded
 from crfkit.graph.model import GraphModel
-from crfkit.structure.training.inputs import InputScales
-from crfkit.structure.training.record import StructureRecord
+from crfkit.structure.encoding.input_scaling import InputScales
+from crfkit.structure.record import StructureRecord
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,26 +1,23 @@
 """What structure learning solves on some of the rows: random halves of them, and folds that are held out.
 
-A part is a function of `Parts` and a few numbers. `crfkit.distributed.tasks` sends both to other machines, so that they
-hold arrays and options only: no loss, which refers to native objects.
+Each is a function of `RowSubsets` and a few numbers. A cluster gets both (`crfkit.training.tasks`), so they hold arrays
+and options only: no loss, which refers to native objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import copy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crfkit._types import Floats, Ints
 from crfkit.structure.losses.edges import EdgeLoss
 from crfkit.structure.observations import Observations
-from crfkit.structure.training.refit import Solution
-from crfkit.structure.training.threads import structure_threads
-
-if TYPE_CHECKING:
-    from crfkit.structure.training.search import Search
+from crfkit.structure.solve import EdgeSolver, Solution, structure_threads
+from crfkit.structure.support import Supports
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class FoldState:
-    """Where a fold is on its path: its solution under the penalty, and refitted without it."""
+    """The last point of a fold's path: its solution under the penalty, and refitted without it."""
 
     penalised: Weights
     refitted: Weights
@@ -49,18 +46,18 @@ class FoldState:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """The losses of a fold: of the rows outside of it, which are learnt from, and of those in it, which are scored."""
+    """The losses of a fold: of the rows outside, which are learned from, and of its own rows, which are scored."""
 
     train: EdgeLoss
     test: EdgeLoss
-    share: float  # of all rows that are learnt from, which strengths are multiplied with
+    share: float  # of all rows that are learned from; strengths are multiplied by it
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """A search on some of the rows of a table."""
+class RowSubsets:
+    """The search on some of the rows of a table."""
 
-    search: Search
+    solver: EdgeSolver
     loss: Callable[[Observations], EdgeLoss]  # of a table of the same variables
     table_of: Callable[[Ints], Observations]  # of some of the rows
     n: int  # rows
@@ -69,39 +66,52 @@ class Parts:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_made": {}}
 
-    def half(self, item: tuple[np.random.Generator, float]) -> Ints:
-        """Return the edges that a random half of the rows selects at a strength; the item has the generator and it.
+    # --- random halves
 
-        The generator, instead of the rows, is a few bytes.
+    def generators(self) -> Iterator[np.random.Generator]:
+        """Yield the generator of each random half, all of one stream, so that any half can be drawn alone."""
+        rng = np.random.default_rng(self.solver.options.seed)
+        for _ in range(self.solver.options.n_subsamples):
+            yield copy.deepcopy(rng)
+            rng.permutation(self.n)
+
+    def half(self, item: tuple[np.random.Generator, float]) -> Ints:
+        """Return the edges that a random half of the rows selects; the item holds its generator and the strength.
+
+        The generator takes a few bytes, the rows would take many.
         """
         rng, strength = item
         rows = np.sort(rng.permutation(self.n)[: max(1, self.n // 2)])
-        with self._threads():
+        with structure_threads(self.solver.options.n_threads):
             half = self.loss(self.table_of(rows))
-            return self.search.solve(self.search.empty(half), strength, rough=True).support
+            return self.solver.solve(self.solver.empty(half), strength, rough=True).support
+
+    # --- folds
+
+    def folds(self) -> list[Ints]:
+        """Return the rows of each fold."""
+        order = np.random.default_rng(self.solver.options.seed).permutation(self.n)
+        return [np.sort(part) for part in np.array_split(order, self.solver.options.n_folds)]
 
     def fold(self, number: int) -> Fold:
         """Return the losses of a fold, which are made once in each process."""
         found = self._made.get(number)
         if found is None:
-            rows = self.search.folds(self.n)[number]
+            rows = self.folds()[number]
             train, test = self.table_of(np.setdiff1d(np.arange(self.n), rows)), self.table_of(rows)
             found = self._made[number] = Fold(self.loss(train), self.loss(test), train.total / self.n)
         return found
 
     def held_out(self, number: int, strength: float, state: FoldState | None) -> tuple[float, FoldState]:
-        """Return the loss per row of a fold at the next strength of its path, and where it is now.
+        """Return the loss per row of a fold at the next strength of its path, and the new state of the path.
 
         Its edges are refitted without the edge penalty before they are scored.
         """
-        with self._threads():
-            search, fold = self.search, self.fold(number)
-            start = search.empty(fold.train) if state is None else state.penalised.on(fold.train)
-            solution = search.solve(start, fold.share * strength, rough=True)
+        with structure_threads(self.solver.options.n_threads):
+            fold = self.fold(number)
+            start = self.solver.empty(fold.train) if state is None else state.penalised.on(fold.train)
+            solution = self.solver.solve(start, fold.share * strength, rough=True)
             near = None if state is None else state.refitted.on(fold.train)
-            refitted = search.refit(solution, near=near)
+            refitted = Supports(self.solver).refit(solution, near=near)
             score = fold.test.with_active(refitted.loss.active_ids).at(refitted.w).value / fold.test.table.total
             return float(score), FoldState(Weights.of(solution), Weights.of(refitted))
-
-    def _threads(self) -> AbstractContextManager[None]:
-        return structure_threads(self.search.options.n_threads)

@@ -1,4 +1,4 @@
-"""What edges are worth to second order: those that are on, if they were dropped, and those that are off, if added."""
+"""How much active edges are worth, if they were dropped, and inactive ones, if they were added; to second order."""
 
 from __future__ import annotations
 
@@ -16,35 +16,33 @@ from crfkit._types import Floats, Ints
 from crfkit.structure.losses.evaluation import SparseEvaluation
 from crfkit.structure.losses.ising_table import products
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
-from crfkit.structure.training.counts import TWICE, times_counted, with_one_weight
+from crfkit.structure.price import BOTH_ENDS, times_counted, with_one_weight
 
-DOUBTFUL = 3.0  # times its price: an edge that is worth more is not dropped
-SCREENED = 200  # weights from which on edges that cannot be dropped are told apart before the inverse
-MIRRORED = 64  # rows of a matrix whose transpose is written at a time
-DELAYED = 64  # weights that are dropped between updates of the whole matrix
-PARALLEL = 1500  # weights from which on BLAS works with all threads, which then wait for each other by spinning
+SAFE_PRICE_RATIO = 3.0  # an edge that is worth this many times its price is not considered for dropping
+SCREENING_WEIGHTS = 200  # number of weights from which on safe edges are set aside before the inverse is computed
+MIRROR_ROWS = 64  # rows of a matrix whose transpose is written at a time
+DROPS_PER_UPDATE = 64  # weights that are dropped between updates of the whole matrix
+PARALLEL_WEIGHTS = 1500  # number of weights from which on BLAS uses all threads; below, they would mostly wait
 
 
 def eliminated(
-    loss: StructurePseudoLikelihood, w: Floats, ridge: Floats, prices: Floats, priors: Floats, certain: float
+    loss: StructurePseudoLikelihood, w: Floats, *, ridge: Floats, prices: Floats, priors: Floats, certain: float
 ) -> tuple[Ints, Floats]:
-    """(places of the edges to drop, the poorest first; the weights without them).
+    """Return (places of the edges to drop, the poorest first; the weights without them).
 
     Dropping an edge costs wᵀ[(H⁻¹)_ee]⁻¹w, and all else adapts to that; it saves its price and, of k edges, priors[k].
-    The poorest is dropped, then the poorest of the others; of this order the part is taken that saves most. Edges with
-    a weight of at least `certain`, where the second order is far off, stay.
+    The poorest is dropped, then the poorest of the others, and so on; the part of this order that saves most is taken.
+    Edges with a weight of at least `certain`, where the second order is far off, stay.
     """
     evaluation = loss.at(w)
     nodes = loss.field.n_node_weights
     S, cross = _curvature(evaluation, ridge, nodes)
-    index = loss.block_index[nodes:]
     v = w[nodes:]
-    order = np.argsort(loss.active_ids, kind="stable")
-    which = order[np.searchsorted(loss.active_ids, index, sorter=order)]  # [weights] the place of each one's edge
+    which = _edge_places(loss)
     n_edges = len(loss.active_ids)
     sizes = np.zeros(n_edges)
     np.maximum.at(sizes, which, np.abs(v))
-    limit = DOUBTFUL * (prices + priors.max(initial=0.0))
+    limit = SAFE_PRICE_RATIO * (prices + priors.max(initial=0.0))
     open_ = sizes < certain
     open_[which[_least_costs(S, v) > limit[which]]] = False
     inside = np.flatnonzero(open_[which])
@@ -56,7 +54,7 @@ def eliminated(
     doubtful = np.flatnonzero(open_ & (costs < limit))
     if not len(doubtful):
         return np.zeros(0, dtype=np.int64), w
-    dropped = _sequence(A, v[inside], edges, doubtful, prices, priors, n_edges)
+    dropped = _sequence(A, v[inside], edges, doubtful=doubtful, prices=prices, priors=priors)
     if not len(dropped):
         return dropped, w
     out = np.flatnonzero(np.isin(edges, dropped))
@@ -71,20 +69,25 @@ def eliminated(
 
 
 def upper_costs(loss: StructurePseudoLikelihood, w: Floats) -> Floats:
-    """[E] w²·H of each coupling of binary variables: what dropping it costs at most, as no other weight adapts."""
+    """Return [E] w²·H of each coupling of binary variables: the cost of dropping it if no other weight adapts."""
     nodes = loss.field.n_node_weights
     evaluation: Any = loss.at(w)
     diagonal = np.asarray(evaluation.sparse_hessian().diagonal())[nodes:]
-    order = np.argsort(loss.active_ids, kind="stable")
     found = np.empty(len(loss.active_ids))
-    found[order[np.searchsorted(loss.active_ids, loss.block_index[nodes:], sorter=order)]] = (
-        np.square(w[nodes:]) * diagonal
-    )
+    found[_edge_places(loss)] = np.square(w[nodes:]) * diagonal
+    return found
+
+
+def _edge_places(loss: StructurePseudoLikelihood) -> Ints:
+    """Return [weights of edges] the place of each weight's edge among the active ones."""
+    order = np.argsort(loss.active_ids, kind="stable")
+    index = loss.block_index[loss.field.n_node_weights :]
+    found: Ints = order[np.searchsorted(loss.active_ids, index, sorter=order)]
     return found
 
 
 def _curvature(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Any, Any]:
-    """(the Hessian of edges, nodes adapting [weights, weights], sparse or not; what nodes do for a change of edges)."""
+    """Return the Hessian of edges with adapting nodes, and the function from a change of edges to the nodes' answer."""
     if isinstance(evaluation, SparseEvaluation):
         H = evaluation.sparse_hessian()
         b = H.diagonal()[:nodes] + np.maximum(ridge[:nodes], 1e-10)
@@ -102,11 +105,11 @@ def _curvature(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Any, Any]:
 
 
 def _least_costs(S: Any, v: Floats) -> Floats:
-    """[weights] numbers that v²/(S⁻¹)_ee is not below, 0 where nothing is known, of a sparse S with an edge per weight.
+    """Return [weights] lower bounds of v²/(S⁻¹)_ee for a sparse S with an edge per weight; 0 where none is known.
 
     Scaled to a diagonal of ones, with m the rest of a row and λ the least eigenvalue, 1/(S⁻¹)_ee >= S_ee·(1 − |m|²/λ).
     """
-    if isinstance(S, np.ndarray) or len(v) < SCREENED:
+    if isinstance(S, np.ndarray) or len(v) < SCREENING_WEIGHTS:
         return np.zeros(len(v))
     d = np.asarray(S.diagonal())
     scale = 1.0 / np.sqrt(np.maximum(d, 1e-300))
@@ -120,8 +123,10 @@ def _least_costs(S: Any, v: Floats) -> Floats:
 
 
 class _Factored:
-    """A positive definite matrix as LLᵀ, with the weights `last` at its end: their part of its inverse is then that of
-    L's corner, (L₂L₂ᵀ)⁻¹."""
+    """A positive definite matrix as LLᵀ, with the weights `last` at its end.
+
+    Their part of its inverse, `corner`, is then (L₂L₂ᵀ)⁻¹, with L₂ the corner of L.
+    """
 
     def __init__(self, S: Any, last: Ints) -> None:
         first = np.ones(S.shape[0], dtype=bool)
@@ -129,7 +134,7 @@ class _Factored:
         self._order = np.concatenate([np.flatnonzero(first), last])
         some = S[self._order][:, self._order]
         dense = some if isinstance(some, np.ndarray) else some.toarray()
-        with self._threads(len(dense)):
+        with _blas_threads(len(dense)):
             self._factor, failed = dpotrf(dense.T, lower=1)
         self._inverse = np.linalg.inv(dense) if failed else None  # not positive definite to rounding
         begin = len(dense) - len(last)
@@ -139,22 +144,23 @@ class _Factored:
             self.corner = self._inverse[begin:, begin:]
 
     def solve(self, b: Floats) -> Floats:
-        """S⁻¹b"""
+        """Return S⁻¹b."""
         some, found = b[self._order], np.empty_like(b)
         found[self._order] = dpotrs(self._factor, some, lower=1)[0] if self._inverse is None else self._inverse @ some
         return found
 
-    @staticmethod
-    def _threads(n: int) -> Any:
-        return threadpool_limits(thread_count(), "blas") if n >= PARALLEL else nullcontext()
+
+def _blas_threads(n: int) -> Any:
+    """Return a block in which BLAS uses all threads if there are enough weights for them."""
+    return threadpool_limits(thread_count(), "blas") if n >= PARALLEL_WEIGHTS else nullcontext()
 
 
 def _inverted(factor: Floats) -> Floats:
-    """(LLᵀ)⁻¹, by the triangle that LAPACK writes and its transpose."""
-    with _Factored._threads(len(factor)):
+    """Return (LLᵀ)⁻¹, by the triangle that LAPACK writes and its transpose."""
+    with _blas_threads(len(factor)):
         found: Floats = dpotri(factor, lower=1)[0].T  # its upper triangle
-    for first in range(0, len(found), MIRRORED):
-        rest = slice(first, first + MIRRORED)
+    for first in range(0, len(found), MIRROR_ROWS):
+        rest = slice(first, first + MIRROR_ROWS)
         corner = found[rest, rest]
         corner += np.triu(corner, 1).T
         found[rest.stop :, rest] = found[rest, rest.stop :].T
@@ -162,7 +168,7 @@ def _inverted(factor: Floats) -> Floats:
 
 
 def _costs(A: Floats, v: Floats, which: Ints, n_edges: int) -> Floats:
-    """[E] wᵀ[(H⁻¹)_ee]⁻¹w, infinite of edges without weights."""
+    """Return [E] wᵀ[(H⁻¹)_ee]⁻¹w, infinite for edges without weights."""
     found = np.full(n_edges, np.inf)
     edges, counts = np.unique(which, return_counts=True)
     if (counts == 1).all():
@@ -178,8 +184,9 @@ def _quadratic(block: Floats, v: Floats) -> float:
     return float(v @ np.linalg.solve(block, v))
 
 
-def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats, priors: Floats, n_edges: int) -> Ints:
-    """The edges to drop among the doubtful ones, in order."""
+def _sequence(A: Floats, v: Floats, which: Ints, *, doubtful: Ints, prices: Floats, priors: Floats) -> Ints:
+    """Return the edges to drop among the doubtful ones, in order; `priors` [E + 1] is for numbers of edges."""
+    n_edges = len(priors) - 1
     inside = np.flatnonzero(np.isin(which, doubtful))
     inside = inside[np.argsort(which[inside], kind="stable")]
     inverse = _Inverse(A[np.ix_(inside, inside)], v[inside], which[inside])
@@ -201,7 +208,7 @@ def _sequence(A: Floats, v: Floats, which: Ints, doubtful: Ints, prices: Floats,
 
 
 class _Inverse:
-    """The inverse Hessian of the edges that are left, and their weights.
+    """The inverse Hessian of the edges that remain, and their weights.
 
     Without the edges dropped so far it is A − UᵀU, a row of U for each of their weights. Only its diagonal blocks are
     kept up to date; the rows of an edge are made when it is dropped, and A when U has many rows.
@@ -217,10 +224,10 @@ class _Inverse:
         self.diagonal = A.diagonal().copy()
         self.blocks = [] if self.single else [A[span, span].copy() for span in self.spans]
         widest = int(np.diff(starts, append=len(which)).max(initial=1))
-        self.U, self.used = np.empty((DELAYED + widest, len(A))), 0
+        self.U, self.used = np.empty((DROPS_PER_UPDATE + widest, len(A))), 0
 
     def costs(self) -> tuple[Ints, Floats]:
-        """(edges, wᵀ[(H⁻¹)_ee]⁻¹w of each, infinite if it has been dropped)."""
+        """Return (edges, wᵀ[(H⁻¹)_ee]⁻¹w of each, infinite if it has been dropped)."""
         found = np.full(len(self.edges), np.inf)
         if self.single:
             np.divide(np.square(self.v), self.diagonal, out=found, where=self.left)
@@ -244,7 +251,7 @@ class _Inverse:
         self.U[self.used : self.used + len(new)] = new
         self.used += len(new)
         self.left[e] = False
-        if self.used >= DELAYED:
+        if self.used >= DROPS_PER_UPDATE:
             keep = np.flatnonzero(np.repeat(self.left, [s.stop - s.start for s in self.spans]))
             U = self.U[: self.used, keep]
             A = self.A[np.ix_(keep, keep)]
@@ -257,12 +264,12 @@ class _Inverse:
 
 
 def _safe(block: Floats) -> Floats:
-    """A block that rounding may have made indefinite, a little larger."""
+    """Return a block that rounding may have made indefinite, a little larger."""
     return block + max(1e-13 * float(np.trace(block)), 1e-300) * np.eye(len(block))
 
 
 def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats, Floats]:
-    """(ids of the edges that are off, by how much twice the loss would fall with each, about, how often each counts).
+    """Return (ids of inactive edges, about how much twice the loss would fall with each, how often each counts).
 
     The score statistic G²/h of each coupling, where h is the curvature that the bias of the same variable (or its
     weight of the same feature) leaves; in tables the cells are summed as in Pearson's χ².
@@ -272,7 +279,7 @@ def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats, Flo
     G = evaluation.pairs
     K, D = evaluation.curvature, table.indicator_rows
     shared, _ = table.edge_parts
-    total, counts = np.zeros(G.shape[1:]), np.full((table.n_variables,) * 2, TWICE)
+    total, counts = np.zeros(G.shape[1:]), np.full((table.n_variables,) * 2, BOTH_ENDS)
     for f in range(shared):
         x = np.square(table.features[:, f]) if table.has_inputs else None
         k = K if x is None else K * x
@@ -290,7 +297,7 @@ def gains(loss: StructurePseudoLikelihood, w: Floats) -> tuple[Ints, Floats, Flo
         single = with_one_weight(loss, variables[:, None], variables)
         if single.any():
             h = np.where(np.isfinite(h), h, 0.0)[np.ix_(table.starts, table.starts)]
-            counts = np.where(single, times_counted(h, h.T), TWICE)
+            counts = np.where(single, times_counted(h, h.T), BOTH_ENDS)
     if not table.single:
         shares = (table.weights @ table.indicators) / table.total
         left = np.where(np.repeat(table.has_scores, table.factors), 1.0, 1.0 - shares)

@@ -1,1 +1,0 @@
-"""The search for edges: options, data, path, selection, refit, record."""
