@@ -98,7 +98,7 @@ def train(given: RefineOptions) -> None:
     if given.edges not in ("contrast", "none"):
         raise ParameterError(f"--edges must be contrast or none, not {given.edges!r}")
     check_writable(given.model)
-    training = _training(given)
+    training = _checked_training(given)
     triples = _triples(given.probabilities, given.images, given.masks)
     maps, images, masks = (list(column) for column in zip(*triples, strict=True))
     done = training.run(maps, images, masks, [print_row] if given.verbose else [])
@@ -112,7 +112,7 @@ def train(given: RefineOptions) -> None:
     say_written(given.model, done.interrupted)
 
 
-def _training(given: RefineOptions) -> RefinerTraining:
+def _checked_training(given: RefineOptions) -> RefinerTraining:
     """Return the training of the options."""
     from crfkit.cli.options.parsing import make_penalty
     from crfkit.images.training.refiner import RefinerTraining
@@ -129,7 +129,9 @@ def _training(given: RefineOptions) -> RefinerTraining:
         sweeps=given.sweeps,
     )
     options = replace(training.options, penalty=make_penalty(None, given.l2), n_threads=given.threads)
-    return replace(training, options=options)
+    training = replace(training, options=options)
+    training.check()
+    return training
 
 
 def describe(model: RefinerModel) -> str:
