@@ -2,11 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
+from typing import Any, TypeVar
+
+Error = TypeVar("Error", bound="CrfkitError")
 
 
 class CrfkitError(Exception):
     """Base of all errors of crfkit."""
+
+    path: Any = None  # the file that the message names, if it does
+    sample: int | None = None  # the number of the graph, row or image that the message begins with
+    problem: str = ""  # what follows the sample in the message
+
+    def in_file(self: Error, path: str | Path) -> Error:
+        """Return the error with a file in front of its message, unless it names one already."""
+        if self.path is not None:
+            return self
+        error = copy(self)
+        error.args = (f"{path}: {self}",)
+        error.path = path
+        return error
+
+    def of_sample(self: Error, name: str) -> Error:
+        """Return the error with another name for its sample."""
+        error = copy(self)
+        error.args = (f"{name}{self.problem}",)
+        return error
+
+
+def sample_error(kind: type[Error], sample: int, problem: str, noun: str = "graph") -> Error:
+    """Return an error about a graph, row or image by number, which callers who know its name can put in.
+
+    >>> error = sample_error(DataError, 1, " has a cycle")
+    >>> str(error), str(error.of_sample("b.png"))
+    ('graph 1 has a cycle', 'b.png has a cycle')
+    """
+    error = kind(f"{noun} {sample}{problem}")
+    error.sample, error.problem = sample, problem
+    return error
+
+
+@contextmanager
+def naming_file(path: str | Path) -> Iterator[None]:
+    """Record in errors that their message names this file."""
+    try:
+        yield
+    except CrfkitError as error:
+        error.path = error.path or path
+        raise
 
 
 class DataError(CrfkitError, ValueError):
@@ -33,6 +80,14 @@ class DataWarning(UserWarning):
 
 class ModelFileError(CrfkitError, ValueError):
     """A file that is not a model file, or one that is truncated, altered or from a newer version."""
+
+    def __init__(self, message: str, path: str | Path | None = None) -> None:
+        super().__init__(message)
+        self.path = path  # if the message names it
+
+
+class EncodingError(ModelFileError):
+    """A model file whose texts are not in the encoding that was named."""
 
 
 class ParameterError(CrfkitError, ValueError):

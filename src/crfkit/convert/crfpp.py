@@ -21,7 +21,7 @@ from crfkit.chain.encoding.sequences import Vocabulary
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.model.model import ChainModel
 from crfkit.convert.crfpp_model import VERSION, CRFPPModel, read_crfpp_model
-from crfkit.errors import ModelFileError, ParameterError, TemplateError
+from crfkit.errors import EncodingError, ModelFileError, ParameterError, TemplateError
 from crfkit.files.atomic import replacing
 from crfkit.labels import label_array
 from crfkit.text.template import Template
@@ -45,8 +45,8 @@ def read(source: str | Path | bytes, n_threads: int | None = None, encoding: str
     try:
         return _model(file, n_threads, encoding)
     except (ModelFileError, TemplateError) as error:
-        where = "" if isinstance(source, bytes) else f"{source}: "
-        raise ModelFileError(f"{where}{error}") from None
+        found = error if isinstance(error, ModelFileError) else ModelFileError(str(error))
+        raise (found if isinstance(source, bytes) else found.in_file(source)) from None
 
 
 def _model(file: CRFPPModel, n_threads: int | None, encoding: str) -> ChainModel:
@@ -96,7 +96,7 @@ def _decoded(names: tuple[bytes, ...], encoding: str, what: str, distinct: bool 
     try:
         texts = [name.decode(encoding).rstrip(" \t\r") for name in names]
     except UnicodeDecodeError as error:
-        raise ModelFileError(
+        raise EncodingError(
             f"the {what} {error.object!r} is not {encoding} (byte {error.start + 1}, 0x{error.object[error.start]:02X})"
             "; name the encoding of the training file, as in --encoding euc-jp or, in Python, encoding='euc-jp'"
         ) from None

@@ -12,7 +12,7 @@ from crfkit.chain.encoding.sequences import Vocabulary
 from crfkit.chain.fields.field import ChainField
 from crfkit.chain.model.model import ChainModel
 from crfkit.convert.sources import Source, read_bytes, write_bytes
-from crfkit.errors import ModelFileError
+from crfkit.errors import EncodingError, ModelFileError
 from crfkit.labels import label_array
 
 
@@ -29,7 +29,7 @@ def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") 
     except _core.BadModel as error:
         raise ModelFileError(f"this is not a sound CRFsuite model: {error}") from None
     except UnicodeDecodeError as error:
-        raise ModelFileError(
+        raise EncodingError(
             f"the label {error.object!r} is not {encoding} (byte 0x{error.object[error.start]:02X}); name its encoding"
         ) from None
     if len(set(names)) != len(names):

@@ -47,10 +47,10 @@ def _load(path: str | Path, n_threads: int | None, encoding: str) -> ChainModel:
         inside = find_model(data)
         if inside is not None:
             return import_module(READERS[kinds.CRFSUITE]).read(inside, n_threads, encoding)  # type: ignore[no-any-return]
+    except (ModelFileError, LimitError) as error:
+        raise error.in_file(path) from None
     except CrfkitError as error:
-        text = str(error)
-        kind_of_error = LimitError if isinstance(error, LimitError) else ModelFileError
-        raise kind_of_error(text if str(path) in text else f"{path}: {text}") from None
+        raise ModelFileError(str(error.in_file(path))) from None
     raise ModelFileError(f"{path}: {_reason(bytes(data[:2]))}")
 
 

@@ -19,7 +19,7 @@ from crfkit.chain.fields.field import ChainField
 from crfkit.chain.model.model import ChainModel
 from crfkit.convert.sources import Source, write_bytes
 from crfkit.convert.wapiti_model import WapitiModel, format_wapiti, read_wapiti
-from crfkit.errors import ModelFileError, TemplateError
+from crfkit.errors import EncodingError, ModelFileError, TemplateError
 from crfkit.labels import label_array
 from crfkit.text.template import Template
 
@@ -29,12 +29,11 @@ def read(source: Source, n_threads: int | None = None, encoding: str = "utf-8") 
 
     A model without patterns takes lists of observations, each beginning with u, b or *.
     """
-    name = f"{source}: " if isinstance(source, (str, Path)) else ""
     contents = read_wapiti(source)
     try:
         return from_wapiti(contents, n_threads, encoding)
     except ModelFileError as error:
-        raise ModelFileError(f"{name}{error}") from None
+        raise (error.in_file(source) if isinstance(source, (str, Path)) else error) from None
 
 
 def write(model: ChainModel, path: str | Path) -> None:
@@ -211,7 +210,7 @@ def _in_utf8(contents: WapitiModel, encoding: str) -> WapitiModel:
             for texts in (contents.patterns, contents.labels, contents.observations)
         ]
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"the text {error.object!r} is not {encoding}") from None
+        raise EncodingError(f"the text {error.object!r} is not {encoding}") from None
     expressions = any(re.search(rb"%[tTmM]\[", pattern) for pattern in contents.patterns)
     if expressions and any(not name.isascii() for name in recoded[2]):
         raise ModelFileError(

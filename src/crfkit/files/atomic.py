@@ -51,7 +51,8 @@ def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = Non
                 before = os.fstat(stream.fileno())
                 if before.st_size > _memory():
                     raise ModelFileError(
-                        f"cannot read {path}: it has {before.st_size:,} bytes, more than this machine has memory"
+                        f"cannot read {path}: it has {before.st_size:,} bytes, more than this machine has memory",
+                        path,
                     )
                 if check_head is not None:
                     check_head(stream.read(64), before.st_size)
@@ -61,13 +62,13 @@ def read(path: str | Path, check_head: Callable[[bytes, int], None] | None = Non
             if unchanged and len(contents) == before.st_size:
                 break
             if attempt == 2:
-                raise ModelFileError(f"cannot read {path}: it changes while it is read")
+                raise ModelFileError(f"cannot read {path}: it changes while it is read", path)
         contents.flags.writeable = False
         return contents
     except OSError as error:
-        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
+        raise ModelFileError(f"cannot read {path}: {error.strerror or error}", path) from error
     except MemoryError:
-        raise ModelFileError(f"cannot read {path}: there is not enough memory for it") from None
+        raise ModelFileError(f"cannot read {path}: there is not enough memory for it", path) from None
 
 
 def _contents(stream: io.FileIO, size: int) -> NDArray[np.uint8]:
@@ -110,7 +111,7 @@ def read_head(path: str | Path, size: int = 64) -> bytes:
             head = bytearray(size)
             return bytes(head[: stream.readinto(head) or 0])
     except OSError as error:
-        raise ModelFileError(f"cannot read {path}: {error.strerror or error}") from error
+        raise ModelFileError(f"cannot read {path}: {error.strerror or error}", path) from error
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def read_small(path: str | Path, what: str) -> bytes:
         blocks.append(block)
         size += len(block)
         if size > most:
-            limits.check("line", size, f"{path}: {what} has {size:,} bytes or more")
+            limits.check("line", size, f"{path}: {what} has {size:,} bytes or more", path)
     return b"".join(blocks)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._checks import unmasked
-from crfkit.errors import DataError
+from crfkit.errors import DataError, naming_file
 from crfkit.files.image_folders import list_images, pair_folders
 from crfkit.files.masks import VOID, Mask, MaskRules, known_values, read_mask
 from crfkit.files.pictures import SUFFIXES, Image, open_picture, resize, resize_nearest
@@ -39,11 +39,13 @@ def read_image(given: Any, where: str = "the image") -> Image:
     Files may have any format that Pillow reads, with 8 or 16 bits, also with a palette. Transparency is ignored;
     photographs are rotated by their EXIF orientation.
     """
-    if isinstance(given, (str, Path)):
-        array, _ = open_picture(given, palette=True)
-        where = str(given)
-    else:
-        array = np.asarray(unmasked(given, where))
+    if not isinstance(given, (str, Path)):
+        return _image(np.asarray(unmasked(given, where)), where)
+    with naming_file(given):
+        return _image(open_picture(given, palette=True)[0], str(given))
+
+
+def _image(array: NDArray[Any], where: str) -> Image:
     if array.ndim == 3 and array.shape[2] == 2:
         array = array[..., 0]  # grey with transparency
     if array.ndim == 3:

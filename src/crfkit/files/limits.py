@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
 from crfkit.errors import LimitError, ParameterError
 
@@ -59,11 +60,13 @@ def raised(**limits: int | str) -> Iterator[None]:
         del _raised[next(k for k, other in enumerate(_raised) if other is mine)]
 
 
-def check(name: str, needed: int, what: str) -> None:
-    """Raise LimitError if `what` needs more than the limit of this name allows."""
+def check(name: str, needed: int, what: str, path: str | Path | None = None) -> None:
+    """Raise LimitError if `what` needs more than the limit of this name allows; `path` is the file that it names."""
     limit = getattr(current(), name)
     if needed > limit:
-        raise LimitError(f"{what}, and the limit is {limit:,}; {_advice(name, needed)}")
+        error = LimitError(f"{what}, and the limit is {limit:,}; {_advice(name, needed)}")
+        error.path = path
+        raise error
 
 
 def check_memory(needed: int, what: str, file_size: int = 0) -> None:

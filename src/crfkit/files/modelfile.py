@@ -182,17 +182,18 @@ def _read(path: str | Path, make: Callable[[Contents], Model]) -> Model:
             return make(contents)
         finally:  # of several errors, what is wrong with the file is the one to report
             contents.check()
+    except (ModelFileError, LimitError) as error:
+        raise error.in_file(path) from None
     except CrfkitError as error:
-        kind = LimitError if isinstance(error, LimitError) else ModelFileError
-        raise kind(f"{path}: {error}") from None
+        raise ModelFileError(f"{path}: {error}", path) from None
 
 
 def _check_head(path: str | Path, head: bytes, size: int) -> None:
     """Raise ModelFileError, before a large file is read, if it does not begin as a model does."""
     if size > LARGE and int.from_bytes(head[:8], "little") > min(_MAX_HEADER, size - 8):
-        raise ModelFileError(f"{path}: not a crfkit model, or truncated: its header does not fit the file")
+        raise ModelFileError(f"{path}: not a crfkit model, or truncated: its header does not fit the file", path)
     if size > LARGE and head[8:9] != b"{":
-        raise ModelFileError(f"{path}: not a crfkit model (no crfkit metadata in its header)")
+        raise ModelFileError(f"{path}: not a crfkit model (no crfkit metadata in its header)", path)
 
 
 def load(path: str | Path, from_parts: Callable[[Contents, int | None], Model], n_threads: int | None) -> Model:

@@ -73,7 +73,7 @@ def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
 def _check_pixels(size: tuple[int, int], path: str | Path) -> None:
     """Raise LimitError if the size that a file declares is too large; nothing has been decoded yet."""
     width, height = size
-    limits.check("pixels", width * height, f"{path}: the image has {width:,} × {height:,} pixels")
+    limits.check("pixels", width * height, f"{path}: the image has {width:,} × {height:,} pixels", path)
 
 
 def _allow_pixels(pil: Any) -> None:

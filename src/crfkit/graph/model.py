@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._types import Floats, Ids
-from crfkit.errors import CrfkitError, DataError, LimitError, ModelFileError, ParameterError
+from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files import limits, modelfile
 from crfkit.files.training_record import checked_record
 from crfkit.graph.data import GraphData
@@ -266,14 +265,13 @@ class GraphModel:
 
 @contextmanager
 def naming(encoder: Encoder) -> Iterator[None]:
-    """Replace "graph" in errors of inference by what the graphs are: rows or images."""
+    """Let errors of inference say what their graph is: a row or an image."""
     try:
         yield
-    except (ParameterError, DataError) as error:
-        said = re.sub(r"\bgraph (?=\d)", f"{encoder.noun} ", str(error))
-        if said == str(error):
+    except CrfkitError as error:
+        if error.sample is None:
             raise
-        raise ParameterError(said) from None
+        raise error.of_sample(f"{encoder.noun} {error.sample}") from None
 
 
 def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Any = None) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crfkit._checks import unmasked
 from crfkit._types import Floats, Ids
-from crfkit.errors import CrfkitError, DataError, ParameterError
+from crfkit.errors import CrfkitError, DataError, ParameterError, naming_file
 from crfkit.files import limits
 from crfkit.files.image_folders import merge_alike, raise_all
 from crfkit.files.images import as_list, read_image, read_mask
@@ -44,8 +44,10 @@ def read_maps(probabilities: Any, images: Any, layout: str = "auto") -> list[tup
         try:
             out.append((read_probabilities(given, image.shape, f"probabilities {k}", layout), image))
         except DataError as error:
-            problems.append(str(error))
-    raise_all(merge_alike(problems, figures=False))
+            problems.append(error)
+    if len(problems) == 1:
+        raise problems[0]
+    raise_all(merge_alike([str(problem) for problem in problems], figures=False))
     return out
 
 
@@ -55,9 +57,13 @@ def read_probabilities(given: Any, shape: tuple[int, ...], where: str, layout: s
     `given` is an array [H, W, K], [K, H, W], or [H, W] with the probability of the second of two classes; or a file:
     .npy, .npz with one array, or a grey image (black is 0, white 1) with the probability of the second class.
     """
-    if isinstance(given, (str, Path)):
-        where, given = str(given), _read_file(Path(given))
-    given = unmasked(given, where)
+    if not isinstance(given, (str, Path)):
+        return _probabilities(unmasked(given, where), shape, where, layout)
+    with naming_file(given):
+        return _probabilities(unmasked(_read_file(Path(given)), str(given)), shape, str(given), layout)
+
+
+def _probabilities(given: Any, shape: tuple[int, ...], where: str, layout: str) -> Floats:
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

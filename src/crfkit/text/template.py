@@ -18,6 +18,7 @@ from crfkit.warn import warn_caller
 from crfkit.wording import shortened
 
 SYNTAXES = ("crf++", "wapiti")
+NAME_THE_ENCODING = "name its encoding, as in --encoding euc-jp or, in Python, Template.read(path, encoding='euc-jp')"
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,17 @@ class Template:
 
     @classmethod
     def read(
-        cls, path: str | Path, syntax: str = "auto", encoding: str = "utf-8", prefer_utf8: bool = False
+        cls,
+        path: str | Path,
+        syntax: str = "auto",
+        encoding: str = "utf-8",
+        prefer_utf8: bool = False,
+        advice: str = NAME_THE_ENCODING,
     ) -> Template:
-        """Read a template file; with `prefer_utf8`, as UTF-8 unless its bytes are not."""
+        """Read a template file; with `prefer_utf8`, as UTF-8 unless its bytes are not.
+
+        `advice` is what errors say about a file in another encoding.
+        """
         check_encoding(encoding)
         try:
             data = read_small(path, "the template")
@@ -102,13 +111,9 @@ class Template:
         except DataError as error:
             raise TemplateError(str(error)) from error
         except UnicodeDecodeError as error:
-            bad = error.object[error.start]
-            raise TemplateError(
-                f"the template is not {'UTF-8' if _is_utf8(encoding) else encoding} at byte {error.start + 1} "
-                f"(0x{bad:02X}); name its encoding, as in --encoding euc-jp or, in Python, "
-                "Template.read(path, encoding='euc-jp')",
-                path,
-            ) from None
+            shown = "UTF-8" if _is_utf8(encoding) else encoding
+            place = f"byte {error.start + 1} (0x{error.object[error.start]:02X})"
+            raise TemplateError(f"the template is not {shown} at {place}; {advice}", path) from None
         return cls(text, str(path), syntax)
 
     @classmethod

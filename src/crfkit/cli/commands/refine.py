@@ -180,8 +180,7 @@ def apply(
         try:
             ((mask, p),) = refiner.refine([probability_map], [path])
         except CrfkitError as error:
-            of_map = str(probability_map) in str(error)
-            problems.append(str(error) if of_map else segment_files.in_file(error, path))
+            problems.append(str(error.in_file(path)))
             continue
         segment_files.write_mask(output, path.stem, mask, refiner.classes_)
         if maps:

@@ -78,7 +78,7 @@ def apply(
                 assert segmentation.probabilities is not None
                 segment_files.write_map(output, stem, segmentation.probabilities)
         except CrfkitError as error:
-            return segment_files.in_file(error, path)
+            return str(error.in_file(path))
         except MemoryError:
             return f"{path}: out of memory"
         return None

@@ -84,11 +84,6 @@ def make_folder(path: Path) -> None:
         raise DataError(f"cannot create the folder: {error.strerror or error}", path) from None
 
 
-def in_file(error: Exception, path: Path) -> str:
-    """Return the message of an error with the file that it is about."""
-    return str(error) if str(path) in str(error) else f"{path}: {error}"
-
-
 def exit_if_failed(failed: int, total: int, what: str) -> None:
     """Exit with code 1 if some images could not be processed."""
     if failed:

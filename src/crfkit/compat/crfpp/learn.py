@@ -96,7 +96,7 @@ def learn(arguments: Sequence[str] | None = None) -> int:
 def _convert(options: argparse.Namespace) -> int:
     from crfkit.compat.crfpp.lines import BYTES
     from crfkit.convert import crfpp, kinds, model_kind
-    from crfkit.errors import ModelFileError
+    from crfkit.errors import EncodingError
 
     source, target = options.files
     kind = model_kind(source)
@@ -106,8 +106,8 @@ def _convert(options: argparse.Namespace) -> int:
         )
     try:
         model = crfpp.read(source, encoding=options.encoding or "utf-8")
-    except ModelFileError as error:
-        if options.encoding or "is not utf-8" not in str(error):
+    except EncodingError:
+        if options.encoding:
             raise
         model = crfpp.read(source, encoding=BYTES)
     model.save(target)

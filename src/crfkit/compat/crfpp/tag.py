@@ -15,7 +15,7 @@ from crfkit import convert
 from crfkit.cli.runtime.running import run
 from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, version
-from crfkit.errors import ModelFileError, ParameterError
+from crfkit.errors import EncodingError, ParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,8 +82,8 @@ def open_model(options: argparse.Namespace) -> tuple[ChainModel, str]:
 
     try:
         model = convert.load(options.model, encoding=options.encoding or "utf-8")
-    except ModelFileError as error:
-        if options.encoding or "is not utf-8" not in str(error):
+    except EncodingError:
+        if options.encoding:
             raise
         model = convert.load(options.model, encoding=BYTES)  # a CRF++ model of files in another encoding
     if model.vocabulary.template is None:

@@ -20,7 +20,7 @@ from crfkit.compat.wapiti.progress import Progress
 from crfkit.compat.wapiti.update import compact
 from crfkit.convert.wapiti import from_wapiti, to_wapiti
 from crfkit.convert.wapiti_model import WapitiModel
-from crfkit.errors import DataError, TemplateError, TemplateWarning
+from crfkit.errors import DataError, TemplateWarning
 from crfkit.files.columns import ColumnFile
 from crfkit.penalties import L1, L2, ElasticNet
 from crfkit.result import Result, Status
@@ -108,11 +108,7 @@ def train(
 
 
 def _patterns(path: Path) -> Template:
-    try:
-        return Template.read(path, "wapiti")
-    except TemplateError as error:
-        text, hint, _ = str(error).partition("; name its encoding")
-        raise TemplateError(f"{text}; convert it to UTF-8" if hint else text) from None
+    return Template.read(path, "wapiti", advice="convert it to UTF-8")
 
 
 def _corpus(source: Source, template: Template | None, frozen: ChainModel | None) -> TaggedCorpus:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._types import Floats, Ids
-from crfkit.errors import DataError, ModelFileError
+from crfkit.errors import DataError, ModelFileError, sample_error
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.graph_samples import (
@@ -167,16 +167,19 @@ class SampleEncoder:
             ("features", sample.features, self.n_features),
             ("edge features", edge_features, self.n_edge_features),
         ):
-            found = None if given is None else matrix_width(given, f"{self.noun} {g}: {what}")
+            try:
+                found = None if given is None else matrix_width(given, what)
+            except DataError as error:
+                raise sample_error(DataError, g, f": {error}", self.noun) from None
             if found != width and not (what == "edge features" and not graph.n_edges):
                 shown = ["no" if n is None else str(n) for n in (found, width)]
-                raise DataError(f"{self.noun} {g} has {shown[0]} {what}; expected {shown[1]}")
+                raise sample_error(DataError, g, f" has {shown[0]} {what}; expected {shown[1]}", self.noun)
         if not graph.n_edges:
             edge_features = None if self.n_edge_features is None else np.zeros((0, self.n_edge_features))
         try:
             return GraphData.make(graph, sample.features, edge_features, intercept=self.intercept)
         except DataError as error:
-            raise DataError(f"{self.noun} {g}: {error}") from None
+            raise sample_error(DataError, g, f": {error}", self.noun) from None
 
 
 def _feature_name(letter: str, feature: int, width: int | None, intercept: bool) -> str:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from crfkit.errors import CrfkitError, DataError
+from crfkit.errors import CrfkitError
 
 
 @contextmanager
 def naming_images(names: Sequence[str] | None = None) -> Iterator[None]:
-    """Replace "graph" and a number in errors by the name of the image; without names, by "image" and the number.
+    """Let errors about a graph name the image; without names, they have "image" and the number.
 
+    >>> from crfkit.errors import DataError, sample_error
     >>> with naming_images(["a.png", "b.png"]):
-    ...     raise DataError("graph 1 has width 70")
+    ...     raise sample_error(DataError, 1, " has width 70")
     Traceback (most recent call last):
     ...
     crfkit.errors.DataError: b.png has width 70
     """
-
-    def name(found: re.Match[str]) -> str:
-        k = int(found[1])
-        return names[k] if names is not None and k < len(names) else f"image {k}"
-
     try:
         yield
     except CrfkitError as error:
-        text = re.sub(r"\bgraph (\d+)\b", name, str(error))
-        if text == str(error):
+        k = error.sample
+        if k is None:
             raise
-        raise (DataError(text) if isinstance(error, DataError) else type(error)(text)) from None
+        raise error.of_sample(names[k] if names is not None and k < len(names) else f"image {k}") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit._types import Floats, Ids
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, sample_error
 from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 
@@ -74,10 +74,12 @@ def _graphs(potentials: Potentials, limit: int):  # type: ignore[no-untyped-def]
             count *= len(choices)
         if count > limit:
             shown = f"{count:.3g}" if count < 10**15 else f"about 10^{sum(np.log10([len(c) for c in states])):.0f}"
-            raise ParameterError(
-                f"graph {g} has {end - begin} nodes and {shown} labellings, more than max_labellings = {limit}; use "
-                "'tree' or 'junction', which are exact as well, or 'trw', 'bp' or 'max-product' where the graph is "
-                "too wide for them"
+            raise sample_error(
+                ParameterError,
+                g,
+                f" has {end - begin} nodes and {shown} labellings, more than max_labellings = {limit}; use 'tree' or "
+                "'junction', which are exact as well, or 'trw', 'bp' or 'max-product' where the graph is too wide for "
+                "them",
             )
         # The first node changes slowest, as in nested loops.
         labellings = np.zeros((count, len(states)), dtype=np.int64)

@@ -12,7 +12,7 @@ from crfkit import _core
 from crfkit._checks import check_count
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids
-from crfkit.errors import DataError, ParameterError
+from crfkit.errors import DataError, ParameterError, sample_error
 from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.graph import Graph
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
@@ -121,7 +121,7 @@ class Junction:
             return plan
         refusal = self._refusal(order, K)
         if refusal is not None:
-            raise ParameterError(refusal)
+            raise refusal
         plans[K] = _core.JunctionPlan(order, K)
         return plans[K]
 
@@ -141,21 +141,25 @@ class Junction:
             size += 1
         return size
 
-    def _refusal(self, order: _core.Elimination, n_states: int) -> str | None:
-        """Return the reason why exact inference is not possible in this order."""
+    def _refusal(self, order: _core.Elimination, n_states: int) -> ParameterError | None:
+        """Return the error that says why exact inference is not possible in this order."""
         advice = "use 'bp' or 'trw', or raise max_table"
         short = "at least " if order.stopped >= 0 else ""
         if order.stopped >= 0 or order.width + 1 > self._limit(n_states):
             entries = _power(n_states, order.width + 1)
-            return (
-                f"graph {order.widest} has width {short}{order.width}: exact inference would need a table of "
-                f"{short}{entries[0]} entries ({entries[1]}), more than max_table = {self.max_table}; {advice}"
+            return sample_error(
+                ParameterError,
+                order.widest,
+                f" has width {short}{order.width}: exact inference would need a table of {short}{entries[0]} entries "
+                f"({entries[1]}), more than max_table = {self.max_table}; {advice}",
             )
         graph, total = order.most_entries(n_states)
         if total > TABLES * self.max_table:
-            return (
-                f"graph {graph}: exact inference would need tables of {total:.3g} entries ({8 * total:.3g} bytes) in "
-                f"all, more than {TABLES} times max_table = {self.max_table}; {advice}"
+            return sample_error(
+                ParameterError,
+                graph,
+                f": exact inference would need tables of {total:.3g} entries ({8 * total:.3g} bytes) in all, more than "
+                f"{TABLES} times max_table = {self.max_table}; {advice}",
             )
         return None
 

@@ -12,7 +12,7 @@ from crfkit import _core
 from crfkit._checks import is_whole
 from crfkit._threads import count_threads
 from crfkit._types import Floats, Ids
-from crfkit.errors import ParameterError
+from crfkit.errors import ParameterError, sample_error
 from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.graph import Graph
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
@@ -64,9 +64,8 @@ def plan_of(graph: Graph) -> _core.TreePlan:
     if plan is None:
         plan = _core.TreePlan(graph.native)
         if plan.cyclic >= 0:
-            raise ParameterError(
-                f"graph {plan.cyclic} has a cycle; 'tree' is for forests: use 'junction' (exact) or 'bp'"
-            )
+            advice = "'tree' is for forests: use 'junction' (exact) or 'bp'"
+            raise sample_error(ParameterError, plan.cyclic, f" has a cycle; {advice}")
         _PLANS[graph] = plan
     return plan
 
