@@ -118,7 +118,7 @@ def test_texts_from_data_cannot_become_markup(tmp_path):
     assert not any(tag == "img" or any(name.startswith("on") for name in attrs) for tag, attrs in found.tags)
     data = json.loads(found.scripts[0])
     assert data["errors"][0]["w"] == HOSTILE
-    assert html.escape(HOSTILE[1], quote=False) in page or html.escape(HOSTILE[1]) in page
+    assert "&lt;/script&gt;&lt;script&gt;document.title=" in page
 
 
 def test_labels_that_are_no_phrases(tmp_path):

@@ -1,4 +1,7 @@
-"""The report as one page of HTML that needs no other file and no network. Every text from data is escaped."""
+"""The report as one page of HTML that needs no other file and no network.
+
+Each section is a template in assets/. Jinja escapes every text from data.
+"""
 
 from __future__ import annotations
 
@@ -6,63 +9,127 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from html import escape
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from crfkit.chain.model.explanation_text import name_of
-from crfkit.explain.report import charts, parts
+from crfkit.explain.labels import KINDS
+from crfkit.schemes import phrases
 
 if TYPE_CHECKING:
     from crfkit.chain.model.explanation import PositionExplanation
     from crfkit.explain.report.data import Report
     from crfkit.explain.report.errors import SentenceError
 
+HUES = (215, 28, 145, 285, 350, 185, 60, 320, 100, 245, 10, 165)
+MEANINGS = (
+    "right type, other ends",
+    "right ends, other type",
+    "overlap only",
+    "nothing found there",
+    "nothing is there",
+)
+MOST_LABELS = 80  # of the table of transitions
 TERMS = 6  # contributions that are shown of each explanation
 
 
 def page(report: Report) -> str:
     """Return the page."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     from crfkit import __version__
 
     folder = files("crfkit.explain.report") / "assets"
-    html, css, script = (folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+
+    def read(name: str) -> str:
+        return folder.joinpath(name).read_text("utf-8")
+
+    html = Environment(
+        loader=FunctionLoader(read), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    html.filters |= {
+        "commas": lambda number: f"{number:,}",
+        "fixed": lambda value, digits: f"{value:.{digits}f}",
+        "percent": lambda share, digits=2: f"{100 * share:.{digits}f}",
+    }
+    script = read("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    sections = [
-        ("scores", "Scores", parts.scores(report)),
-        ("types", "Types" if report.phrases else "Labels", parts.types(report)),
-        ("errors", "Errors", parts.errors(report)),
-        ("confusions", "Confusions", parts.confused(report)),
-        ("calibration", "Calibration", charts.calibration(report)),
-        ("transitions", "Transitions", charts.transitions(report)),
-        ("weights", "Weights", parts.weights(report)),
-        ("suspects", "Suspect labels", parts.suspects(report)),
-    ]
-    kept = [(name, title, body) for name, title, body in sections if body]
-    return _filled(
-        html,
-        {
-            "title": escape(report.title),
-            "version": escape(__version__),
-            "facts": parts.facts(report),
-            "nav": "".join(f"<a href='#{name}'>{title}</a>" for name, title, _ in kept),
-            "sections": "\n".join(
-                f"<section id='{name}' aria-labelledby='{name}-title'>"
-                f"<h2 id='{name}-title'>{title}</h2>\n{body}</section>"
-                for name, title, body in kept
-            ),
-            "css": css,
-            "script": script,
-            "script_hash": f"sha256-{digest}",
-            "data": _json(_data(report)),
-        },
+    values = _values(report)
+    return html.get_template("page.html").render(
+        report=report,
+        sections=_sections(report, values),
+        version=__version__,
+        css=read("page.css"),
+        script=script,
+        script_hash=f"sha256-{digest}",
+        data=_json(_data(report)),
+        **values,
     )
 
 
-def _filled(template: str, values: dict[str, str]) -> str:
-    """Return the template with each {{name}} replaced once; what is filled in is not looked at again."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
+def _values(report: Report) -> dict[str, Any]:
+    """Return what the templates show besides the report: colours, bins and the largest values of charts."""
+    finite = np.abs(report.transitions[np.isfinite(report.transitions)])
+    mistakes = {} if report.mistakes is None else report.mistakes.by_type
+    return {
+        "hues": _hues(report),
+        "kinds": dict(zip(KINDS, MEANINGS, strict=True)),
+        "mistakes": mistakes,
+        "most_mistakes": max((sum(row.values()) for row in mistakes.values()), default=0),
+        "bins": _bins(report),
+        "most_transition": float(finite.max(initial=0.0)) or 1.0,
+        "most_weight": max((abs(x) for row in report.weights for _, x in (*row.largest, *row.smallest)), default=0.0),
+        "shown": {error.sequence for error in report.errors},
+    }
+
+
+def _sections(report: Report, values: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the names of the templates that have something to show, and their titles."""
+    sections = [
+        ("scores", "Scores", True),
+        ("types", "Types" if report.phrases else "Labels", report.by_type),
+        ("errors", "Errors", True),
+        ("confusions", "Confusions", report.confusions.pairs),
+        ("calibration", "Calibration", values["bins"]),
+        ("transitions", "Transitions", len(report.labels) <= MOST_LABELS and np.isfinite(report.transitions).any()),
+        ("weights", "Weights", values["most_weight"]),
+        ("suspects", "Suspect labels", report.suspects),
+    ]
+    return [(name, title) for name, title, shown in sections if shown]
+
+
+def _hues(report: Report) -> dict[str, int]:
+    """Return a colour for each type, the same everywhere."""
+    return {row.name: HUES[k % len(HUES)] for k, row in enumerate(report.by_type)}
+
+
+class _Bin(NamedTuple):
+    """Predictions whose probability is in a range: how probable they are on average, how many are right."""
+
+    low: float
+    high: float
+    number: int
+    confidence: float
+    right: float
+
+
+def _bins(report: Report) -> list[_Bin]:
+    """Return the bins that have predictions."""
+    found = report.calibration
+    if found is None:
+        return []
+    columns = (found.edges[:-1], found.edges[1:], found.counts, found.confidence, found.accuracy)
+    return [_Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True) if row[2]]
+
+
+def _spans(labels: Sequence[str], of_phrases: bool) -> list[tuple[int, int, str]]:
+    """Return (start, end, type) of the phrases of labels, or of every position."""
+    if of_phrases:
+        return [(p.begin, p.end, p.type or "phrase") for p in phrases(labels)]
+    return [(t, t + 1, label) for t, label in enumerate(labels)]
 
 
 def _json(value: Any) -> str:
@@ -80,7 +147,7 @@ def _data(report: Report) -> dict[str, Any]:
     labels = {name: k for k, name in enumerate(names)}
     strings: dict[str, int] = {}
     errors = [_error(error, labels, strings, report.phrases) for error in report.errors]
-    return {"labels": names, "hues": parts.hues(report), "strings": list(strings), "errors": errors}
+    return {"labels": names, "hues": _hues(report), "strings": list(strings), "errors": errors}
 
 
 def _error(error: SentenceError, labels: dict[str, int], strings: dict[str, int], phrases: bool) -> dict[str, Any]:
@@ -89,7 +156,7 @@ def _error(error: SentenceError, labels: dict[str, int], strings: dict[str, int]
         found = [(t, t + 1, label) for t, label in enumerate(error.predicted)]  # type: ignore[misc]
     told: dict[str, Any] = {"n": error.sequence, "w": error.tokens, "k": error.kinds}
     told |= {"g": [labels[x] for x in error.gold], "p": [labels[x] for x in error.predicted]}
-    told |= {"gs": parts.spans(error.gold, phrases), "ps": found, "pp": float(f"{error.probability:.4g}")}
+    told |= {"gs": _spans(error.gold, phrases), "ps": found, "pp": float(f"{error.probability:.4g}")}
     told["lp"] = None if error.log_probability == float("-inf") else round(error.log_probability, 3)
     told["alt"] = [
         [
