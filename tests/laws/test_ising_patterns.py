@@ -8,7 +8,7 @@ import pytest
 
 from crfkit.structure.losses import ising_patterns
 from crfkit.structure.losses.evaluation import SparseEvaluation
-from crfkit.structure.losses.ising_patterns import KEPT, binary_table, signs
+from crfkit.structure.losses.ising_patterns import CACHED_NEIGHBOURHOODS, binary_table, signs
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
 from crfkit.structure.observations import Observations
 
@@ -56,7 +56,7 @@ def by_rows(table, edges, w):
 @pytest.mark.parametrize("largest", [0, 3, 12])
 def test_patterns_say_what_rows_say(graph, weighted, largest, monkeypatch):
     """With patterns for no variable, for some, and for all."""
-    monkeypatch.setattr(ising_patterns, "LARGEST", largest)
+    monkeypatch.setattr(ising_patterns, "MAX_PATTERN_SIGNS", largest)
     table, edges = make_table(250, weighted), GRAPHS[graph]
     loss = StructurePseudoLikelihood(table, None, [i * P + j for i, j in edges])
     w = np.random.default_rng(1).normal(size=loss.size)
@@ -87,12 +87,12 @@ def test_a_table_remembers_few_neighbourhoods_and_no_longer_than_it_lives():
     rows = binary_table(table)
     assert binary_table(table) is rows
     first = rows.counts(0, np.array([1]))
-    for j in range(2, 2 + KEPT - 1):
+    for j in range(2, 2 + CACHED_NEIGHBOURHOODS - 1):
         rows.counts(0, np.array([j]))
     assert rows.counts(0, np.array([1])) is first
     rows.counts(0, np.array([1, 2]))
     rows.counts(0, np.array([1, 3]))
-    assert len(rows._kept[0]) == KEPT
+    assert len(rows._kept[0]) == CACHED_NEIGHBOURHOODS
     assert rows.counts(0, np.array([1])) is first
     before = len(ising_patterns._TABLES)
     del table

@@ -44,7 +44,7 @@ def test_a_dense_score_is_within_its_error(dense, sampled):
     data = learner.model_.encoder.encode(None, learner.model_.encoder.states(Y))
     expected = learner.model_.score(data, learner.model_.encoder.states(Y).ravel()).mean() - exact
     found = learner.score(Y)
-    assert 0 < learner.score_error_ <= structure_scores.ERROR[1]
+    assert 0 < learner.score_error_ <= structure_scores.ERROR_RANGE[1]
     assert abs(found - expected) <= 4 * learner.score_error_
 
 
@@ -69,7 +69,7 @@ def test_each_different_input_has_one_partition_function(sampled):
     model = learner.model_
     data = model.encoder.encode(X, Y)
     exact = model.score(data, model.encoder.states(Y).ravel()) - Junction().run(model.potentials(data)).log_z
-    assert 0 < learner.score_error_ <= structure_scores.ERROR[1]
+    assert 0 < learner.score_error_ <= structure_scores.ERROR_RANGE[1]
     assert abs(found - exact.mean()) <= 4 * learner.score_error_
     assert learner.log_likelihood(Y, inputs=X).shape == (150,)
 

@@ -9,6 +9,6 @@ The pipeline, one step per file:
 - ``select``: which edges to keep. ``price`` has the extended BIC, ``worth`` what an edge gains, ``support`` drops and
   adds edges, ``subsets`` are folds and random halves of the rows
 - ``refit``: the weights of the chosen edges by likelihood; ``particles`` estimate it on dense graphs
-- ``record``: what was learned, as it is stored and as it is told
+- ``record``: what was learned, its form in the model file, and warnings
 - ``train``: all of it, from a table to a model; ``estimator/`` is StructureLearner, ``scores`` the probability of rows
 """

@@ -80,17 +80,28 @@ class Observations:
                     f"features of variables of shape {own.shape} for states of shape {y.shape}; expected [rows, "
                     "variables, features], besides features of rows (at least a column of ones)"
                 )
-        return cls(y, K, features, w, ising, edge_inputs, own, ordinal, reference, scored)
+        return cls(
+            states=y,
+            n_states=K,
+            inputs=features,
+            weights=w,
+            ising=ising,
+            edge_inputs=edge_inputs,
+            own=own,
+            ordinal=ordinal,
+            reference=reference,
+            scored=scored,
+        )
 
     def take(self, rows: ArrayLike) -> Observations:
-        """Return some of the rows (those of `states`)."""
+        """Return the table of some rows of `states`."""
         ids = np.asarray(rows)
         inputs = None if self.inputs is None else self.inputs[ids]
         own = None if self.own is None else self.own[ids]
         return replace(self, states=self.states[ids], inputs=inputs, weights=self.weights[ids], own=own)
 
     def reweighted(self, weights: Floats) -> Observations:
-        """Return the same rows with other weights; those of weight 0 are left out."""
+        """Return the same rows with other weights; rows of weight 0 are omitted."""
         kept = np.flatnonzero(weights)
         return replace(self.take(kept), weights=weights[kept])
 

@@ -69,7 +69,14 @@ def sampled_weights(
     count = int(np.clip(most * 100 // data.graph.n_nodes, most // 4, most)) // batches
     w, mean, averaged = start.copy(), np.zeros_like(start), 0
     for number in range(tunables.particle_rounds + tunables.averaged_rounds):
-        engine = Annealed(1.0, count, batches, 1, options.seed + number, options.n_threads)
+        engine = Annealed(
+            error=1.0,
+            n_particles=count,
+            n_batches=batches,
+            max_rounds=1,
+            seed=options.seed + number,
+            n_threads=options.n_threads,
+        )
         found = engine.particles(field.potentials(data, w))
         phi, log_w = statistics.values(found.labels), np.log(np.maximum(found.weights, 1e-300))
         share = found.weights

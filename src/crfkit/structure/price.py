@@ -2,7 +2,7 @@
 
 A pseudo-likelihood counts an edge once at each end, but less where one end hardly depends on it. The conditional of
 variable i has the slope u_i and the curvature h_i by the coupling of i and j, its bias adapting. For an edge that is
-not there u_i has the variance h_i, so that the variance of u_i + u_j is at most (√h_i + √h_j)², and the decrease of
+not there u_i has the variance h_i, so the variance of u_i + u_j is at most (√h_i + √h_j)², and the decrease of
 twice the loss is at most
 
     (u_i + u_j)² / (h_i + h_j)  =  t·χ²,        t = (√h_i + √h_j)² / (h_i + h_j)

@@ -1,4 +1,4 @@
-"""What was learned about a graph: typed values, their form in the model file, and warnings about them."""
+"""The outcome of learning: typed values, their form in the model file, and warnings about them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def _point(
     nonzeros: int = 0,
 ) -> PathPoint[Any]:
     """Return a point from a row of a model file; older files end after the error."""
-    return PathPoint(strength, math.nan if value is None else value, nonzeros, score, error, n_edges)
+    known = math.nan if value is None else value
+    return PathPoint(strength, known, nonzeros, score=score, error=error, n_edges=n_edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from crfkit.graph.model import BLOCK, GraphModel
 from crfkit.structure.losses.ordinal import pseudo_likelihood
 from crfkit.structure.observations import Observations
 
-ERROR = 0.02, 0.05  # the least and the largest standard error of a mean log-likelihood to reach; between them
-OF_SPREAD = 0.1  # this share of the standard error of the mean over rows, which no estimate of log Z can reduce
+ERROR_RANGE = 0.02, 0.05  # limits of the standard error that a mean log-likelihood has to reach; between them
+ERROR_PER_SPREAD = 0.1  # the error is this share of the standard error of the mean over rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ KINDS = {
 
 
 def best_inference(model: GraphModel) -> str | Engine:
-    """Return the engine that "auto" stands for when rows of a table are scored or drawn; what was named is kept.
+    """Return the engine for scoring or drawing rows of a table: the named one, or what "auto" stands for.
 
     It is exact where the graph allows that, else it samples: with particles (without inputs) or by Gibbs sampling.
     """
@@ -54,7 +54,7 @@ def best_inference(model: GraphModel) -> str | Engine:
     if name in EXACT_ENGINES:
         return name
     if encoder.features is None:  # type: ignore[union-attr]
-        return Annealed(ERROR[0], seed=model.seed, n_threads=model.n_threads)
+        return Annealed(ERROR_RANGE[0], seed=model.seed, n_threads=model.n_threads)
     return name
 
 
@@ -80,7 +80,7 @@ def _annealed(model: GraphModel, data: GraphData, states: Ids) -> Scored:
     """Estimate log Z once for all rows with the same inputs, by as many annealed runs as the mean needs."""
     scores = model.score(data, states)
     spread = float(scores.std(ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else math.inf
-    error = float(np.clip(OF_SPREAD * spread, *ERROR))
+    error = float(np.clip(ERROR_PER_SPREAD * spread, *ERROR_RANGE))
     first, place = distinct_inputs(model, data)
     times = np.bincount(place)
     log_z, variance, begin = np.empty(len(first)), 0.0, 0
@@ -95,10 +95,10 @@ def _annealed(model: GraphModel, data: GraphData, states: Ids) -> Scored:
             potentials,
             error / math.sqrt(share),
             bases,
-            times[begin:end].astype(np.float64),
-            error,
-            model.seed,
-            model.n_threads,
+            times=times[begin:end].astype(np.float64),
+            bias=error,
+            seed=model.seed,
+            n_threads=model.n_threads,
         )
         log_z[begin:end] = found.values
         variance += (share * found.error) ** 2

@@ -59,7 +59,7 @@ def refitted_point(point: EdgePoint, refitted: Solution, score: float) -> EdgePo
 
 @dataclass(frozen=True)
 class Hooks:
-    """What is called while edges are selected, and where folds and random halves are solved."""
+    """Functions to call while edges are selected, and tasks that solve folds and random halves."""
 
     on_iteration: tuple[Callback, ...] = ()  # callbacks of every minimisation at a strength
     on_point: Callable[[EdgePoint], None] | None = None

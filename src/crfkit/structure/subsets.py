@@ -1,4 +1,4 @@
-"""What structure learning solves on some of the rows: random halves of them, and folds that are held out.
+"""Structure learning on some of the rows: random halves of them, and folds that are held out.
 
 Each is a function of `RowSubsets` and a few numbers. A cluster gets both (`crfkit.training.tasks`), so they hold arrays
 and options only: no loss, which refers to native objects.

@@ -41,7 +41,15 @@ def read_structure(Y: Any, inputs: Any, options: StructureOptions) -> StructureD
     if not options.node_strength > 0:
         _check_varying(encoder, states)
     pairs = candidate_pairs(options.candidates, names, encoder.variables)
-    return StructureData(encoder, inputs, states, pairs, options.form, cuts, tuple(unordered))
+    return StructureData(
+        encoder=encoder,
+        inputs=inputs,
+        states=states,
+        pairs=pairs,
+        form=options.form,
+        cuts=cuts,
+        unordered=tuple(unordered),
+    )
 
 
 def _check_order(encoder: TableEncoder, unordered: Collection[str]) -> None:
@@ -84,7 +92,7 @@ class StructureData:
 
     @cached_property
     def dense(self) -> tuple[Floats | None, Floats | None]:
-        """Return (the features of rows as a dense matrix, those of variables); None where there are none."""
+        """Return the features of rows as a dense matrix, and the features of variables; None where there are none."""
         inputs, own = self.encoder.inputs(self.inputs)
         return inputs if inputs is None or isinstance(inputs, np.ndarray) else inputs.toarray(), own
 
@@ -121,7 +129,9 @@ class StructureData:
             "reference": self.form == "reference",
             "scored": scored if ordinal and not scored.all() else None,
         }
-        return TableRows(states, n_states, inputs, own, source, weights, form)
+        return TableRows(
+            states=states, n_states=n_states, inputs=inputs, own=own, source=source, weights=weights, form=form
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +160,7 @@ class TableRows:
         return Observations.of(self.states[chosen], self.n_states, inputs, self.weights[chosen], own=own, **self.form)
 
     def _features(self, chosen: Any) -> tuple[Floats | None, Floats | None]:
-        """Return the features of some lines: those of rows and those of variables."""
+        """Return the features of rows and of variables for some lines."""
         return None if self.inputs is None else self.inputs[chosen], None if self.own is None else self.own[chosen]
 
     def _lines(self, rows: Ints) -> Ints:

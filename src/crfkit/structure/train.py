@@ -161,10 +161,10 @@ class StructureTraining:
         given = Learned(
             selected,
             solution,
-            Refit(by if unpenalised else f"penalised {by}"),
-            solver.method_for(solution.loss),
-            data.scaling,
-            selected.interrupted,
+            refit=Refit(by if unpenalised else f"penalised {by}"),
+            method=solver.method_for(solution.loss),
+            scaling=data.scaling,
+            interrupted=selected.interrupted,
         )
         if selected.interrupted or not (refit == "likelihood" or (refit == "auto" and unpenalised)):
             return given

@@ -250,7 +250,7 @@ def learn(
         say(f"crfkit: warning: {line}", err=True)
     learner.save(model)
     say(report(learner, top, path))
-    say(f"learnt in {time.perf_counter() - begin:.2f} s; model written to {model}")
+    say(f"learned in {time.perf_counter() - begin:.2f} s; model written to {model}")
     write_graph(learner, graph, plot)
     if interrupted:
         say("interrupted; the edges were chosen among the strengths that were complete", err=True)

@@ -1,4 +1,4 @@
-"""What `crfkit structure` prints of a graph, and the files that it writes."""
+"""The report of `crfkit structure` about a graph, and the files that it writes."""
 
 from __future__ import annotations
 

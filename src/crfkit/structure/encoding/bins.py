@@ -13,16 +13,16 @@ from crfkit.files.tables import Table
 from crfkit.graph.encoding.states import Labels
 from crfkit.graph.encoding.table_columns import column_names, read_columns
 from crfkit.names import check_name
-from crfkit.structure.encoding.missing_cells import MISSING
+from crfkit.structure.encoding.missing_cells import MISSING_OPTIONS
 
 Cuts = dict[str, list[float]]  # column → limits between its groups, ascending
 Bins = int | dict[Any, int] | None  # number of groups: of all columns of many numbers, or by column
-SCALE = 11  # steps of the longest scale, 0 to 10
+LONGEST_SCALE = 11  # steps, as in 0 to 10
 
 
 def check_table_options(missing: str, bins: Bins) -> None:
     """Raise ParameterError if an option is out of range."""
-    check_name("missing", missing, MISSING)
+    check_name("missing", missing, MISSING_OPTIONS)
     for given in bins.values() if isinstance(bins, dict) else [bins]:
         whole = isinstance(given, numbers.Integral) and not isinstance(given, bool)
         if (given is not None or isinstance(bins, dict)) and (not whole or given < 2):  # type: ignore[operator]
@@ -76,7 +76,7 @@ def _is_scale(values: Labels) -> bool:
     """Return whether these are the steps of a scale: few whole numbers, close to each other."""
     different = np.unique(values)
     whole = bool((different == np.floor(different)).all())
-    return whole and bool(different[-1] - different[0] < SCALE)
+    return whole and bool(different[-1] - different[0] < LONGEST_SCALE)
 
 
 def apply_cuts(Y: Any, cuts: Cuts) -> Any:

@@ -14,8 +14,8 @@ from crfkit.graph.encoding.table_columns import column_names, read_columns
 from crfkit.warn import warn_caller
 from crfkit.wording import counted
 
-MISSING = ("impute", "drop", "error")
-SHOWN = 5  # columns that a message names
+MISSING_OPTIONS = ("impute", "drop", "error")
+NAMED_COLUMNS = 5  # columns that a message names
 
 
 def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
@@ -35,7 +35,7 @@ def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
     if not len(kept):
         raise DataError(f"no row of Y has all labels; {where}: leave out the columns with most, or fill them in")
     what = "missing labels" if not no_input.any() else "missing cells"
-    _warn(f"{len(gaps) - len(kept)} of {len(gaps)} rows have {what} and were dropped; {where}")
+    warn_caller(f"{len(gaps) - len(kept)} of {len(gaps)} rows have {what} and were dropped; {where}", UserWarning)
     return take_rows(Y, kept), _take_inputs(X, kept)
 
 
@@ -48,7 +48,10 @@ def labelled_rows(Y: Any, X: Any) -> tuple[Any, Any]:
     gaps = np.stack([~known for _, known in columns], axis=1)
     no_input = _rows_without_input(X, len(gaps))
     if no_input.any():
-        _warn(f"inputs are missing in {counted(int(no_input.sum()), 'row')}; the means of the inputs stand in for them")
+        warn_caller(
+            f"inputs are missing in {counted(int(no_input.sum()), 'row')}; the means of the inputs stand in for them",
+            UserWarning,
+        )
         X = tuple(map(_at_means, X)) if isinstance(X, tuple) else _at_means(X)
     if not gaps.any():
         return Y, X
@@ -56,10 +59,11 @@ def labelled_rows(Y: Any, X: Any) -> tuple[Any, Any]:
     if empty.all():
         raise DataError("Y has no labels")
     incomplete = counted(int(gaps.any(axis=1).sum()), "row")
-    _warn(
+    warn_caller(
         f"{gaps.sum():,} of {gaps.size:,} labels are missing, in {incomplete}; they are drawn from the learned graph "
         f"(missing='drop' drops the rows instead); {_where(gaps, names)}"
-        + (f"; dropped {counted(int(empty.sum()), 'row')} without any label" if empty.any() else "")
+        + (f"; dropped {counted(int(empty.sum()), 'row')} without any label" if empty.any() else ""),
+        UserWarning,
     )
     if not empty.any():
         return Y, X
@@ -98,8 +102,11 @@ def _raise_first(gaps: Flags, no_input: Flags, names: list[str]) -> None:
 
 def _where(gaps: Flags, names: list[str]) -> str:
     counts = gaps.sum(axis=0)
-    most = [f"{names[i]} ({counts[i]})" for i in np.argsort(-counts, kind="stable")[:SHOWN].tolist() if counts[i]]
-    return f"missing labels are in the columns {', '.join(most)}{', …' if np.count_nonzero(counts) > SHOWN else ''}"
+    most = [
+        f"{names[i]} ({counts[i]})" for i in np.argsort(-counts, kind="stable")[:NAMED_COLUMNS].tolist() if counts[i]
+    ]
+    more = ", …" if np.count_nonzero(counts) > NAMED_COLUMNS else ""
+    return f"missing labels are in the columns {', '.join(most)}{more}"
 
 
 def _rows_without_input(X: Any, n: int) -> Flags:
@@ -144,7 +151,3 @@ def whole(column: Any) -> Any:
     """Return a column of integers if it holds whole numbers that were floats only because some were missing."""
     whole = column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all()
     return column.astype(np.int64) if whole else column
-
-
-def _warn(message: str) -> None:
-    warn_caller(message, UserWarning)

@@ -14,11 +14,10 @@ from crfkit.graph.encoding.table_columns import column_names, read_columns
 from crfkit.graph.encoding.table_inputs import check_own, split_inputs
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.graph import Graph
-from crfkit.structure.encoding.missing_cells import whole
+from crfkit.structure.encoding.missing_cells import NAMED_COLUMNS, whole
 from crfkit.warn import warn_caller
 
-SHOWN = 5  # columns that a warning names
-MOST = 24  # different numbers that are taken for labels
+MAX_NUMERIC_LABELS = 24  # a column with more different numbers is not taken for labels
 
 
 def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
@@ -40,7 +39,9 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
             raise DataError(f"column {name} has no label in any row: leave it out")
         different = np.unique(values[known])
         classes = in_given_order(different if known.all() else whole(different), kinds.get(name))
-        if len(classes) > 2 and (2 * len(classes) > n or (len(classes) > MOST and classes.dtype.kind in "iuf")):
+        if len(classes) > 2 and (
+            2 * len(classes) > n or (len(classes) > MAX_NUMERIC_LABELS and classes.dtype.kind in "iuf")
+        ):
             advice = (
                 "Give bins=5 (--bins 5) to cut numbers into groups of equal size, make it an input, or leave it out"
                 if classes.dtype.kind in "iuf"
@@ -76,15 +77,19 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     )
     states = encoder.states(Y)
     if constant:
-        _warn(
+        warn_caller(
             f"{_columns(constant, names)} constant; nothing can be learned about a constant column: its bias depends "
-            "on the penalty alone, and it gets no edges"
+            "on the penalty alone, and it gets no edges",
+            UserWarning,
         )
     if same := equal_columns(states, set(constant)):
-        pairs = ", ".join(f"{names[i]} and {names[j]}" for i, j in same[:SHOWN]) + (", …" if len(same) > SHOWN else "")
-        _warn(
+        pairs = ", ".join(f"{names[i]} and {names[j]}" for i, j in same[:NAMED_COLUMNS]) + (
+            ", …" if len(same) > NAMED_COLUMNS else ""
+        )
+        warn_caller(
             f"columns that are copies of each other: {pairs}; only penalties limit their coupling, and an edge to one "
-            "could as well be to the other"
+            "could as well be to the other",
+            UserWarning,
         )
     return encoder, states
 
@@ -154,9 +159,7 @@ def label_pattern(column: Ids) -> bytes:
 
 
 def _columns(ids: list[int], names: list[str]) -> str:
-    shown = ", ".join(names[i] for i in ids[:SHOWN]) + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
+    shown = ", ".join(names[i] for i in ids[:NAMED_COLUMNS]) + (
+        f" and {len(ids) - NAMED_COLUMNS} more" if len(ids) > NAMED_COLUMNS else ""
+    )
     return f"column {shown} is" if len(ids) == 1 else f"columns {shown} are"
-
-
-def _warn(message: str) -> None:
-    warn_caller(message, UserWarning)

@@ -181,7 +181,7 @@ class StructureEstimator(PredictionMixin, WeightsMixin, Estimator):
             )
             learner._set_model(model, record)
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path}: the record of how structure was learnt is damaged ({error})") from None
+            raise ModelFileError(f"{path}: the record of how the structure was learned is damaged ({error})") from None
         return learner
 
     def _fitted(self) -> GraphModel:

@@ -1,4 +1,4 @@
-"""What a learnt field predicts: labels, marginals, samples, how probable rows are."""
+"""Predictions of a learned field: labels, marginals, samples, probabilities of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crfkit.structure.scores import Scored, best_inference, conditionals, score_
 from crfkit.training.options import make_seed
 from crfkit.warn import warn_caller
 
-UNCERTAIN = 0.05  # standard error of a score that is worth a warning
+LARGE_SCORE_ERROR = 0.05  # standard error of a score that is worth a warning
 
 
 def given_inputs(inputs: Any, X: Any, Y: Any = None) -> Any:
@@ -141,7 +141,7 @@ class PredictionMixin:
                 f"the log-likelihood is {found.kind}; inference='auto' is exact or sampled with its error",
                 UserWarning,
             )
-        elif found.error is not None and not found.error <= UNCERTAIN:
+        elif found.error is not None and not found.error <= LARGE_SCORE_ERROR:
             warn_caller(
                 f"the log-likelihood is an estimate with a standard error of {found.error:.2g}: the field has parts "
                 "that samples hardly pass between",

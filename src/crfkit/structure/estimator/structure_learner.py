@@ -27,7 +27,7 @@ class StructureLearner(StructureEstimator):
     method : "newton" (proximal Newton steps on the edges selected so far; for the pseudo-likelihood of binary columns
         without inputs), "grafting-light", "grafting" (edges are switched on as needed: one step, or a whole
         minimisation, between selections), "agpm" (projected gradients on all candidates), "full" (FISTA on all
-        candidates); "auto" is "newton" where it can be, else "grafting-light". All have the same optimum, but for a
+        candidates); "auto" is "newton" where it can be, else "grafting-light". All have the same optimum, except for a
         likelihood by "trw": that bound depends on which edges are in the graph, zero or not.
     loss : "pseudo-likelihood" ("pl" for short), or "likelihood", as `inference` computes it
     inference : the engine of the likelihood and of predictions, as in :class:`GraphCRF`. With "auto", the likelihood is
@@ -40,7 +40,7 @@ class StructureLearner(StructureEstimator):
         held-out folds; the fewest edges within one standard error of the best. "ebic": the least extended BIC of
         refitted edges. "stability": of the edges at the strength of "ebic", those that at least `threshold` of
         `n_subsamples` random halves of the rows select. With these three the model is the refitted one, without
-        shrinkage and, but for "stability", without edges that do not lower the extended BIC.
+        shrinkage and, except for "stability", without edges that do not lower the extended BIC.
     select_unit : how many edges Grafting switches on at a time
     candidates : pairs of columns (numbers or names) that may become edges; None: all
     form : "ising", "full" tables, "reference", "ordinal", or "auto": Ising where all variables are binary, else full.
@@ -52,7 +52,7 @@ class StructureLearner(StructureEstimator):
     edge_features : whether edges have weights on the features of X, too
     refit : how the weights of the edges that "ebic", "cv" and "stability" choose are made. "auto": by exact likelihood
         if the junction tree allows that within a minute, else by a likelihood that particles estimate (without inputs,
-        up to 150 variables), else they stay those of the loss, with a warning if marginals differ from the data's.
+        up to 150 variables), else the weights of the loss are kept, with a warning if marginals differ from the data's.
         "likelihood": exact if memory allows it, else by particles, for any `edge_strength`. "pseudo-likelihood" (or
         "pl"): as the loss has them; right for predicting one variable from the others, maybe far off as a distribution.
     n_strengths, ebic_gamma, n_folds, n_subsamples, threshold : of the rules above. Paths end early once they
@@ -69,7 +69,7 @@ class StructureLearner(StructureEstimator):
         dict such as ``{"age": 5}`` names the columns. None refuses numbers with more than 24 values. Whole numbers and
         texts with a different value in every row are taken for identifiers and left out with a warning, unless the dict
         names them
-    standardize : whether edge strengths are in units of the columns' standard deviations, so that rare labels count
+    standardize : whether edge strengths are in units of the columns' standard deviations, which lets rare labels count
     cluster : where to run the random halves of "stability" and the folds of "cv": None for this process; the address of
         a Dask scheduler ("tcp://host:8786"), "local:4" for four processes on this machine, a Dask client or cluster
         object, or a :class:`crfkit.distributed.Cluster`. The edges are the same. It needs

@@ -1,4 +1,4 @@
-"""The parameters of a learnt field by name, in a form that does not depend on how they were stored.
+"""The parameters of a learned field by name, in a form that does not depend on how they were stored.
 
 Rows and columns of an edge's table are centred, T − row means − column means + mean. What that takes out goes to the
 nodes, which are centred too: the same field, and the only such parameters. A pair of two-label variables then has the
@@ -27,7 +27,7 @@ from crfkit.structure.record import StructureRecord
 class Parameters:
     """Centred log-potentials: nodes [p, F, K], edges [E, F, K, K]; 0 beyond the labels of a variable.
 
-    With inputs X, those of nodes and edges are per feature; without, F is 1, the intercept.
+    With inputs X, there is one per feature; without, F is 1, the intercept.
     """
 
     nodes: Floats
@@ -76,7 +76,7 @@ class Parameters:
 
 
 def _places(f: int, n_shared: int, n_own: int) -> tuple[int | None, int | None]:
-    """Which feature of its first node, and of its second, the feature f of an edge is; a node has its own only."""
+    """Return the place of feature f of an edge among those of its first node and of its second; None if not there."""
     if f < n_shared:
         return f, f
     return (f, None) if f < n_shared + n_own else (None, f - n_own)
@@ -172,7 +172,7 @@ class WeightsMixin:
 
     @property
     def node_weights_(self) -> dict[tuple[Any, str, Any], float]:
-        """Return (column, feature, label) → centred log-potential, given that those of edges are centred too."""
+        """Return (column, feature, label) → centred log-potential, with centred edges."""
         model = self._fitted()
         encoder, nodes = _table(model), Parameters.of(model).nodes
         return {

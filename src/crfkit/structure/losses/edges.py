@@ -1,7 +1,7 @@
-"""What losses with switchable edges share: which are on, which could be, and their names.
+"""The common part of losses whose edges can be switched on: which are on, which could be, and their names.
 
 An edge between variables i < j has the id i·p + j. Weights are those of nodes, then those of active edges in the
-order in which they were switched on, so that a larger loss begins with the weights of the smaller one.
+order in which they were switched on, so a larger loss begins with the weights of the smaller one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,17 @@ class EdgeLoss(FieldLoss, GrowingLoss):
         self._inactive = self._allowed & ~on
         self.edges: Ids = np.stack([i, j], axis=1).astype(np.int32)  # [E, 2] of variables
         width, edge_width = table.widths
-        self.field = GraphField(table.n_states, width, edge_width, len(i), *_forms(table), self.edges, scored(table))
+        node_form, edge_form = _forms(table)
+        self.field = GraphField(
+            table.n_states,
+            width,
+            edge_width,
+            len(i),
+            node_form=node_form,
+            edge_form=edge_form,
+            edge_ends=self.edges,
+            scored=scored(table),
+        )
 
     # --- the capability "candidates"
 
@@ -66,22 +76,22 @@ class EdgeLoss(FieldLoss, GrowingLoss):
 
     @property
     def n_candidates(self) -> int:
-        """How many edges could still be switched on."""
+        """Return how many edges could still be switched on."""
         return int(self._inactive.sum())
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """[p, p] which pairs i < j may be edges."""
+        """Return [p, p] which pairs i < j may be edges."""
         return self._allowed
 
     @property
     def candidate_ids(self) -> Ints:
-        """Of the edges that could still be switched on, ascending."""
+        """Return the ids of the edges that could still be switched on, ascending."""
         return np.flatnonzero(self._inactive).astype(np.int64)
 
     @cached_property
     def block_index(self) -> Ints:
-        """[size] the id of each weight's edge, −1 for weights of nodes."""
+        """Return [size] the id of each weight's edge, −1 for weights of nodes."""
         sizes = self.field.edge_active.sum(axis=1) * self.field.n_edge_features
         nodes = np.full(self.field.n_node_weights, -1, dtype=np.int64)
         return np.concatenate([nodes, np.repeat(self.active_ids, sizes)])
@@ -89,7 +99,7 @@ class EdgeLoss(FieldLoss, GrowingLoss):
     def candidates(
         self, evaluation: Evaluation, norm: str = BlockNorm.MAX, above: float = 0.0, scales: Floats | None = None
     ) -> tuple[Ints, Floats]:
-        """(ids, scores) of the edges that are off and whose gradient has a norm > above; the highest score first.
+        """Return (ids, scores) of the inactive edges whose gradient has a norm > above; the highest score first.
 
         With `scales` [p] the norm is divided by those of both variables.
         """
@@ -103,37 +113,37 @@ class EdgeLoss(FieldLoss, GrowingLoss):
         return ids[order].astype(np.int64), found[order]
 
     def activate(self: Self, ids: ArrayLike) -> tuple[Self, Ints]:
-        """(the loss with these edges switched on as well, where each old weight stands in its vector)."""
+        """Return (the loss with these edges switched on as well, the place of each old weight in its vector)."""
         larger = self.with_active(np.concatenate([self.active_ids, np.asarray(ids, dtype=np.int64).reshape(-1)]))
         return larger, np.arange(self.size, dtype=np.int64)
 
     def with_active(self: Self, ids: ArrayLike) -> Self:
-        """The same loss with these edges on, in this order, and no others."""
+        """Return the same loss with these edges on, in this order, and no others."""
         return self._like(self._allowed, ids)
 
     def add_candidates(self: Self, pairs: ArrayLike) -> Self:
-        """The same loss with more edges [M, 2] that could be switched on."""
+        """Return the same loss with more edges [M, 2] that could be switched on."""
         return self._like(self._allowed | _mask(pairs, self.table.n_variables), self.active_ids)
 
     def among(self: Self, pairs: ArrayLike) -> Self:
-        """The same loss with these edges to choose from, and none switched on."""
+        """Return the same loss with these edges to choose from, and none switched on."""
         return self._like(_mask(pairs, self.table.n_variables), ())
 
     def on(self: Self, table: Observations) -> Self:
-        """The loss of other rows of the same variables, with the same edges."""
+        """Return the loss of other rows of the same variables, with the same edges."""
         return self.maker()(table)
 
     def maker(self: Self) -> Callable[[Observations], Self]:
-        """A function from a table of the same variables to its loss with the same edges; it refers to no table."""
+        """Return a function from a table of the same variables to its loss with these edges; it refers to no table."""
         return partial(type(self), pairs=self._allowed, active=self.active_ids, **self._options())
 
     def keep(self: Self, ids: ArrayLike, w: Floats) -> tuple[Self, Floats]:
-        """(the loss with those of its edges that are among `ids`, the weights of them)."""
+        """Return the loss with those of its edges that are among `ids`, and their weights."""
         kept = np.isin(self.block_index, ids) | (self.block_index < 0)
         return self.with_active(self.active_ids[np.isin(self.active_ids, ids)]), w[kept]
 
     def nonzero_ids(self, w: Floats) -> Ints:
-        """The edges with a weight that is not zero, ascending."""
+        """Return the edges with a weight that is not zero, ascending."""
         found = np.unique(self.block_index[w != 0])
         return found[found >= 0]
 
@@ -148,10 +158,10 @@ class EdgeLoss(FieldLoss, GrowingLoss):
 
     @abstractmethod
     def _pair_gradient(self, evaluation: Any) -> Floats:
-        """[F, S, S] the gradient by all couplings, of active edges or not; right above the diagonal."""
+        """Return [F, S, S] the gradient by all couplings, of active edges or not; right above the diagonal."""
 
     def _norms(self, gradient: Floats, norm: str) -> Floats:
-        """[p, p]"""
+        """Return [p, p] the norm of the gradient by each edge."""
         sizes = np.square(gradient) if norm == BlockNorm.L2 else np.abs(gradient)
         add = np.maximum if norm == BlockNorm.MAX else np.add
         reduced = add.reduce(sizes, axis=0)
@@ -163,7 +173,7 @@ class EdgeLoss(FieldLoss, GrowingLoss):
 
     @property
     def graph(self) -> Graph:
-        """The active edges."""
+        """Return the active edges."""
         return Graph(self.table.n_variables, self.edges)
 
 
@@ -182,7 +192,7 @@ def scored(table: Observations) -> Flags | None:
 
 
 def _mask(pairs: ArrayLike, p: int) -> NDArray[np.bool_]:
-    """[p, p] which pairs i < j are among `pairs`, in either order."""
+    """Return [p, p] which pairs i < j are among `pairs`, in either order."""
     given = np.asarray(pairs)
     if given.dtype == np.bool_ and given.shape == (p, p) and not np.tril(given).any():
         return given

@@ -23,7 +23,7 @@ class StructureEvaluation:
 
     @cached_property
     def _both(self) -> tuple[float, Floats]:
-        """(value, [m, S] probabilities: of states, or in the Ising form of the state that is not the row's)"""
+        """Return (value, [m, S] probabilities: of states, or in the Ising form of the state that is not the row's)."""
         loss = self._loss
         table, logits = loss.table, loss.linear(self.w)
         p, value = np.empty((table.indicators if table.ising else table.one_hot).shape), 0.0
@@ -33,7 +33,7 @@ class StructureEvaluation:
         return value, p
 
     def _ising_block(self, rows: slice, L: Floats, p: Floats) -> float:
-        """Of some rows: writes p, returns their part of the value."""
+        """Write p of some rows, and return their part of the value."""
         table = self._loss.table
         L *= table.indicators[rows]
         L *= -2.0
@@ -64,7 +64,7 @@ class StructureEvaluation:
 
     @cached_property
     def _gradients(self) -> tuple[Floats, Floats]:
-        """(the gradient by weights of nodes, [F, S, S] by all couplings), from the derivative R by the logits."""
+        """Return the gradient by weights of nodes and by couplings [F, S, S], from the derivative R by the logits."""
         loss, p = self._loss, self._both[1]
         table, D, X, Q = loss.table, loss.table.indicators, loss.table.features, loss.table.own_columns
         nodes, pairs = np.zeros(loss.field.n_node_weights), np.zeros((sum(table.edge_parts), *2 * D.shape[1:]))
@@ -77,7 +77,7 @@ class StructureEvaluation:
 
     @property
     def pairs(self) -> Floats:
-        """[F, S, S] the gradient by all couplings."""
+        """Return [F, S, S] the gradient by all couplings."""
         return self._gradients[1]
 
     @property
@@ -85,14 +85,14 @@ class StructureEvaluation:
         return self._loss.packed(*self._gradients)
 
     def carried(self, loss: StructurePseudoLikelihood, w: Floats) -> StructureEvaluation:
-        """The same of a loss with more edges, of weight 0."""
+        """Return the same of a loss with more edges, of weight 0."""
         found = StructureEvaluation(loss, w)
         found.__dict__.update(_both=self._both, _gradients=self._gradients)
         return found
 
     @property
     def curvature(self) -> Floats:
-        """[S, m] p(1 − p) of every state, ·4 in the Ising form, with the weights of rows."""
+        """Return [S, m] p(1 − p) of every state, ·4 in the Ising form, with the weights of rows."""
         table, p = self._loss.table, self._both[1].T
         return np.asarray((4.0 if table.ising else 1.0) * table.weights * p * (1.0 - p))
 
@@ -100,7 +100,7 @@ class StructureEvaluation:
         return self._loss._hessp(v, self._both[1])
 
     def hess_diag(self) -> Floats:
-        """The diagonal: Σ weight · feature² · p(1 − p) · indicator²."""
+        """Return the diagonal: Σ weight · feature² · p(1 − p) · indicator²."""
         loss, p = self._loss, self._both[1]
         table = loss.table
         X, Q = np.square(table.features), np.square(table.own_columns)
@@ -108,7 +108,7 @@ class StructureEvaluation:
         return loss.packed(loss.node_gradient(R, X, Q), loss.pair_sums(R, np.square(table.indicators), X, Q))
 
     def hessian(self) -> Floats:
-        """[size, size], dense. Variable i sees Z_i = X ⊗ [1, indicators of its neighbours]:
+        """Return the Hessian [size, size], dense. Variable i sees Z_i = X ⊗ [1, indicators of its neighbours]:
         Σ_n c_n (p_a δ_ab − p_a p_b) Z_i Z_iᵀ for its states a, b."""
         loss, (_, p) = self._loss, self._both
         table, size = loss.table, loss.size
@@ -127,14 +127,14 @@ class StructureEvaluation:
         return H
 
     def sparse_hessian(self) -> Any:
-        """The same as a sparse matrix."""
+        """Return the same as a sparse matrix."""
         from scipy.sparse import csr_matrix
 
         return csr_matrix(self.hessian())
 
     @property
     def conditionals(self) -> list[Floats]:
-        """Of every variable [m, K]: p(y_i = k | the other variables)."""
+        """Return p(y_i = k | the other variables) of every variable, [m, K] each."""
         table, p = self._loss.table, self._both[1]
         if not table.ising:
             return np.split(p, table.state_starts[1:].tolist(), axis=1)
@@ -180,7 +180,7 @@ class SparseEvaluation(StructureEvaluation):
         return self.terms.curvature
 
     def sparse_hessian(self) -> Any:
-        """[size, size], as a sparse matrix."""
+        """Return the Hessian [size, size] as a sparse matrix."""
         return self.terms.hessian()
 
     def hessian(self) -> Floats:

@@ -21,9 +21,9 @@ import numpy as np
 from crfkit._types import Floats, Ints
 from crfkit.structure.observations import Observations
 
-LARGEST = 12  # signs of a pattern
-KEPT = 4  # neighbourhoods of a variable whose counts are remembered
-PIECE = 1 << 15  # patterns of a group, which stay in a cache while a few passes are made over them
+MAX_PATTERN_SIGNS = 12  # signs of a pattern
+CACHED_NEIGHBOURHOODS = 4  # neighbourhoods of a variable whose counts are remembered
+CACHED_PATTERNS = 1 << 15  # patterns of a group, which stay in a cache while a few passes are made over them
 
 
 class BinaryTable:
@@ -38,11 +38,11 @@ class BinaryTable:
 
     @property
     def most(self) -> int:
-        """The most neighbours with which patterns are fewer than rows."""
-        return min(LARGEST, len(self.weights).bit_length() - 1) - 1
+        """Return the most neighbours with which patterns are fewer than rows."""
+        return min(MAX_PATTERN_SIGNS, len(self.weights).bit_length() - 1) - 1
 
     def codes(self, i: int, others: Ints) -> Any:
-        """[m] the number of each row's pattern."""
+        """Return [m] the number of each row's pattern."""
         mine = self._bits[i]
         found = mine - np.uint16(1)  # all bits where the sign is −1, and its neighbours' signs change
         for place, j in enumerate(others.tolist(), start=1):
@@ -52,13 +52,13 @@ class BinaryTable:
         return found
 
     def counts(self, i: int, others: Ints) -> Floats:
-        """[2^(k + 1)] the weight of the rows that have each pattern."""
+        """Return [2^(k + 1)] the weight of the rows that have each pattern."""
         kept, key = self._kept[i], others.tobytes()
         found = kept.pop(key, None)
         if found is None:
             codes, size = self.codes(i, others), 2 << len(others)
             found = np.bincount(codes, None if self.plain else self.weights, size).astype(np.float64)
-            if len(kept) >= KEPT:
+            if len(kept) >= CACHED_NEIGHBOURHOODS:
                 kept.pop(next(iter(kept)))  # the one that was not asked for the longest
         kept[key] = found
         return found
@@ -68,7 +68,7 @@ _TABLES: WeakKeyDictionary[Observations, BinaryTable] = WeakKeyDictionary()
 
 
 def binary_table(table: Observations) -> BinaryTable:
-    """The one of these observations, with what it remembers."""
+    """Return the one of these observations, with what it remembers."""
     found = _TABLES.get(table)
     if found is None:
         found = _TABLES[table] = BinaryTable(table)
@@ -77,7 +77,7 @@ def binary_table(table: Observations) -> BinaryTable:
 
 @cache
 def signs(n: int) -> Floats:
-    """[n, 2^n] all patterns, by their numbers.
+    """Return [n, 2^n] all patterns, by their numbers.
 
     >>> signs(2).tolist()
     [[-1.0, 1.0, -1.0, 1.0], [-1.0, -1.0, 1.0, 1.0]]
@@ -111,23 +111,23 @@ class GroupTerms:
 
     @cached_property
     def slopes(self) -> Floats:
-        """[g, 1 + k] by the bias and the couplings."""
+        """Return [g, 1 + k] the gradient by the bias and the couplings."""
         found: Floats = (self.group.counts * self.q) @ self._signs.T
         found *= -2.0
         return found
 
     def blocks(self) -> Floats:
-        """[g, 1 + k, 1 + k] the second derivatives."""
+        """Return [g, 1 + k, 1 + k] the second derivatives."""
         U = self._signs
         g, (n, P) = len(self.q), U.shape
         k = 4.0 * self.group.counts * self.q * (1.0 - self.q)
         out = np.empty((g, n, n))
-        step = max(1, PIECE // P)
+        step = max(1, CACHED_PATTERNS // P)
         for first in range(0, g, step):
             some = slice(first, first + step)
             out[some] = ((k[some, None, :] * U).reshape(-1, P) @ U.T).reshape(-1, n, n)
         return out
 
     def by_pattern(self, of: Callable[[Floats, Floats], Floats]) -> Floats:
-        """[g, 2^(k + 1)] a function of (the probability of the other state, the variable's own sign)."""
+        """Return [g, 2^(k + 1)] a function of (the probability of the other state, the variable's own sign)."""
         return of(self.q, self._signs[0])

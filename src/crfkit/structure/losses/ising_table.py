@@ -5,7 +5,7 @@ With s the table as ±1 [p, m] and t_i = −2·s_i·(b_i + Σ_j w_ij s_j) over t
     loss = Σ_i Σ_n c_n log(1 + exp t_in)
 
 costs edges·rows, not variables²·rows, and far less where a variable has so few neighbours that rows repeat each other
-(:mod:`ising_patterns`). The gradient by all couplings, of edges that are off as well, is one product of matrices, made
+(:mod:`ising_patterns`). The gradient by all couplings, also of inactive edges, is one product of matrices, made
 when it is asked for. The Hessian is sparse: the bias and the couplings of i meet in the conditional of i only, as a
 block [1, s_j …] diag(c·4p(1 − p)) [1, s_j …]ᵀ. Variables are shared out among threads.
 """
@@ -23,9 +23,9 @@ from scipy.sparse import csr_matrix
 
 from crfkit._threads import thread_count
 from crfkit._types import Floats, Ints
-from crfkit.structure.losses.ising_patterns import PIECE, BinaryTable, Group, GroupTerms
+from crfkit.structure.losses.ising_patterns import CACHED_PATTERNS, BinaryTable, Group, GroupTerms
 
-FACTORS = 512  # numbers up to 2 that are multiplied before their logarithm is taken
+FACTORS_PER_LOG = 512  # numbers up to 2 that are multiplied before their logarithm is taken
 T = TypeVar("T")
 
 
@@ -50,7 +50,7 @@ class Neighbours:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The variables with few neighbours, by their number of neighbours."""
+        """Return the variables with few neighbours, by their number of neighbours."""
         degrees = np.diff(self.starts)[self.few]
         counts: dict[int, Floats] = {}
 
@@ -63,7 +63,7 @@ class Neighbours:
         found = []
         for k in np.unique(degrees).tolist():
             alike = self.few[degrees == k]
-            step = max(1, PIECE >> (k + 1))
+            step = max(1, CACHED_PATTERNS >> (k + 1))
             for first in range(0, len(alike), step):
                 some = alike[first : first + step]
                 places = self.starts[some, None] + np.arange(k)
@@ -72,7 +72,7 @@ class Neighbours:
 
     @cached_property
     def corners(self) -> tuple[Ints, Ints]:
-        """(rows, columns) of the numbers of all blocks in the Hessian: those of groups, then of the other variables."""
+        """Return (rows, columns) of the entries of all blocks in the Hessian: of groups, then of other variables."""
         p = len(self.table.s)
         index = [np.concatenate([g.variables[:, None], p + self.ids[g.places]], axis=1) for g in self.groups]
         index += [np.concatenate([[i], p + self.ids[self.spans[i]]])[None] for i in self.many.tolist()]
@@ -95,8 +95,10 @@ class IsingTerms:
 
     @cached_property
     def _rows(self) -> tuple[float, Floats, Floats, Floats]:
-        """Of variables with many neighbours: (value, [·, m] probabilities of the other state, [·] and [2E] derivatives
-        by biases and couplings)."""
+        """Return the value, [·, m] probabilities of the other state, [·] and [2E] derivatives by biases and couplings.
+
+        They are for variables with many neighbours only.
+        """
         s, c, near = self.s, self.c, self.near
         p, m = len(near.many), s.shape[1]
         q, nodes, slopes = np.empty((p, m)), np.empty(p), np.zeros(len(near.others))
@@ -119,7 +121,7 @@ class IsingTerms:
                 np.maximum(t, 0.0, out=t)
                 total += t
                 product *= z
-                if count % FACTORS == FACTORS - 1:
+                if count % FACTORS_PER_LOG == FACTORS_PER_LOG - 1:
                     total += np.log(product)
                     product.fill(1.0)
                 np.multiply(q[place], s[i], out=t)
@@ -137,7 +139,7 @@ class IsingTerms:
 
     @property
     def gradient(self) -> tuple[Floats, Floats]:
-        """(by biases [p], by couplings [E])"""
+        """Return the gradient by biases [p] and by couplings [E]."""
         near, nodes = self.near, np.empty(len(self.s))
         _, _, nodes[near.many], slopes = self._rows
         slopes = slopes.copy()
@@ -150,8 +152,10 @@ class IsingTerms:
     # --- by rows of the table
 
     def by_row(self, of: Callable[[Floats, Floats], Floats], weighted: bool = True) -> Callable[..., Floats]:
-        """A function from variables, a slice, to [variables, m] what `of` makes of (the probability of the other state,
-        the variable's sign), times the weights of rows. Threads may call it."""
+        """Return a function from a slice of variables to `of` (probability of the other state, sign) [variables, m].
+
+        The values are multiplied by the weights of rows. Threads may call the function.
+        """
         near, s, many = self.near, self.s, self._rows[1]
         homes: dict[int, Floats] = {}  # variable → its values by pattern
         for terms in self._groups:
@@ -184,21 +188,21 @@ class IsingTerms:
 
     @cached_property
     def q(self) -> Floats:
-        """[p, m] the probability of the state that is not the row's."""
+        """Return [p, m] the probability of the state that is not the row's."""
         return self._all_by_row(lambda q, _: q, weighted=False)
 
     @property
     def curvature(self) -> Floats:
-        """[p, m] the second derivative by the logits, with the weights of rows."""
+        """Return [p, m] the second derivative by the logits, with the weights of rows."""
         return self._all_by_row(lambda q, _: 4.0 * q * (1.0 - q))
 
     def pair_gradient(self) -> Floats:
-        """[p, p] by all couplings."""
+        """Return [p, p] the gradient by all couplings."""
         half = products(self.by_row(lambda q, s: -2.0 * q * s), self.s)
         return half + half.T
 
     def hessian(self) -> Any:
-        """[p + E, p + E], sparse."""
+        """Return the Hessian [p + E, p + E] as a sparse matrix."""
         near, s, many = self.near, self.s, self._rows[1]
         blocks: list[Any] = [None] * len(many)
 
@@ -216,7 +220,7 @@ class IsingTerms:
 
 
 def products(rows_of: Callable[[slice], Floats], s: Floats) -> Floats:
-    """[p, p] A sᵀ where `rows_of` makes some rows of A."""
+    """Return [p, p] A sᵀ; `rows_of` makes some rows of A."""
     p = len(s)
     out = np.empty((p, p))
 
@@ -230,7 +234,7 @@ def products(rows_of: Callable[[slice], Floats], s: Floats) -> Floats:
 
 
 def shared(work: Callable[[Sequence[int]], T], n: int) -> list[T]:
-    """The results of `work` on ranges that make up 0 … n − 1, one for each thread."""
+    """Return the results of `work` on ranges that make up 0 … n − 1, one for each thread."""
     threads = max(1, min(thread_count(), n))
     cuts = np.linspace(0, n, threads + 1).astype(int).tolist()
     ranges = [range(a, b) for a, b in pairwise(cuts) if b > a]

@@ -1,7 +1,7 @@
-"""Likelihood of a table whose graph is to be learnt: inference on the graph of active edges only.
+"""Likelihood of a table whose graph is to be learned: inference on the graph of active edges only.
 
-Without inputs the data enter as counts, and inference runs once whatever the number of rows. The gradient by an edge
-that is off is Σ_n c_n x_n (p(y_i, y_j) − observed). Where inference is exact, p(y_i, y_j) is the true marginal of the
+Without inputs the data enter as counts, and inference runs once for any number of rows. The gradient by an inactive
+edge is Σ_n c_n x_n (p(y_i, y_j) − observed). Where inference is exact, p(y_i, y_j) is the true marginal of the
 pair; under belief propagation and mean field the product of both node marginals is the exact derivative of what they
 compute. (Under tree-reweighted inference it is that for given edge probabilities, which change with the graph.)
 """
@@ -59,7 +59,13 @@ class StructureLikelihood(EdgeLoss):
         table, graph = self.table, self.graph
         if table.has_inputs:
             data = GraphData.table(
-                len(table.states), graph, table.features, table.states, table.weights, False, table.own
+                len(table.states),
+                graph,
+                table.features,
+                table.states,
+                table.weights,
+                intercept=False,
+                own=table.own,
             )
             if table.edge_inputs:
                 return data
@@ -77,7 +83,18 @@ class StructureLikelihood(EdgeLoss):
         ids = np.arange(max(p, E), dtype=np.int32)
         rows = np.zeros_like(ids)
         total = np.array([table.total])
-        return GraphData(graph, one, one, rows[:p], rows[:E], ids[:p], ids[:E], None, total, nodes, edges)
+        return GraphData(
+            graph,
+            node_features=one,
+            edge_features=one,
+            node_rows=rows[:p],
+            edge_rows=rows[:E],
+            node_types=ids[:p],
+            edge_types=ids[:E],
+            weights=total,
+            node_counts=nodes,
+            edge_counts=edges,
+        )
 
     def _block(self, i: int) -> slice:
         start = int(self.table.state_starts[i])
@@ -85,7 +102,7 @@ class StructureLikelihood(EdgeLoss):
 
     @cached_property
     def likelihood(self) -> GraphLikelihood:
-        """The same loss, of a graph that is known."""
+        """Return the same loss, of a graph that is known."""
         return GraphLikelihood(self.data, self.field, self.engine)
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
@@ -121,21 +138,21 @@ class StructureLikelihood(EdgeLoss):
         return agree - table.spin_products  # of E[s_i s_j]
 
     def _beliefs(self, evaluation: GraphEvaluation) -> Floats:
-        """[m or 1, ΣK] marginals of nodes."""
+        """Return [m or 1, ΣK] marginals of nodes."""
         assert evaluation.marginals is not None
         table = self.table
         used = np.arange(int(table.n_states.max())) < table.n_states[:, None]
         return evaluation.marginals.nodes.reshape(-1, *used.shape)[:, used]
 
     def _products(self, means: Floats) -> Floats:
-        """[F, S, S] Σ_n c_n x_n q_i q_j of means [m or 1, S]; right for edges that are off."""
+        """Return [F, S, S] Σ_n c_n x_n q_i q_j of means [m or 1, S]; right for inactive edges."""
         table = self.table
         if not table.has_inputs:
             return table.total * np.outer(means[0], means[0])[None]
         return table.pair_products(means)
 
     def _exact_pairs(self, w: Floats) -> Floats:
-        """[F, ΣK, ΣK] Σ_n c_n x_n p(y_i = a, y_j = b); right above the diagonal, for edges that are off."""
+        """Return [F, ΣK, ΣK] Σ_n c_n x_n p(y_i = a, y_j = b); right above the diagonal, for inactive edges."""
         table = self.table
         p, K = table.n_variables, int(table.n_states.max())
         potentials = self.field.potentials(self.data, w)

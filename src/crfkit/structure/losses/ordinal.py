@@ -62,7 +62,7 @@ class OrdinalPseudoLikelihood(StructurePseudoLikelihood):
         return 1.01 * largest_eigenvalue(lambda v: self._hessp(v, p, sizes / 2), self.size)
 
     def gradients(self, R: Floats, rows: slice = slice(None)) -> tuple[Floats, Floats]:
-        """(by weights of nodes, sums for couplings [F, S, S]), of the derivatives R by the logits of some rows."""
+        """Return the gradient by weights of nodes, and sums for couplings [F, S, S], from derivatives by logits."""
         table = self.table
         X = table.features[rows] if table.has_inputs else table.features
         sums = np.zeros((sum(table.edge_parts), *2 * table.indicators.shape[1:]))
@@ -78,7 +78,7 @@ class OrdinalPseudoLikelihood(StructurePseudoLikelihood):
         return self.packed(nodes, self.both_ways(sums))
 
     def neighbourhood(self, i: int) -> tuple[Floats, Any]:
-        """(features of the edges of i times the factors at their other ends [q, m], [factors of i, q] weights)."""
+        """Return the features of the edges of i times the factors at their other ends [q, m], and weights [·, q]."""
         table, G = self.table, self.field.n_edge_features
         m, factors = len(table.states), table.factors
         mine = np.flatnonzero((self.edges == i).any(axis=1))
@@ -119,7 +119,7 @@ class OrdinalEvaluation(StructureEvaluation):
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        """([m, S] means of factors, [m, S] variances)"""
+        """Return the means of factors [m, S] and their variances [m, S]."""
         table, p = self._loss.table, self._both[1]
         mean = table.mean_scores(p)
         if table.single:
@@ -130,7 +130,7 @@ class OrdinalEvaluation(StructureEvaluation):
 
     @property
     def curvature(self) -> Floats:
-        """[S, m] the variance of every factor, with the weights of rows."""
+        """Return [S, m] the variance of every factor, with the weights of rows."""
         return np.ascontiguousarray(self._moments[1].T * self._loss.table.weights)
 
     def hess_diag(self) -> Floats:

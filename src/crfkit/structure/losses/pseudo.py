@@ -1,4 +1,4 @@
-"""Pseudo-likelihood of a table whose graph is to be learnt: all variables at once, by matrix products.
+"""Pseudo-likelihood of a table whose graph is to be learned: all variables at once, by matrix products.
 
     loss = Σ_n c_n Σ_i (log Σ_k exp L_n,ik − L_n,iy)        L = X Vᵀ + Σ_f X_f ⊙ (D W_f)
 
@@ -26,8 +26,8 @@ from crfkit.structure.losses.ising_patterns import binary_table
 from crfkit.structure.losses.ising_table import Neighbours
 from crfkit.structure.losses.table_patterns import Conditional, PatternEvaluation, conditionals_of
 
-DENSE_SHARE = 0.1  # of all pairs: with more edges on than this, one dense product is faster than one row at a time
-PATTERNED = 3  # edges per variable: with more of them, products of matrices are faster than patterns
+DENSE_EDGE_SHARE = 0.1  # of all pairs: with more active edges, one dense product is faster than one row at a time
+MAX_PATTERNED_EDGES = 3  # edges per variable: with more of them, products of matrices are faster than patterns
 BLOCK = 1 << 14  # numbers of an array that stay in a cache while a few passes are made over them
 
 
@@ -64,17 +64,17 @@ class StructurePseudoLikelihood(EdgeLoss):
 
     @property
     def sparse(self) -> bool:
-        """Whether each conditional is computed from its neighbours: the Ising form, no inputs, few edges."""
+        """Return whether each conditional is computed from its neighbours: the Ising form, no inputs, few edges."""
         p = self.table.n_variables
-        few = 2 * len(self.edges) <= max(24 * p, DENSE_SHARE * p * p)
+        few = 2 * len(self.edges) <= max(24 * p, DENSE_EDGE_SHARE * p * p)
         return self.table.ising and not self.table.has_inputs and self.table.own is None and few
 
     @property
     def patterned(self) -> bool:
-        """Whether each conditional is computed from patterns of its neighbours: tables, no inputs, few edges."""
+        """Return whether each conditional is computed from patterns of its neighbours: tables, no inputs, few edges."""
         table = self.table
         plain = not (table.ising or table.ordinal or table.reference or table.has_inputs or table.own is not None)
-        return plain and len(self.edges) <= PATTERNED * table.n_variables
+        return plain and len(self.edges) <= MAX_PATTERNED_EDGES * table.n_variables
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -82,11 +82,11 @@ class StructurePseudoLikelihood(EdgeLoss):
 
     @cached_property
     def conditionals(self) -> list[Conditional]:
-        """The conditional of each variable, if the loss is `patterned`."""
+        """Return the conditional of each variable, if the loss is `patterned`."""
         return conditionals_of(self)
 
     def lipschitz(self) -> float:
-        """A bound of the Hessian's eigenvalues at every w (Böhning 1992), as of the pseudo-likelihood of graphs."""
+        """Return a bound of the Hessian's eigenvalues at every w (Böhning 1992), as for the loss of known graphs."""
         return self._lipschitz
 
     @cached_property
@@ -106,11 +106,11 @@ class StructurePseudoLikelihood(EdgeLoss):
         return self.table.positions(self.edges)
 
     def logits(self, w: Floats) -> Floats:
-        """[m, S]"""
+        """Return [m, S] the logits of all rows."""
         return self.linear(w)(slice(None))
 
     def linear(self, w: Floats) -> Callable[[slice], Floats]:
-        """A function from rows to their logits [rows, S]."""
+        """Return a function from rows to their logits [rows, S]."""
         table, field = self.table, self.field
         D, X = table.indicators, table.features
         S, F, Q = D.shape[1], X.shape[1], table.own_columns
@@ -147,7 +147,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         return of
 
     def by_state(self, couplings: Floats) -> Floats:
-        """What couplings add to logits, from what they are multiplied with."""
+        """Return what couplings add to the logits, given the factors that they are multiplied with."""
         return couplings
 
     @cached_property
@@ -166,7 +166,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         return np.hstack([R.T @ X, np.einsum("ms,fms->sf", R, Q)]).ravel()
 
     def pair_sums(self, R: Floats, D: Floats, X: Floats, Q: Floats) -> Floats:
-        """[F, S, S] the gradient by all couplings."""
+        """Return [F, S, S] the gradient by all couplings."""
         shared, own = self.table.edge_parts
         out = np.zeros((shared + own, D.shape[1], D.shape[1]))
         self.add_pair_sums(R, D, X, Q, out)
@@ -182,8 +182,10 @@ class StructurePseudoLikelihood(EdgeLoss):
             out[shared + f] += R.T @ (D * Q[f])
 
     def both_ways(self, sums: Floats) -> Floats:
-        """[F, S, S] from what add_pair_sums has summed: plus its transpose; of features of variables those of rows,
-        then of columns."""
+        """Return [F, S, S] the sums of `add_pair_sums` plus their transpose.
+
+        Features of variables come twice: first for the rows, then for the columns.
+        """
         shared, _ = self.table.edge_parts
         turned = sums.transpose(0, 2, 1)
         if len(sums) == shared:
@@ -191,7 +193,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         return np.concatenate([sums[:shared] + turned[:shared], turned[shared:], sums[shared:]])
 
     def neighbourhood(self, i: int) -> tuple[Floats, Any]:
-        """(Z_i [q, m], [states of i, q] the weight of each of its rows)."""
+        """Return Z_i [q, m] and [states of i, q] the weight of each of its rows."""
         table, field = self.table, self.field
         S, X, D = (1 if table.ising else int(table.n_states[i])), table.features.T, table.indicator_rows
         F, G = field.n_node_features, field.n_edge_features
@@ -227,7 +229,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         return np.concatenate([nodes, pairs[:, rows, columns].T.ravel()])
 
     def _hessp(self, v: Floats, p: Floats, scale: Floats | None = None) -> Floats:
-        """Σ weight · Aᵀ (diag p − p pᵀ) A v, where L = A w."""
+        """Return Σ weight · Aᵀ (diag p − p pᵀ) A v, where L = A w."""
         table = self.table
         change = self.logits(v)
         if table.ising:
@@ -246,7 +248,7 @@ class StructurePseudoLikelihood(EdgeLoss):
         return pairs
 
     def carry(self, evaluation: StructureEvaluation, place: Ints) -> StructureEvaluation:
-        """The evaluation of a loss with fewer edges, where those that are new have weight 0."""
+        """Return the evaluation of a loss with fewer edges, where those that are new have weight 0."""
         w = np.zeros(self.size)
         w[place] = evaluation.w
         return evaluation.carried(self, w)

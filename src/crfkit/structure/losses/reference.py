@@ -30,12 +30,12 @@ class ReferencePseudoLikelihood(StructurePseudoLikelihood):
 
     @cached_property
     def full(self) -> StructurePseudoLikelihood:
-        """The loss of full tables with the same edges."""
+        """Return the loss of full tables with the same edges."""
         return StructurePseudoLikelihood(self.table.full, self._allowed, self.active_ids)
 
     @cached_property
     def kept(self) -> Ints:
-        """[size] the place of each weight among those of full tables."""
+        """Return [size] the place of each weight among those of full tables."""
         own, full = self.field, self.full.field
         nodes = np.repeat(own.node_active[full.node_active], full.n_node_features)
         edges = np.repeat(own.edge_active[full.edge_active], full.n_edge_features)

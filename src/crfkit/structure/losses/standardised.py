@@ -19,19 +19,21 @@ from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
 from crfkit.structure.losses.edges import EdgeLoss
 from crfkit.structure.observations import Observations
 
-COUNTS = 5.0  # a label seen less often is scaled as if it had been seen so often
+LEAST_COUNT = 5.0  # a rarer label is scaled as if it had occurred this often
 
 
 def column_scales(table: Observations) -> Floats:
-    """[p] the standard deviation of a binary column as ±1; of more labels the sum of those of their indicators, as a
-    share of what it is where all labels are equally frequent; in the ordinal form that of the scores.
+    """Return [p] the scale of each column: the standard deviation of a binary column as ±1, and of scores.
+
+    A column of more labels has the sum of the standard deviations of their indicators, divided by the same sum for
+    equally frequent labels.
 
     >>> column_scales(Observations.of([[0, 0], [0, 1], [0, 0], [1, 1]] * 5, 2, ising=True)).round(3).tolist()
     [0.866, 1.0]
     """
     n = max(table.total, 1.0)
     shares = np.clip((table.weights @ table.one_hot) / n, 0.0, 1.0)
-    least = min(0.5, COUNTS / n)
+    least = min(0.5, LEAST_COUNT / n)
     if table.ordinal:
         moments = [np.add.reduceat(shares * table.scores**k, table.state_starts) for k in (1, 2)]
         floor = 2.0 * np.sqrt(least * (1.0 - least)) / (table.n_states - 1.0)  # the next label, seen so often
@@ -92,7 +94,7 @@ class StandardisedEdges(GrowingLoss):
 
     @cached_property
     def factors(self) -> Floats:
-        """[size] u = factors·w."""
+        """Return [size] u = factors·w."""
         p = len(self.scales)
         found = np.ones(self.loss.size)
         edge = self.loss.layout["edge"]
@@ -115,7 +117,7 @@ class StandardisedEdges(GrowingLoss):
         return StandardisedEdges(self.loss.add_candidates(pairs), self.scales)
 
     def carry(self, evaluation: StandardisedEvaluation, place: Ints) -> StandardisedEvaluation | None:
-        """The evaluation of a loss with fewer edges, where those that are new have weight 0."""
+        """Return the evaluation of a loss with fewer edges, where those that are new have weight 0."""
         inner = self.loss.carry(evaluation.inner, place)
         if inner is None:
             return None
@@ -148,7 +150,7 @@ class StandardisedEvaluation:
         return found
 
     def sparse_hessian(self) -> Any:
-        """[size, size], as a sparse matrix."""
+        """Return the Hessian [size, size] as a sparse matrix."""
         from scipy.sparse import diags
 
         units = diags(1.0 / self._factors)

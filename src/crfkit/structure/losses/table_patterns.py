@@ -25,8 +25,8 @@ from crfkit.structure.observations import Observations
 if TYPE_CHECKING:
     from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
 
-KEPT = 4  # neighbourhoods of a variable that are remembered
-MOST_CODES = 1 << 62
+CACHED_NEIGHBOURHOODS = 4  # neighbourhoods of a variable that are remembered
+MAX_CODES = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,14 @@ class TablePatterns:
         found = kept.pop(others, None)
         if found is None:
             found = self._made(i, list(others))
-            if len(kept) >= KEPT:
+            if len(kept) >= CACHED_NEIGHBOURHOODS:
                 kept.pop(next(iter(kept)))  # the one that was asked for least recently
         kept[others] = found
         return found
 
     def _made(self, i: int, others: list[int]) -> Patterns:
         seen, sizes = self._states[:, others], self._n_states[others].astype(np.int64)
-        if float(np.prod(sizes, dtype=float)) < MOST_CODES:
+        if float(np.prod(sizes, dtype=float)) < MAX_CODES:
             radix = np.concatenate([[1], np.cumprod(sizes)[:-1]]) if len(others) else sizes
             _, first, codes = np.unique(seen @ radix, return_index=True, return_inverse=True)
         else:
@@ -126,7 +126,7 @@ class PatternEvaluation(StructureEvaluation):
 
     @cached_property
     def _parts(self) -> tuple[float, list[Floats]]:
-        """(value, [Q, K] probabilities of each variable's states)"""
+        """Return (value, [Q, K] probabilities of each variable's states)"""
         value, found = 0.0, []
         for part in self._loss.conditionals:
             patterns = part.patterns
