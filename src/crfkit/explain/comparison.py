@@ -139,25 +139,25 @@ def compare(
         null = np.concatenate([values(pair[1]) - values(pair[0]) for pair in swapped])
         difference, spread = of_b - of_a, sample_b - sample_a
         found[title] = Difference(
-            title,
-            of_a,
-            of_b,
-            interval(sample_a, confidence),
-            interval(sample_b, confidence),
-            difference,
-            interval(spread, confidence),
-            _chance(spread - difference, difference),
-            _chance(null, difference),
+            score=title,
+            a=of_a,
+            b=of_b,
+            a_interval=interval(sample_a, confidence),
+            b_interval=interval(sample_b, confidence),
+            difference=difference,
+            interval=interval(spread, confidence),
+            p_bootstrap=_chance(spread - difference, difference),
+            p_randomisation=_chance(null, difference),
         )
     return Comparison(
-        found,
-        len(gold),
-        differing,
-        [n for n in differing if right[1][n] > right[0][n]],
-        [n for n in differing if right[1][n] < right[0][n]],
-        confidence,
-        samples,
-        tuple(notes),
+        differences=found,
+        sequences=len(gold),
+        differing=differing,
+        better=[n for n in differing if right[1][n] > right[0][n]],
+        worse=[n for n in differing if right[1][n] < right[0][n]],
+        confidence=confidence,
+        samples=samples,
+        notes=tuple(notes),
     )
 
 

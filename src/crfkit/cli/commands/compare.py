@@ -29,9 +29,7 @@ def compare(
     samples: Annotated[
         int, option(MODEL, "--samples", metavar="N", min=1, help="Number of resampled test sets.")
     ] = 10_000,
-    confidence: Annotated[
-        float, option(MODEL, "--confidence", metavar="C", help="Confidence level of the intervals.")
-    ] = 0.95,
+    confidence: shared.Confidence = 0.95,
     seed: shared.Seed = 0,
     show: Annotated[
         int,

@@ -31,9 +31,7 @@ def report(
     samples: Annotated[
         int, option(MODEL, "--samples", metavar="N", min=1, help="Number of resampled test sets, for the intervals.")
     ] = 2000,
-    confidence: Annotated[
-        float, option(MODEL, "--confidence", metavar="C", help="Confidence level of the intervals.")
-    ] = 0.95,
+    confidence: shared.Confidence = 0.95,
     errors: Annotated[
         int,
         option(

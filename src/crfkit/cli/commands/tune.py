@@ -147,7 +147,9 @@ def _tuner(given: TuneOptions) -> Tuner:
     )
     files = column_files(given.files, given.encoding, given.format)
     dev = None if given.dev is None else column_files([given.dev], given.encoding, given.format)[0]
-    return Tuner(training, space, files, dev, given.folds, given.method, given.trials, given.seed)
+    return Tuner(
+        training, space, files, dev, folds=given.folds, method=given.method, trials=given.trials, seed=given.seed
+    )
 
 
 def _search(given: TuneOptions, tuner: Tuner) -> Tuning:

@@ -123,11 +123,7 @@ class SegmentOptions:
         OUTPUT, "--checkpoint-every", default=60.0, metavar="SECONDS", help="Time between checkpoints, in seconds."
     )
     log: shared.Log = None
-    dry_run: bool = own_flag(
-        OUTPUT,
-        "--dry-run",
-        help="Print the sizes of the training and an estimate of its memory and time. Nothing is written.",
-    )
+    dry_run: shared.DryRun = False
     quiet: shared.Quiet = False
 
 

@@ -37,6 +37,14 @@ Log = Annotated[
     option(OUTPUT, "--log", metavar="FILE.jsonl", help="Write one line of JSON per iteration to this file."),
 ]
 Json = Annotated[bool, flag(OUTPUT, "--json", help="Print JSON.")]
+DryRun = Annotated[
+    bool,
+    flag(
+        OUTPUT,
+        "--dry-run",
+        help="Print the sizes of the training and an estimate of its memory and time. Nothing is written.",
+    ),
+]
 Quiet = Annotated[bool, flag(OUTPUT, "--quiet", "-q", help="Do not show progress.")]
 
 # --- training
@@ -122,6 +130,7 @@ TrainingSweeps = Annotated[
         help="Maximum number of message-passing sweeps (bp, trw, mean-field) per training step.",
     ),
 ]
+Confidence = Annotated[float, option(MODEL, "--confidence", metavar="C", help="Confidence level of the intervals.")]
 L2Strength = Annotated[float | None, option(MODEL, "--l2", metavar="S", help="L2 penalty S/2·‖w‖². Default: 1.")]
 L1Strength = Annotated[
     float | None, option(MODEL, "--l1", metavar="S", help="L1 penalty S·‖w‖₁, which makes most weights zero.")

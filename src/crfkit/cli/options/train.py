@@ -193,9 +193,5 @@ class TrainOptions:
     train_error: bool = own_flag(
         OUTPUT, "--train-error", help="Report the token and sequence error of each iteration, as CRF++ does."
     )
-    dry_run: bool = own_flag(
-        OUTPUT,
-        "--dry-run",
-        help="Print the sizes of the training and an estimate of its memory and time. Nothing is written.",
-    )
+    dry_run: shared.DryRun = False
     quiet: shared.Quiet = False

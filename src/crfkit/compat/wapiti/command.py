@@ -104,17 +104,17 @@ def run_train(options: Any) -> None:
     if options.algo == "sgd-l1" and options.alpha is not None:
         say("warning: --alpha has no effect: the step size of crfkit's SGD falls by another rule\n")
     wanted = TrainOptions(
-        options.algo,
-        options.rho1,
-        options.rho2,
-        options.maxiter,
-        options.objwin,
-        options.stopwin,
-        options.stopeps,
-        options.nthread,
-        options.histsz,
-        options.eta0,
-        options.compact,
+        algorithm=options.algo,
+        rho1=options.rho1,
+        rho2=options.rho2,
+        max_iterations=options.maxiter,
+        objective_window=options.objwin,
+        error_window=options.stopwin,
+        eps=options.stopeps,
+        threads=options.nthread,
+        history=options.histsz,
+        step_size=options.eta0,
+        compact=options.compact,
     )
     with contextlib.ExitStack() as stack:
         data = Source(stack.enter_context(_opened(options.input)), options.input or "stdin")

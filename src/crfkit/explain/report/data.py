@@ -1,4 +1,4 @@
-"""What a report shows of a tagger on a labelled set, as values: scores, calibration, weights, errors, suspects."""
+"""The values that a report on a tagger and a labelled set shows: scores, calibration, weights, errors, suspects."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def make_report(
     predicted = [[str(label) for label in row] for row in trained.predict(X)]
     found = evaluate(gold, predicted)
     of_phrases = found.has_phrases and are_phrases(trained.class_list)
-    rows = [(_spans(g, of_phrases), _spans(p, of_phrases)) for g, p in zip(gold, predicted, strict=True)]
+    rows = [(spans_of(g, of_phrases), spans_of(p, of_phrases)) for g, p in zip(gold, predicted, strict=True)]
     typed = [_typed(trained, row) for row in y]
     errors = sentence_errors(trained, X, gold, predicted, texts, max_errors, alternatives)
     doubts = suspect_labels(trained, X, typed)
@@ -166,7 +166,7 @@ def _facts(model: ChainModel, name: str) -> dict[str, Any]:
     return facts | {key: told[key] for key in ("penalty", "solver", "objective") if isinstance(told.get(key), str)}
 
 
-def _spans(labels: Sequence[str], of_phrases: bool) -> list[tuple[int, int, str]]:
+def spans_of(labels: Sequence[str], of_phrases: bool) -> list[tuple[int, int, str]]:
     """Return (start, end, type) of the phrases, or of every position."""
     if of_phrases:
         return [(p.begin, p.end, p.type or "phrase") for p in phrases(labels)]

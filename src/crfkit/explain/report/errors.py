@@ -69,16 +69,16 @@ def sentence_errors(
         chance, *others = best[k]
         found.append(
             SentenceError(
-                n,
-                tokens[n],
-                g,
-                p,
-                chance.probability,
-                float(chances[kept[k]]),
-                kinds,
-                spans[k],
-                others,
-                list(why),
+                sequence=n,
+                tokens=tokens[n],
+                gold=g,
+                predicted=p,
+                probability=chance.probability,
+                log_probability=float(chances[kept[k]]),
+                kinds=kinds,
+                spans=spans[k],
+                alternatives=others,
+                why=list(why),
             )
         )
     return found

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from crfkit.chain.model.explanation_text import name_of
 from crfkit.explain.labels import KINDS
-from crfkit.schemes import phrases
+from crfkit.explain.report.data import spans_of
 
 if TYPE_CHECKING:
     from crfkit.chain.model.explanation import PositionExplanation
@@ -125,13 +125,6 @@ def _bins(report: Report) -> list[_Bin]:
     return [_Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True) if row[2]]
 
 
-def _spans(labels: Sequence[str], of_phrases: bool) -> list[tuple[int, int, str]]:
-    """Return (start, end, type) of the phrases of labels, or of every position."""
-    if of_phrases:
-        return [(p.begin, p.end, p.type or "phrase") for p in phrases(labels)]
-    return [(t, t + 1, label) for t, label in enumerate(labels)]
-
-
 def _json(value: Any) -> str:
     """Return JSON that is safe inside a script element: it cannot end it or begin a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -156,7 +149,7 @@ def _error(error: SentenceError, labels: dict[str, int], strings: dict[str, int]
         found = [(t, t + 1, label) for t, label in enumerate(error.predicted)]  # type: ignore[misc]
     told: dict[str, Any] = {"n": error.sequence, "w": error.tokens, "k": error.kinds}
     told |= {"g": [labels[x] for x in error.gold], "p": [labels[x] for x in error.predicted]}
-    told |= {"gs": _spans(error.gold, phrases), "ps": found, "pp": float(f"{error.probability:.4g}")}
+    told |= {"gs": spans_of(error.gold, phrases), "ps": found, "pp": float(f"{error.probability:.4g}")}
     told["lp"] = None if error.log_probability == float("-inf") else round(error.log_probability, 3)
     told["alt"] = [
         [
