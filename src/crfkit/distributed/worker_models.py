@@ -113,7 +113,7 @@ Source = ModelFile | ModelParts
 def model_source(given: Any) -> Source:
     """Return what is sent of a model: of a path its name, made absolute; of a chain or an estimator its contents."""
     if isinstance(given, ChainAnswers):
-        return ModelParts.of(given._answering())
+        return ModelParts.of(given.trained_model())
     if not isinstance(given, (str, os.PathLike)):
         raise ParameterError(
             f"model must be the path of a model file, a ChainModel or a fitted ChainCRF, not {type(given).__name__}"

@@ -29,12 +29,13 @@ class Labelled:
 def trained_model(model: Any) -> ChainModel:
     """Return the model of a fitted estimator, or the model itself."""
     from crfkit.chain.model.model import ChainModel
-    from crfkit.training.estimator import not_fitted
 
     found = getattr(model, "model_", model)
     if isinstance(found, ChainModel):
         return found
     if hasattr(model, "fit"):
+        from crfkit.training.estimator import not_fitted  # which loads scikit-learn, as this estimator has
+
         raise not_fitted(model)
     raise ParameterError(f"the model must be a fitted ChainCRF or a ChainModel, not {type(model).__name__}")
 

@@ -56,7 +56,8 @@ class ChainEstimator(ChainAnswers, Estimator):
         data = model.encode(X)
         return Ragged(data.split(model.inference.edge_marginals(data)))  # type: ignore[arg-type]
 
-    def _answering(self) -> ChainModel:
+    def trained_model(self) -> ChainModel:
+        """Return the trained model, which predicts without scikit-learn."""
         return self._fitted()
 
     def calibrate(
@@ -100,7 +101,7 @@ class ChainEstimator(ChainAnswers, Estimator):
 
     @property
     def calibration_(self) -> Calibration | None:
-        """What `calibrate` found, or None."""
+        """Return the result of `calibrate`, or None."""
         return self._fitted().calibration
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ChainAnswers:
     """Methods about labellings, phrases and their probabilities. They can be called from many threads at once."""
 
-    def _answering(self) -> ChainModel:
+    def trained_model(self) -> ChainModel:
         """Return the trained model."""
         raise NotImplementedError
 
@@ -77,7 +77,7 @@ class ChainAnswers:
         ['NOUN', 'NOUN']
         """
         return chain_decoding.decode(
-            self._answering(),
+            self.trained_model(),
             X,
             n,
             method,
@@ -101,7 +101,7 @@ class ChainAnswers:
         >>> [(found.labels, round(found.probability, 2)) for found in crf.predict_nbest([[["w=the"]]], 2)[0]]
         [(['DET'], 0.57), (['NOUN'], 0.43)]
         """
-        return chain_decoding.predict_nbest(self._answering(), X, n)
+        return chain_decoding.predict_nbest(self.trained_model(), X, n)
 
     def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
         """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow).
@@ -111,7 +111,7 @@ class ChainAnswers:
         >>> crf.sequence_probability([[["w=the"]], [["w=cat"]]], [["DET"], ["NOUN"]]).round(2).tolist()
         [0.58, 0.58]
         """
-        return chain_decoding.sequence_probability(self._answering(), X, y, log)
+        return chain_decoding.sequence_probability(self.trained_model(), X, y, log)
 
     def predict_spans(self, X: Iterable[Any], min_probability: Thresholds | str = None) -> list[list[Span]]:
         """Return the phrases of the best labelling of each sequence: (start, end, type, probability).
@@ -128,7 +128,7 @@ class ChainAnswers:
         >>> crf.predict_spans(X[:1], min_probability=0.5)
         [[]]
         """
-        return chain_spans.predict_spans(self._answering(), X, min_probability)
+        return chain_spans.predict_spans(self.trained_model(), X, min_probability)
 
     def sample(
         self,
@@ -150,7 +150,7 @@ class ChainAnswers:
         >>> crf.sample([[["w=the"], ["w=cat"]]], n=3, random_state=0, known=[["DET", None]])[0][0][0]
         'DET'
         """
-        model = self._answering()
+        model = self.trained_model()
         return chain_decoding.sample(model, X, n, random_state, known=known, allowed=allowed, constraints=constraints)
 
     def entropies(
@@ -172,7 +172,7 @@ class ChainAnswers:
         >>> len(found.positions), bool(found.sequence <= found.positions.sum())
         (2, True)
         """
-        return chain_decoding.entropies(self._answering(), X, known=known, allowed=allowed, constraints=constraints)
+        return chain_decoding.entropies(self.trained_model(), X, known=known, allowed=allowed, constraints=constraints)
 
     # --- trust
 
@@ -190,7 +190,7 @@ class ChainAnswers:
         >>> found.total, found.mean_accuracy
         (4, 0.75)
         """
-        return chain_reliability.reliability(self._answering(), X, y, kind, bins)
+        return chain_reliability.reliability(self.trained_model(), X, y, kind, bins)
 
     def predict_sets(self, X: Iterable[Any], coverage: float, n: int = 1000) -> list[LabellingSet]:
         """Return, for each sequence, a set of labellings that holds the true one with a stated probability.
@@ -205,7 +205,7 @@ class ChainAnswers:
         >>> [found.labels for found in crf.predict_sets(X, coverage=0.5)[0].labellings]
         [['DET', 'NOUN']]
         """
-        return chain_calibration.predict_sets(self._answering(), X, coverage, n)
+        return chain_calibration.predict_sets(self.trained_model(), X, coverage, n)
 
     def explain(self, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None) -> Explanation:
         """Return what decided between the chosen label and the runner-up at each position of one sequence.
@@ -227,4 +227,4 @@ class ChainAnswers:
             +0.864  DET → NOUN  rather than DET → DET
             +0.505  w=cat
         """
-        return chain_explanation.explain(self._answering(), x, against, tokens)
+        return chain_explanation.explain(self.trained_model(), x, against, tokens)

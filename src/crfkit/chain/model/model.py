@@ -133,7 +133,8 @@ class ChainModel(ChainAnswers):
         best, _ = self.inference.decode(data)
         return _core.name_labels(self.class_list, best, data.starts)
 
-    def _answering(self) -> ChainModel:
+    def trained_model(self) -> ChainModel:
+        """Return this model."""
         return self
 
     def calibrate(
