@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from oracle import make_problem
-from recipes.toy_loss import ToyLoss
 
 from crfkit import losses
 from crfkit._threads import using_threads
@@ -82,12 +81,9 @@ MAKE = {
     "contrastive-divergence": lambda threads: losses.ContrastiveDivergence(*grids(), n_threads=threads),
     "structure-likelihood": lambda threads: losses.StructureLikelihood(table(), engine=Junction(n_threads=threads)),
     "structure-pseudo-likelihood": lambda threads: losses.StructurePseudoLikelihood(table()),
-    "toy": lambda threads: ToyLoss.example(),
 }
-
-
-def test_every_loss_is_here():
-    assert MAKE.keys() == LOSSES.keys()
+for new in LOSSES.keys() - MAKE.keys():  # a new loss is tried on its example
+    MAKE[new] = lambda threads, name=new: LOSSES[name].example()
 
 
 @pytest.mark.parametrize("name", MAKE)
