@@ -116,7 +116,7 @@ def read_head(path: str | Path, size: int = 64) -> bytes:
 
 @dataclass(frozen=True)
 class Signature:
-    """What changes when a file is written to."""
+    """Return what changes when a file is written to."""
 
     inode: int
     size: int
@@ -198,7 +198,7 @@ def replacing(
 
     A new file has the permissions that the process gives to new files, and a file that takes the place of an older one
     has those of the older one. A device or a pipe, such as /dev/null, is written to and never replaced. Where the
-    system refuses, `error(message)` is raised, by default ModelFileError; errors of the block itself are not touched.
+    system refuses, `error(reason)` is raised, by default ModelFileError; errors of the block itself are not touched.
     With `durable` off, the file is not forced to the disk before it replaces the older one.
     """
     fail = _failure(path, error)
@@ -223,9 +223,9 @@ def replacing(
                 temporary.discard()
 
 
-def check_writable(path: str | Path, error: Callable[[str], Exception] | None = None) -> None:
+def check_writable(path: str | Path) -> None:
     """Raise an error now if `path` could not be replaced later; remove what killed processes left beside it."""
-    fail = _failure(path, error)
+    fail = _failure(path, None)
     with deferred(), fail.converted():
         if is_special(path):
             raise OSError(errno.EINVAL, "it is not a regular file")
@@ -241,23 +241,23 @@ def write(path: str | Path, contents: bytes, error: Callable[[str], Exception] |
 class _Failure:
     """How errors of the system are told: in the words and the class of errors of the caller."""
 
-    def __init__(self, path: str | Path, error: Callable[[str], Exception]) -> None:
-        self._path, self._error = path, error
+    def __init__(self, error: Callable[[str], Exception]) -> None:
+        self._error = error
 
     @contextmanager
     def converted(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise self._error(f"cannot write {self._path}: {error.strerror or error}") from error
+            raise self._error(error.strerror or str(error)) from error
 
 
 def _failure(path: str | Path, error: Callable[[str], Exception] | None) -> _Failure:
-    if error is None:
-        from crfkit.errors import ModelFileError
+    if error is not None:
+        return _Failure(error)
+    from crfkit.errors import ModelFileError
 
-        error = ModelFileError
-    return _Failure(path, error)
+    return _Failure(lambda reason: ModelFileError(f"cannot write {path}: {reason}", path))
 
 
 class _Raw(io.FileIO):

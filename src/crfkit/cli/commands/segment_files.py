@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from crfkit.cli.runtime.output import say
+from crfkit.cli.runtime.output import say, unwritable
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.atomic import replacing
 
@@ -52,7 +52,8 @@ def write_mask(folder: Path, stem: str, mask: Any, classes: Any) -> None:
 
 def write_map(folder: Path, stem: str, probabilities: Any) -> None:
     """Write STEM_probabilities.npy, a float32 array [H, W, classes] in the order of the classes."""
-    with replacing(folder / f"{stem}{MAP}.npy", DataError, durable=False) as stream:
+    path = folder / f"{stem}{MAP}.npy"
+    with replacing(path, unwritable(path), durable=False) as stream:
         np.save(stream, np.asarray(probabilities, dtype=np.float32))
 
 
@@ -72,7 +73,7 @@ def write_picture(path: Path, pixels: Any) -> None:
 
     buffer = io.BytesIO()
     pillow().fromarray(pixels).save(buffer, format="PNG", compress_level=1)
-    with replacing(path, DataError, durable=False) as stream:
+    with replacing(path, unwritable(path), durable=False) as stream:
         stream.write(buffer.getvalue())
 
 

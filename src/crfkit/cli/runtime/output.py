@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,9 +37,13 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         return
     if not path.name:
         raise DataError("cannot write the output: it is a directory", path)
-    system = f"cannot write {path}: "
-    with replacing(path, lambda text: DataError(f"cannot write the output: {text.removeprefix(system)}", path)) as out:
+    with replacing(path, unwritable(path)) as out:
         yield out
+
+
+def unwritable(path: Path) -> Callable[[str], DataError]:
+    """Return a function that makes the error of an output from the reason why it cannot be written."""
+    return lambda reason: DataError(f"cannot write the output: {reason}", path)
 
 
 def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
