@@ -26,6 +26,14 @@ _NUMPY: tuple[tuple[type, str], ...] = (
 )
 
 
+class LabelError(DataError):
+    """A label that cannot be used."""
+
+    def __init__(self, message: str, label: Any = None) -> None:
+        super().__init__(message)
+        self.label = label
+
+
 def sort_labels(labels: Iterable[Any]) -> list[Any]:
     """Return the different labels, sorted; of equal ones the first.
 
@@ -98,7 +106,9 @@ def _check(label: Any, whole: Any) -> None:
         try:
             label.encode()
         except UnicodeEncodeError:
-            raise DataError(f"the label {label!r} is not valid Unicode, which a model file cannot hold") from None
+            raise LabelError(
+                f"the label {label!r} is not valid Unicode, which a model file cannot hold", whole
+            ) from None
 
 
 def _check_equal_tuples(labels: Sequence[Any], seen: Sequence[Any]) -> None:

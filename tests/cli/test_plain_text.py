@@ -103,3 +103,16 @@ def test_words_of_characters_are_written_without_blanks(call, tmp_path, monkeypa
     found = json.loads(call("tag", "s.crf", "t", "--format", "characters", "--json").out)
     assert [span["text"] for span in found["spans"]] == ["他", "爱", "我们"]
     assert found["tokens"] == list("他爱我们")
+
+
+def test_the_hint_does_not_depend_on_words_of_the_error(model):
+    """Any line that cannot be read as columns may be a sentence; other errors have nothing to do with it."""
+    from crfkit.chain.model.model import ChainModel
+    from crfkit.cli.commands.text_hint import hinting
+    from crfkit.errors import DataError
+
+    trained = ChainModel.load(model)
+    with pytest.raises(DataError, match=r"t:2: some reason; give --text if"), hinting(trained, "auto", "--text"):
+        raise DataError("some reason", "t", 2)
+    with pytest.raises(DataError, match=r"t: but the lines before have$"), hinting(trained, "auto", "--text"):
+        raise DataError("but the lines before have", "t")

@@ -23,7 +23,7 @@ from crfkit.chain.fields.field import check_label_count as check_possible
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.columns import CHUNK, ColumnFile, ColumnSource, column_files
 from crfkit.files.suspicion import check_label_count, describe_attribute_file
-from crfkit.labels import label_array, sort_labels
+from crfkit.labels import LabelError, label_array, sort_labels
 from crfkit.text.attributes import column_name, is_matrix, stack_matrices
 from crfkit.text.template import Template
 
@@ -253,16 +253,16 @@ def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids
     found = check_labels(y, lengths)
     try:
         names = sort_labels(found)
-    except DataError as error:
-        raise DataError(f"{_first_place(y, error)}{error}") from None
+    except LabelError as error:
+        raise DataError(f"{_first_place(y, error.label)}{error}") from None
     return label_array(names), label_numbers(found, {name: i for i, name in enumerate(names)})
 
 
-def _first_place(y: Iterable[Iterable[Any]], error: DataError) -> str:
-    """Return where the label stands that was refused, if it is a text."""
+def _first_place(y: Iterable[Iterable[Any]], refused: Any) -> str:
+    """Return where a label occurs first."""
     for n, row in enumerate(y):
         for t, label in enumerate(row):
-            if isinstance(label, str) and not label.isascii() and repr(label) in str(error):
+            if type(label) is type(refused) and label == refused:
                 return f"sequence {n}, position {t}: "
     return ""
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def hinting(model: ChainModel, format: str, option: str = "--format text") -> Iterator[None]:
-    """Mention the option where lines of different lengths look like sentences and the model reads plain words."""
+    """Mention the option where a line cannot be read as columns and the model reads plain words."""
     from crfkit.errors import DataError
 
     try:
         yield
     except DataError as error:
-        if "but the lines before have" not in str(error) or format != "auto" or model.vocabulary.text is None:
+        if not error.line or format != "auto" or model.vocabulary.text is None:
             raise
         raise DataError(f"{error}; give {option} if this is plain text") from None
