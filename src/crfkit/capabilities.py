@@ -17,7 +17,7 @@ class Name(str, Enum):
 
 
 class Capability(Name):
-    """What a loss can do; a solver's `needs` are some of these.
+    """Capabilities of losses; a solver's `needs` are some of these.
 
     >>> from crfkit.losses import ChainLikelihood
     >>> Capability.HESSP in ChainLikelihood.capabilities, "hessp" in ChainLikelihood.capabilities
@@ -46,7 +46,7 @@ class Capability(Name):
 
 
 class Kind(Name):
-    """What a part of a penalty is; a solver's `handles_smooth` and `handles_rest` are some of these."""
+    """Kinds of parts of penalties; a solver's `handles_smooth` and `handles_rest` are some of these."""
 
     # smooth parts
     L2 = "l2"  # strength/2·‖w‖² of all weights

@@ -60,7 +60,7 @@ def part_of(union: Ints, own: Ints) -> Part:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a shard, or all shards at and below one, answer to a request."""
+    """The answer of a shard, or the sum of those at and below it, to a request."""
 
     value: float = 0.0
     vector: Floats | None = None  # of the union

@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Request:
-    """What shards are asked to compute; vectors travel next to it."""
+    """A request to shards; vectors travel beside it."""
 
     what: str  # a method of Shard
     version: int = 0  # of the weights

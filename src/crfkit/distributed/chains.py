@@ -21,7 +21,7 @@ from crfkit.protocols import Capability, Loss
 
 @dataclass(frozen=True, eq=False)
 class ChainParts:
-    """What all shards of a training set share."""
+    """The data that all shards of a training set share."""
 
     options: ChainOptions  # of the loss
     field: ChainField

@@ -40,7 +40,7 @@ WATCH, PAUSE = 5.0, 0.01  # seconds between looks whether there are workers, and
 
 @dataclass(frozen=True, eq=False)
 class SourceParts:
-    """What all shards share whose sequences are read on the workers."""
+    """The data that all shards share when workers read the sequences."""
 
     parts: ChainParts
     inputs: Inputs

@@ -21,7 +21,7 @@ from crfkit.protocols import Capability, Loss
 
 @dataclass(frozen=True, eq=False)
 class GraphParts:
-    """What all shards share."""
+    """The data that all shards share."""
 
     kind: type
     field: GraphField

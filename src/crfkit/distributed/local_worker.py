@@ -1,4 +1,4 @@
-"""What workers on this machine load first: they leave Ctrl-C and messages to the program that trains."""
+"""Workers on this machine load this module first: they leave Ctrl-C and messages to the program that trains."""
 
 from __future__ import annotations
 

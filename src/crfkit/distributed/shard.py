@@ -29,7 +29,7 @@ _PRECISE = ("finest", "tolerance", "rounding", "trusted")  # of losses with the 
 
 @dataclass(frozen=True)
 class About:
-    """What the client must know of a shard."""
+    """The facts about a shard that the client needs."""
 
     name: str
     capabilities: frozenset[Capability]

@@ -53,7 +53,7 @@ class Recipe:
 
 @dataclass
 class Traffic:
-    """What was sent and how long it took. Bytes count the vectors, on all branches of the tree."""
+    """Count the bytes sent and the time it took. Bytes count the vectors, on all branches of the tree."""
 
     requests: int = 0
     sent: int = 0

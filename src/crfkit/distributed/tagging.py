@@ -191,7 +191,7 @@ class Border:
 
 @dataclass(frozen=True)
 class FrameWork:
-    """What is done with the partitions of a frame."""
+    """A function of partitions of a frame, which tags them."""
 
     options: FrameOptions
     columns: FrameColumns

@@ -24,7 +24,7 @@ from crfkit.warn import warn_caller
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What `minimize(…, w0=checkpoint.w, resume=checkpoint.state)` goes on from."""
+    """The state that `minimize(…, w0=checkpoint.w, resume=checkpoint.state)` continues from."""
 
     w: Floats
     state: Mapping[str, Any]

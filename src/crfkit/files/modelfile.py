@@ -55,7 +55,7 @@ LATER = 4_000_000  # bytes; the checksums of more are computed while the model i
 
 @dataclass(frozen=True)
 class Contents:
-    """What a model file holds. Tensors are read-only views of one private copy of the file."""
+    """The contents of a model file. Tensors are read-only views of one private copy of the file."""
 
     kind: str
     metadata: Mapping[str, Any]

@@ -64,7 +64,7 @@ class Groups:
 
     @cached_property
     def spans(self) -> tuple[slice | None, ...]:
-        """Of each block the weights, where they lie one after another: a view does then."""
+        """Return the slice of each block whose weights lie one after another, so a view suffices."""
 
         def span(indices: NDArray[np.int64]) -> slice | None:
             whole = slice(int(indices[0]), int(indices[0]) + len(indices))

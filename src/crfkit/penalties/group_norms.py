@@ -147,7 +147,7 @@ class GroupL2(GroupNorm):
         return self._groups.map(least, w, gradient)
 
     def prox(self, w: Vector, step: float) -> Vector:
-        """Of every group ``x·max(1 − step·strength/‖x‖, 0)``."""
+        """Return ``x·max(1 − step·strength/‖x‖, 0)`` for every group."""
         return self._groups.map(lambda x: shrink(x, step * self.strength), w)
 
     def project_epigraph(self, w: Vector, alpha: Vector) -> tuple[Vector, Vector]:

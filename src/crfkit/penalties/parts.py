@@ -55,7 +55,7 @@ def tidy(indices: Any) -> Any:
 
 
 class Portion(GrowingLoss):
-    """What the penalty of a part sees of the loss that it is bound to: which blocks the weights there belong to."""
+    """The view of a loss that the penalty of a part is bound to: the blocks that its weights belong to."""
 
     def __init__(self, loss: Any, place: Any) -> None:
         self.loss = loss
@@ -181,7 +181,7 @@ class RestParts(_Sum, EpigraphPenalty):
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What all parts can do; not "l1", which has one strength for all weights."""
+        """The capabilities that all parts have, except "l1", which has one strength for all weights."""
         each = [part.penalty.kinds for part in self.parts]
         found = frozenset.intersection(*each) - {Kind.L1, Kind.BY_BLOCK}
         if all(kinds & SINGLE for kinds in each):

@@ -1,4 +1,4 @@
-"""What losses of a field share."""
+"""The base of losses of a field."""
 
 from __future__ import annotations
 

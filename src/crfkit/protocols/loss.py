@@ -35,7 +35,7 @@ class Evaluation(Protocol):
 
 @dataclass(frozen=True)
 class LossOptions:
-    """What :meth:`Loss.make` may use besides data and field; a loss takes what it needs."""
+    """Options of :meth:`Loss.make` besides data and field. A loss takes those that it needs."""
 
     name: str = ""  # the option that named the loss
     n_threads: int | None = None
@@ -75,7 +75,7 @@ class Loss:
 
         @property
         def capabilities(self) -> frozenset[Capability]:
-            """What solvers may ask of it."""
+            """Capabilities that solvers may use."""
 
     convex: bool = True  # whether it is known to be, so that a stationary point is the optimum
 

@@ -19,7 +19,7 @@ class Penalty:
         def name(self) -> str: ...
         @property
         def strength(self) -> float | None:
-            """What `at` changes; None where there is no such number (no penalty, constraints)."""
+            """The number that `at` changes; None where there is none (no penalty, constraints)."""
 
     else:
         strength = None
@@ -91,7 +91,7 @@ class RestPenalty(Penalty):
 
         @property
         def kinds(self) -> frozenset[Kind]:
-            """What solvers may use of it."""
+            """Capabilities that solvers may use."""
 
     def split(self) -> tuple[SmoothPenalty | None, RestPenalty | None]:
         return None, self

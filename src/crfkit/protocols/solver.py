@@ -29,7 +29,7 @@ class Iterate(Protocol):
 
 
 class State(Protocol):
-    """What a solver keeps from step to step."""
+    """The values that a solver keeps from step to step."""
 
     @property
     def point(self) -> Iterate: ...
@@ -47,7 +47,7 @@ class Solver:
         def name(self) -> str: ...
         @property
         def needs(self) -> frozenset[Capability]:
-            """What the loss must be able to do."""
+            """Capabilities that the loss must have."""
 
         @property
         def handles_smooth(self) -> frozenset[Kind] | None:

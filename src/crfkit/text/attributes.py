@@ -1,4 +1,4 @@
-"""What a sequence of inputs may look like, other than columns for a template."""
+"""Forms of input sequences, other than columns for a template."""
 
 from __future__ import annotations
 

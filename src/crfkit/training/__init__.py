@@ -1,1 +1,1 @@
-"""What training shares in all rooms: options, defaults, paths over strengths, tasks, the base of estimators."""
+"""Training code that all rooms share: options, defaults, paths over strengths, tasks, the base of estimators."""

@@ -1,4 +1,4 @@
-"""What it costs to label one way what should be labelled another, in losses with a margin."""
+"""The cost of labelling i as j, in losses with a margin."""
 
 from __future__ import annotations
 

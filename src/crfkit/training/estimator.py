@@ -1,4 +1,4 @@
-"""What all estimators share: model, seed, verbosity, Ctrl-C, model files, checks that they are fitted."""
+"""The base of all estimators: model, seed, verbosity, Ctrl-C, model files, checks that they are fitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training takes of the machine: memory that is free, memory that was used, seconds in words."""
+"""Free memory, used memory, and seconds in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scikit-learn is told about inputs: sequences, graphs and images are not tables."""
+"""Tags that tell scikit-learn about inputs: sequences, graphs and images are not tables."""
 
 from __future__ import annotations
 

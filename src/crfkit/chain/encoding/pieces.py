@@ -130,7 +130,7 @@ def _piece(
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What a piece, or several neighbouring ones, have: names in the order in which they occur, and how often."""
+    """The names in one piece or several neighbouring ones, in the order in which they occur, and their counts."""
 
     attributes: NameList
     pair_attributes: NameList

@@ -59,7 +59,7 @@ class Annotations:
 
 @dataclass(frozen=True)
 class Supervision:
-    """What is known of the labels of a training set: a row of labels for each reading of a sequence."""
+    """Labels of a training set that are known in part: a row for each reading of a sequence."""
 
     rows: Sequence[Sequence[Any]]
     of: Ints  # the sequence that each row belongs to

@@ -169,7 +169,7 @@ class CandidateChain(ChainLikelihood, GrowingLoss):
         return names[order], values[order]
 
     def _norms(self, evaluation: CandidateEvaluation, kind: str, norm: str) -> Floats:
-        """Of the gradients of all attributes of a kind."""
+        """Return the gradient norm of every attribute of this kind."""
         index = self.pool.indices[kind]
         norms = np.zeros(len(index))
         if len(index) == 0:

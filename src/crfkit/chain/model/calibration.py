@@ -55,7 +55,7 @@ class TypeThreshold:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What calibration found; a model file keeps it."""
+    """The result of a calibration, which a model file keeps."""
 
     temperature: float = 1.0
     objective: str = "none"

@@ -1,4 +1,4 @@
-"""What a trained chain can say beyond its best labels: other labellings, probabilities, entropies, samples."""
+"""Answers of a trained chain beyond its best labels: other labellings, probabilities, entropies, samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to call a token where people read it."""
+"""The text of a token where people read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training would take: its sizes, and the memory and time of a pass over the data, measured."""
+"""Estimate a training: its sizes, its memory, and the measured time of a pass over the data."""
 
 from __future__ import annotations
 

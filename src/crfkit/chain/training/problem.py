@@ -41,7 +41,7 @@ LossMaker = Callable[[SequenceData, ChainField], Loss]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What the options make of a training set."""
+    """A training set with the field, loss, penalty and solver that the options name."""
 
     corpus: TaggedCorpus
     data: SequenceData

@@ -51,7 +51,7 @@ class Candidate:
 
     @property
     def group(self) -> tuple[str, int, int, str]:
-        """What candidates along one path share."""
+        """Return the options that candidates along one path share."""
         return self.inputs, self.min_frequency, self.order, self.penalty
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Space:
-    """What may be chosen: options of training by name of the inputs, cuts, orders, and a range of strengths each."""
+    """The candidates of a search: inputs, frequency cuts and orders, with a range of strengths each."""
 
     inputs: Mapping[str, Mapping[str, Any]]
     cuts: Sequence[int] = (1, 2, 3)

@@ -98,7 +98,7 @@ def update(
 
 @dataclass(frozen=True, eq=False)
 class UpdateProblem:
-    """What is minimised: over the weights of the attributes that the new sequences have."""
+    """The loss and penalty of an update, over the weights of the attributes that the new sequences have."""
 
     corpus: TaggedCorpus  # the new sequences, in the vocabulary of both
     class_names: tuple[str, ...]

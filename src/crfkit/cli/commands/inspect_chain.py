@@ -1,4 +1,4 @@
-"""What `crfkit inspect` shows of a sequence tagger."""
+"""`crfkit inspect` for sequence taggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `crfkit inspect` shows of a field on a graph, a table or a grid."""
+"""`crfkit inspect` for fields on graphs, tables and grids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `crfkit inspect` shows of a segmenter."""
+"""`crfkit inspect` for segmenters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What --cluster and --shards mean."""
+"""The options --cluster and --shards."""
 
 from __future__ import annotations
 

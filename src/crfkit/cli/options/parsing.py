@@ -1,4 +1,4 @@
-"""What options of several commands mean. Nothing here loads typer, so that `crfkit tag` starts quickly."""
+"""Parse the values of options that several commands have. Nothing here loads typer: `crfkit tag` starts quickly."""
 
 from __future__ import annotations
 

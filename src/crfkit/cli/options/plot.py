@@ -1,4 +1,4 @@
-"""What --plot means."""
+"""The option --plot."""
 
 from __future__ import annotations
 

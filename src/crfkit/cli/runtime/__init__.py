@@ -1,1 +1,1 @@
-"""What all commands share while they run: output, progress, signals, streams, errors, help."""
+"""Code that all commands share while they run: output, progress, signals, streams, errors, help."""

@@ -1,4 +1,4 @@
-"""What commands that train print at their end, and how they exit after Ctrl-C or SIGTERM."""
+"""The last lines of commands that train, and their exit codes after Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def watched_training(loss: ChainLoss, penalty: Penalty, solver: Any, eta: float,
 
 @dataclass
 class _Epochs:
-    """What MIRA remembers of its epochs."""
+    """The state that MIRA keeps from epoch to epoch."""
 
     right: Any = None  # how often each sequence was right in a row
     all_right: int = 0

@@ -1,4 +1,4 @@
-"""What GraphCRF and GridCRF share: everything but the inputs."""
+"""The base of GraphCRF and GridCRF, which differ in their inputs alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inference returns, and the contract of an engine."""
+"""The results of inference, and the contract of an engine."""
 
 from __future__ import annotations
 

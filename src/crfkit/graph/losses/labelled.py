@@ -1,4 +1,4 @@
-"""What losses that condition on labels share: all of them must be known."""
+"""The base of losses that condition on labels, all of which must be known."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _square(features: Features) -> Features:
 
 
 def largest_eigenvalue(product: Callable[[Floats], Floats], size: int, tolerance: float = 1e-3) -> float:
-    """Of a symmetric matrix with eigenvalues >= 0, given products with it: the Lanczos method, orthogonalised twice.
+    """Return the largest eigenvalue of a positive semidefinite operator (Lanczos, orthogonalised twice).
 
     The largest eigenvalue θ of the tridiagonal matrix rises to the largest one; β|s_m| bounds its residual.
     """

@@ -38,7 +38,7 @@ LossMaker = Callable[[GraphData, GraphField], Loss]
 
 @dataclass(frozen=True, eq=False)
 class GraphProblem:
-    """What the options make of a training set."""
+    """A training set with the field, loss, penalty and solver that the options name."""
 
     encoder: Encoder
     inputs: GraphData  # as they were given; the loss has standardised ones

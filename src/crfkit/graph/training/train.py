@@ -37,7 +37,7 @@ INSTEAD = "inference 'trw' is steadier, the loss 'pseudo-likelihood' needs no in
 
 
 class GraphFit(NamedTuple):
-    """What training of a pairwise field returns."""
+    """A trained pairwise field, and how training went."""
 
     model: GraphModel
     result: Result

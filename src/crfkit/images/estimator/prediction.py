@@ -1,4 +1,4 @@
-"""What a trained segmenter can do: segment images, and compare with masks."""
+"""Methods of a trained segmenter: segment images, and compare with masks."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ DETAILS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares that are tried
 
 @dataclass(frozen=True, eq=False)
 class RefinerFit:
-    """What training of a refiner returns."""
+    """A trained refiner, and how training went."""
 
     model: RefinerModel
     result: Result

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._checks import check_optional_count
 from crfkit.errors import ParameterError
 from crfkit.files.masks import MaskRules
 from crfkit.graph.encoding.grids import cached_grid
@@ -69,7 +70,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class SegmenterFit:
-    """What training of a segmenter returns."""
+    """A trained segmenter, and how training went."""
 
     model: SegmenterModel
     result: Result
@@ -106,8 +107,7 @@ class SegmenterTraining:
 
     def check(self, validation: Any = None) -> None:
         """Raise ParameterError if an option is out of range."""
-        if self.sweeps is not None and (not isinstance(self.sweeps, numbers.Integral) or self.sweeps < 1):
-            raise ParameterError(f"sweeps must be None or an integer >= 1, not {self.sweeps!r}")
+        check_optional_count(sweeps=self.sweeps)
         if self.upsample not in UPSAMPLING:
             raise ParameterError(f"upsample must be one of {', '.join(UPSAMPLING)}, not {self.upsample!r}")
         limit = self.time_limit

@@ -1,4 +1,4 @@
-"""What the trace of a run tells about its end."""
+"""Sentences about how a run ended, from its trace."""
 
 from __future__ import annotations
 

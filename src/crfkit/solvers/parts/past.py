@@ -1,4 +1,4 @@
-"""What a run that goes on from a saved state knows of its earlier part."""
+"""The earlier part of a run that continues from a saved state."""
 
 from __future__ import annotations
 
