@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _core
 from crfkit._checks import ascends, index_array, unmasked
-from crfkit._types import Flags, Floats, Ids, Ints
+from crfkit._types import Array, Flags, Floats, Ids, Ints, Label
 from crfkit.errors import DataError
 
 _TYPES: dict[str, type] = {
@@ -206,7 +206,7 @@ def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object
         raise DataError(f"{place}: the label {flat[wrong]!r} is not among {sorted(map(str, ids))}") from None
 
 
-def label_numbers(flat: list[Any], ids: dict[Any, int]) -> Ids:
+def label_numbers(flat: list[Label], ids: dict[Label, int]) -> Ids:
     """Return the ids of labels; raise KeyError for one that is not there."""
     return np.fromiter(map(ids.__getitem__, flat), dtype=np.int32, count=len(flat))
 
@@ -229,7 +229,7 @@ def check_labels(y: Iterable[Iterable[object]], lengths: Ints) -> list[object]:
     return flat
 
 
-def _owned(given: Any, name: str, dtype: type) -> NDArray[Any]:
+def _owned(given: object, name: str, dtype: type) -> Array:
     """Return a contiguous array that nobody can write to: the one given if that is so, else a copy."""
     if type(given) is np.ndarray and given.dtype == dtype and given.flags.c_contiguous:
         if not _writeable(given):

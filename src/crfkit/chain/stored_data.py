@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crfkit._types import Array
 from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError
 
@@ -43,7 +42,7 @@ class Block:
         return self.n_sequences
 
 
-def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any] | None]) -> None:
+def write_arrays(folder: Path, arrays: Mapping[str, Array | None]) -> None:
     """Write arrays to a folder, each to a file with its name."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +56,7 @@ def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any] | None]) -> Non
         ) from error
 
 
-def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
+def read_arrays(folder: Path) -> dict[str, Array]:
     """Return the arrays of a folder, mapped into memory; an empty one is read."""
     try:
         paths = [path for path in folder.iterdir() if path.suffix == ".npy"]
@@ -66,8 +65,8 @@ def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
         raise gone(folder, error) from error
 
 
-def _read(path: Path) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r")
+def _read(path: Path) -> Array:
+    array: Array = np.load(path, mmap_mode="r")
     return array if array.size else np.load(path)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crfkit._types import Ints
+from crfkit._types import Entries, Frame, Ints, Label
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import how_to_install, load
 
@@ -22,11 +22,11 @@ class FrameColumns:
     label: str | None = None
     sample_weight: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Entries:
         return {"sequence": self.sequence, "token": list(self.token), "label": self.label}
 
     @classmethod
-    def from_json(cls, entry: Any) -> FrameColumns | None:
+    def from_json(cls, entry: object) -> FrameColumns | None:
         """Return the columns that a model was trained on, or None if it does not say."""
         if not isinstance(entry, dict):
             return None
@@ -40,13 +40,13 @@ class FrameColumns:
 class FrameSequences:
     """Hold the sequences of a frame, and which rows they are made of."""
 
-    X: list[list[Any]]
-    y: list[list[Any]] | None
+    X: list[list[object]]
+    y: list[list[Label]] | None
     weights: list[float] | None
     rows: Ints  # the row of each position, all sequences one after the other
 
 
-def frame_sequences(frame: Any, columns: FrameColumns, attributes: bool = False) -> FrameSequences:
+def frame_sequences(frame: Frame, columns: FrameColumns, attributes: bool = False) -> FrameSequences:
     """Return the sequences of a frame, in the order in which they begin; their rows need not lie together.
 
     A token is the string of one column, or a tuple of the strings of several; with `attributes`, it is a dict of
@@ -68,7 +68,7 @@ def frame_sequences(frame: Any, columns: FrameColumns, attributes: bool = False)
     )
 
 
-def frame_rows(frame: Any, columns: FrameColumns, attributes: bool = False) -> tuple[list[Any], list[Any]]:
+def frame_rows(frame: Frame, columns: FrameColumns, attributes: bool = False) -> tuple[list[Label], list[Any]]:
     """Return the name of the sequence and the token of each row; see `frame_sequences`."""
     check_frame(frame)
     wanted = [columns.sequence, *columns.token, *filter(None, (columns.label, columns.sample_weight))]
@@ -79,16 +79,16 @@ def frame_rows(frame: Any, columns: FrameColumns, attributes: bool = False) -> t
     return names, _tokens(frame, columns.token, attributes)
 
 
-def rows_of(names: Sequence[Any]) -> dict[Any, list[int]]:
+def rows_of(names: Sequence[Label]) -> dict[Label, list[int]]:
     """Return the rows of each sequence, in the order in which the sequences begin."""
-    places: dict[Any, list[int]] = {}
+    places: dict[Label, list[int]] = {}
     for row, name in enumerate(names):
         places.setdefault(name, []).append(row)
     return places
 
 
 def columns_to_read(
-    remembered: Any, frame: Any, sequence: str | None, token: str | Sequence[str] | None
+    remembered: object, frame: Frame, sequence: str | None, token: str | Sequence[str] | None
 ) -> FrameColumns:
     """Return the columns that a prediction reads: those that are named, else those that the model remembers."""
     known = FrameColumns.from_json(remembered)
@@ -101,7 +101,7 @@ def columns_to_read(
     return FrameColumns(chosen, tokens, known.label if known else None)
 
 
-def token_columns(frame: Any, token: str | Sequence[str] | None, others: Sequence[str | None]) -> tuple[str, ...]:
+def token_columns(frame: Frame, token: str | Sequence[str] | None, others: Sequence[str | None]) -> tuple[str, ...]:
     """Return the columns of the token: those that are named, or all that have no other meaning."""
     check_frame(frame)
     if token is None:
@@ -114,21 +114,21 @@ def token_columns(frame: Any, token: str | Sequence[str] | None, others: Sequenc
     return found
 
 
-def as_column(frame: Any, name: str, values: Sequence[Any]) -> Any:
+def as_column(frame: Frame, name: str, values: Sequence[object]) -> Frame:
     """Return values, one per row, as a column of the library and with the index of the frame."""
     if _library(frame) == "polars":
         return load("polars", "this frame needs").Series(name, values)
     return load("pandas", "this frame needs").Series(list(values), index=frame.index, name=name)
 
 
-def as_frame(frame: Any, columns: Sequence[Any]) -> Any:
+def as_frame(frame: Frame, columns: Sequence[Frame]) -> Frame:
     """Return columns of `as_column` side by side."""
     if _library(frame) == "polars":
         return load("polars", "this frame needs").DataFrame(list(columns))
     return load("pandas", "this frame needs").concat(list(columns), axis=1)
 
 
-def check_frame(frame: Any) -> None:
+def check_frame(frame: Frame) -> None:
     """Raise ParameterError if this is no frame of pandas or polars."""
     if _library(frame) is None:
         raise ParameterError(
@@ -136,7 +136,7 @@ def check_frame(frame: Any) -> None:
         )
 
 
-def check_columns(frame: Any, names: Sequence[str]) -> None:
+def check_columns(frame: Frame, names: Sequence[str]) -> None:
     """Raise DataError if the frame lacks a column."""
     known = list(frame.columns)
     for name in names:
@@ -146,7 +146,7 @@ def check_columns(frame: Any, names: Sequence[str]) -> None:
             raise DataError(f"the frame has {known.count(name)} columns named {name!r}; rename them")
 
 
-def _library(frame: Any) -> str | None:
+def _library(frame: Frame) -> str | None:
     for name in ("pandas", "polars"):
         module = sys.modules.get(name)  # if it is not loaded, the frame is not of it
         if module is not None and isinstance(frame, module.DataFrame):
@@ -154,11 +154,11 @@ def _library(frame: Any) -> str | None:
     return None
 
 
-def _values(frame: Any, name: str) -> list[Any]:
+def _values(frame: Frame, name: str) -> list[Any]:
     return list(frame[name].to_list())
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     if isinstance(value, (str, int)):
         return False
     return value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in ("<NA>", "NaT")
@@ -170,12 +170,12 @@ def _complete(values: list[Any]) -> bool:
     return kinds <= {str, int, bool} or (kinds == {float} and not any(map(math.isnan, values)))
 
 
-def _labels(frame: Any, name: str) -> list[Any]:
+def _labels(frame: Frame, name: str) -> list[Label]:
     values = _values(frame, name)
     return values if _complete(values) else [None if _missing(value) else value for value in values]
 
 
-def _tokens(frame: Any, names: tuple[str, ...], attributes: bool) -> list[Any]:
+def _tokens(frame: Frame, names: tuple[str, ...], attributes: bool) -> list[Any]:
     if attributes:
         parts = [_values(frame, name) for name in names]
         if all(map(_complete, parts)):
@@ -188,12 +188,12 @@ def _tokens(frame: Any, names: tuple[str, ...], attributes: bool) -> list[Any]:
     return parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
 
 
-def _texts(frame: Any, name: str) -> list[str]:
+def _texts(frame: Frame, name: str) -> list[str]:
     values = _values(frame, name)
     return values if set(map(type, values)) <= {str} else [_text(v, name, row) for row, v in enumerate(values)]
 
 
-def _text(value: Any, name: str, row: int) -> str:
+def _text(value: object, name: str, row: int) -> str:
     if isinstance(value, str):
         return value
     if _missing(value):
@@ -201,7 +201,7 @@ def _text(value: Any, name: str, row: int) -> str:
     return str(value)
 
 
-def _weights(frame: Any, name: str, places: dict[Any, list[int]]) -> list[float]:
+def _weights(frame: Frame, name: str, places: dict[Label, list[int]]) -> list[float]:
     values, found = _values(frame, name), []
     for sequence, rows in places.items():
         weights = {values[row] for row in rows}

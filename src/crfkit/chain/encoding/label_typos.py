@@ -6,12 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Ids, Ints
+from crfkit._types import Array, Ids, Ints
 from crfkit.chain.data import SequenceData
 from crfkit.errors import CrfkitError, DataWarning
 from crfkit.files.columns import ColumnFile, rows_of
@@ -34,7 +33,7 @@ class Suspect(NamedTuple):
     meant: str | None
 
 
-def warn_of_typos(classes: NDArray[Any], data: SequenceData, files: Sequence[ColumnFile] = ()) -> None:
+def warn_of_typos(classes: Array, data: SequenceData, files: Sequence[ColumnFile] = ()) -> None:
     """Warn about each label that is probably misspelt; `files` are those that the data were read from."""
     if data.labels is None or len(classes) < 3 or not all(isinstance(name, str) for name in classes.tolist()):
         return

@@ -8,19 +8,19 @@ numbered                   a piece with these numbers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Array, Floats, Ids, Ints, Label, Record
 from crfkit.chain.data import SequenceData, check_labels, label_numbers
 from crfkit.chain.encoding.attribute_files import add_attribute_files
 from crfkit.chain.encoding.sequences import feed_labelled, label_rows, rank_attributes
 from crfkit.chain.encoding.vocabulary import (
+    Encoded,
     Inputs,
     Names,
     Vocabulary,
@@ -28,12 +28,14 @@ from crfkit.chain.encoding.vocabulary import (
     common_ids,
     joined_names,
     renumber,
+    renumbered,
 )
 from crfkit.chain.fields.field import check_label_count as check_possible
 from crfkit.errors import DataError
 from crfkit.files.columns import ColumnFile
 from crfkit.files.suspicion import check_label_count
 from crfkit.labels import label_array, sort_labels
+from crfkit.text.template import Template
 from crfkit.wording import counted
 
 SHIFT = 16  # bits of a label in attribute·2¹⁶ + label
@@ -45,17 +47,17 @@ class NameList:
 
     names: Names
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if isinstance(self.names, _core.BucketTable):
             return _buckets, (self.names.bits, np.asarray(self.names.buckets))
         return _strings, (np.asarray(self.names.offsets), np.asarray(self.names.bytes))
 
 
-def _buckets(bits: int, buckets: Any) -> NameList:
+def _buckets(bits: int, buckets: object) -> NameList:
     return NameList(_core.BucketTable(bits, np.ascontiguousarray(buckets)))
 
 
-def _strings(offsets: Any, text: Any) -> NameList:
+def _strings(offsets: Array, text: Array) -> NameList:
     return NameList(_core.StringTable.from_bytes(np.ascontiguousarray(offsets), np.ascontiguousarray(text)))
 
 
@@ -66,9 +68,9 @@ class RawPiece:
     data: SequenceData  # with labels, and with weights where the files give some
     attributes: NameList
     pair_attributes: NameList
-    labels: tuple[Any, ...]
+    labels: tuple[Label, ...]
     n_columns: int | None = None  # of the files
-    record: Mapping[str, Any] = field(default_factory=dict)  # what tagging must know about the files
+    record: Record = field(default_factory=dict)  # what tagging must know about the files
     name: str = ""  # for messages
 
     def with_weights(self, weights: Floats | None) -> RawPiece:
@@ -92,17 +94,17 @@ def raw_files(files: Sequence[ColumnFile], inputs: Inputs, attributes: bool) -> 
     return _piece(encoder, arrays, numbers, tuple(encoder.label_names), n_columns, record, name)
 
 
-def raw_sequences(X: Sequence[Any], y: Iterable[Iterable[Any]], inputs: Inputs, name: str = "") -> RawPiece:
+def raw_sequences(X: Sequence[object], y: Iterable[Iterable[Label]], inputs: Inputs, name: str = "") -> RawPiece:
     """Encode sequences and their labels."""
     encoder = inputs.encoder()
     add_sequences(encoder, X, inputs.kind, 1)
     return _taken(encoder, label_rows(y), name)
 
 
-def _taken(encoder: _core.Encoder, rows: list[Any], name: str) -> RawPiece:
+def _taken(encoder: _core.Encoder, rows: Iterable[Iterable[Label]], name: str) -> RawPiece:
     *arrays, _ = encoder.take()
     flat = check_labels(rows, np.diff(arrays[0]))
-    ids: dict[Any, int] = {}
+    ids: dict[Label, int] = {}
     for label in flat:
         ids.setdefault(label, len(ids))
     return _piece(encoder, arrays, label_numbers(flat, ids), tuple(ids), None, {}, name)
@@ -110,11 +112,11 @@ def _taken(encoder: _core.Encoder, rows: list[Any], name: str) -> RawPiece:
 
 def _piece(
     encoder: _core.Encoder,
-    arrays: Sequence[Any],
+    arrays: Encoded,
     numbers: Ids,
-    labels: tuple[Any, ...],
+    labels: tuple[Label, ...],
     n_columns: int | None,
-    record: Mapping[str, Any],
+    record: Record,
     name: str,
 ) -> RawPiece:
     starts, offsets, ids, values, pair_offsets, pair_ids = arrays
@@ -134,14 +136,14 @@ class Counts:
 
     attributes: NameList
     pair_attributes: NameList
-    labels: tuple[Any, ...]
+    labels: tuple[Label, ...]
     counts: Ints  # of attributes
     pair_counts: Ints
     codes: Ints  # attribute·2¹⁶ + label of all that occur together, ascending
     ends: tuple[int, ...]  # how many sequences there are up to the end of each piece
     n_positions: int
     n_columns: int | None
-    record: Mapping[str, Any]
+    record: Record
     name: str  # of the first piece with columns
 
 
@@ -214,7 +216,7 @@ class Numbering:
     """The attributes and labels of a whole training set: those of `learn` and `learn_file` on all of it."""
 
     vocabulary: Vocabulary
-    classes: NDArray[Any]
+    classes: Array
 
     @classmethod
     def of(cls, counts: Counts, inputs: Inputs, min_frequency: int, columns: bool, least_labels: int = 2) -> Numbering:
@@ -244,16 +246,16 @@ class Numbering:
         )
         return cls(vocabulary, label_array(names))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         v = self.vocabulary
         names = NameList(v.attributes), NameList(v.pair_attributes)
         return _numbering, (v.kind, v.template, *names, v.n_features, v.text, self.classes)
 
 
 def _numbering(
-    kind: str, template: Any, names: NameList, pairs: NameList, n_features: Any, text: Any, classes: Any
+    kind: str, template: Template | None, names: NameList, pairs: NameList, n: int | None, text: Any, classes: Array
 ) -> Numbering:
-    return Numbering(Vocabulary(kind, template, names.names, pairs.names, n_features, text), classes)
+    return Numbering(Vocabulary(kind, template, names.names, pairs.names, n, text), classes)
 
 
 def numbered(raw: RawPiece, numbering: Numbering) -> SequenceData:
@@ -265,12 +267,5 @@ def numbered(raw: RawPiece, numbering: Numbering) -> SequenceData:
         raise DataError(f"the label {unknown[0]!r} was not there when training began; train again", raw.name or None)
     label_rank = np.array([number[label] for label in raw.labels], dtype=np.int32)
     rank = common_ids(vocabulary.attributes, raw.attributes.names).astype(np.int32)
-    offsets = data.offsets.copy()
-    ids, values = renumber(offsets, data.attributes.copy(), None if data.values is None else data.values.copy(), rank)
-    changes: dict[str, Any] = {"offsets": offsets, "attributes": ids, "values": values}
-    if data.pair_offsets is not None and data.pair_attributes is not None:
-        pair_rank = common_ids(vocabulary.pair_attributes, raw.pair_attributes.names).astype(np.int32)
-        pair_offsets = data.pair_offsets.copy()
-        pair_ids, _ = renumber(pair_offsets, data.pair_attributes.copy(), None, pair_rank)
-        changes |= {"pair_offsets": pair_offsets, "pair_attributes": pair_ids}
-    return replace(data, labels=label_rank[data.labels], **changes)
+    pair_rank = common_ids(vocabulary.pair_attributes, raw.pair_attributes.names).astype(np.int32)
+    return renumbered(data, rank, pair_rank, label_rank)

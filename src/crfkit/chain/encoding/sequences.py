@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 from crfkit import _core
 from crfkit._checks import is_listed
 from crfkit._threads import count_threads
-from crfkit._types import Ids, Ints
+from crfkit._types import Array, Ids, Ints, Label, Record, Sequences
 from crfkit.chain.data import SequenceData, check_labels, label_numbers
-from crfkit.chain.encoding.vocabulary import Inputs, Names, add_sequences, matrix_arrays
+from crfkit.chain.encoding.vocabulary import Encoded, Inputs, Names, add_sequences, matrix_arrays
 from crfkit.chain.encoding.vocabulary import Vocabulary as Vocabulary
 from crfkit.chain.encoding.vocabulary import encoded as encoded
 from crfkit.chain.encoding.vocabulary import renumber as renumber
@@ -34,14 +33,14 @@ class TaggedCorpus:
 
     vocabulary: Vocabulary
     data: SequenceData
-    classes: NDArray[Any]
-    sources: tuple[Any, ...] = ()  # the files that it was read from
-    record: Mapping[str, Any] = field(default_factory=dict)  # what tagging must know about the files
+    classes: Array
+    sources: tuple[object, ...] = ()  # the files that it was read from
+    record: Record = field(default_factory=dict)  # what tagging must know about the files
 
 
 def learn(
-    X: Iterable[Any],
-    y: Iterable[Iterable[Any]],
+    X: Sequences,
+    y: Iterable[Iterable[Label]],
     inputs: Inputs | Template | None,
     min_frequency: int,
     least_labels: int = 2,
@@ -94,7 +93,7 @@ def learn(
 
 
 def learned_items(
-    encoder: _core.Encoder, y: Iterable[Iterable[Any]], min_frequency: int, inputs: Inputs | None = None
+    encoder: _core.Encoder, y: Iterable[Iterable[Label]], min_frequency: int, inputs: Inputs | None = None
 ) -> TaggedCorpus:
     """Return the training set of an encoder that was given all items, with their labels."""
     arrays = encoder.take()
@@ -228,7 +227,7 @@ def encode_labelled(vocabulary: Vocabulary, source: ColumnSource) -> tuple[Seque
     return data, [[names[j] for j in row] for row in data.split(labels)]
 
 
-def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
+def label_rows(y: Iterable[Iterable[Label]]) -> list[Label]:
     """Return the label sequences as lists, tuples or arrays."""
     if not is_listed(y):
         raise DataError(f"y must be a list of label sequences, not {type(y).__name__}")
@@ -241,7 +240,7 @@ def label_rows(y: Iterable[Iterable[Any]]) -> list[Any]:
     return rows
 
 
-def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids]:
+def _labels(y: Iterable[Iterable[Label]], starts: Ints) -> tuple[Array, Ids]:
     lengths = np.diff(starts)
     numbered = _core.number_labels(y) if type(y) is list else None
     if numbered is not None and np.array_equal(numbered[2], lengths):
@@ -258,7 +257,7 @@ def _labels(y: Iterable[Iterable[Any]], starts: Ints) -> tuple[NDArray[Any], Ids
     return label_array(names), label_numbers(found, {name: i for i, name in enumerate(names)})
 
 
-def _first_place(y: Iterable[Iterable[Any]], refused: Any) -> str:
+def _first_place(y: Iterable[Iterable[Label]], refused: object) -> str:
     """Return where a label occurs first."""
     for n, row in enumerate(y):
         for t, label in enumerate(row):
@@ -268,8 +267,8 @@ def _first_place(y: Iterable[Iterable[Any]], refused: Any) -> str:
 
 
 def _finish(
-    arrays: Sequence[Any],
-    classes: NDArray[Any],
+    arrays: Encoded,
+    classes: Array,
     labels: Ids,
     *,
     kind: str,

@@ -6,20 +6,18 @@ The names of attributes stay in memory (hashed ones are few), and so do the weig
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit import _core
-from crfkit._types import Ids, Ints
+from crfkit._types import Array, Ids, Ints, Record
 from crfkit.chain.data import SequenceData, encode_labels
 from crfkit.chain.encoding.attribute_files import add_sequence, is_attributes
 from crfkit.chain.encoding.sequences import feed_columns, rank_attributes, renumber
-from crfkit.chain.encoding.vocabulary import Inputs, Names, Vocabulary
+from crfkit.chain.encoding.vocabulary import Encoded, Inputs, Names, Vocabulary, renumbered
 from crfkit.chain.fields.field import check_label_count as check_possible
 from crfkit.chain.stored_data import Block
 from crfkit.errors import DataError, ParameterError
@@ -37,8 +35,8 @@ class StoredCorpus:
 
     vocabulary: Vocabulary
     blocks: Sequence[Block]
-    classes: NDArray[Any]
-    record: Mapping[str, Any] = field(default_factory=dict)  # what tagging must know about the files
+    classes: Array
+    record: Record = field(default_factory=dict)  # what tagging must know about the files
 
 
 def store_files(
@@ -137,7 +135,7 @@ def _taken(encoder: _core.Encoder) -> Iterator[SequenceData]:
         yield replace(SequenceData.taking(*_ascending(arrays)), labels=labels)
 
 
-def _ascending(arrays: Sequence[Any]) -> tuple[Any, ...]:
+def _ascending(arrays: Encoded) -> Encoded:
     starts, offsets, ids, values, pair_offsets, pair_ids = arrays
     ids, values = renumber(offsets, ids, values, None)
     if pair_offsets is not None:
@@ -163,14 +161,7 @@ def _numbered(block: Block, folder: Path, rank: Ids, pair_rank: Ids, label_rank:
     """Write a block with the final numbers of attributes and labels, and remove the one that it is made from."""
     data = block.read()
     assert data.labels is not None
-    offsets = data.offsets.copy()
-    ids, values = renumber(offsets, data.attributes.copy(), None if data.values is None else data.values.copy(), rank)
-    changes: dict[str, Any] = {"offsets": offsets, "attributes": ids, "values": values}
-    if data.pair_offsets is not None and data.pair_attributes is not None:
-        pair_offsets = data.pair_offsets.copy()
-        pair_ids, _ = renumber(pair_offsets, data.pair_attributes.copy(), None, pair_rank)
-        changes |= {"pair_offsets": pair_offsets, "pair_attributes": pair_ids}
-    new = Block.write(folder, replace(data, labels=label_rank[data.labels], **changes))
+    new = Block.write(folder, renumbered(data, rank, pair_rank, label_rank))
     shutil.rmtree(block.folder)
     return new
 

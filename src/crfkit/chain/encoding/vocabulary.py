@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ import numpy as np
 from crfkit import _core
 from crfkit._checks import is_whole
 from crfkit._threads import count_threads
-from crfkit._types import Ids, Ints
+from crfkit._types import Floats, Ids, Ints, Sequences, Sparse
 from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.text.attributes import column_name, stack_matrices
 from crfkit.text.template import Template
 from crfkit.text.words import TextFeatures
 
+Encoded = Sequence[Any]  # arrays of an encoder, in the order of SequenceData; None for those that it does not have
 WORTH_THREADS = 200  # sequences; fewer are encoded before another thread has begun
 WORTH_RENUMBERING = 100_000  # ids; fewer are renumbered before another thread has begun
 Names = _core.StringTable | _core.BucketTable  # names of attributes, or the buckets that they were hashed to
@@ -131,7 +132,7 @@ class Vocabulary:
         """Return whether there are weights of plain transitions between labels."""
         return self.template.transitions if self.template is not None else self.kind != "observations"
 
-    def encode(self, X: Iterable[Any], n_threads: int | None = 1) -> SequenceData:
+    def encode(self, X: Sequences, n_threads: int | None = 1) -> SequenceData:
         """Encode sequences; unknown attributes are dropped."""
         if self.kind == "matrix":
             return self._encode_matrices(X)
@@ -150,13 +151,13 @@ class Vocabulary:
         inputs = Inputs(self.template, self.text, prefixed=self.kind == "observations")
         return inputs.encoder(self.attributes, self.pair_attributes, labelled, keep_lines, loose)
 
-    def _encode_matrices(self, X: Iterable[Any]) -> SequenceData:
+    def _encode_matrices(self, X: Sequences) -> SequenceData:
         starts, matrix = stack_matrices(X, self.n_features)
         rank = np.array([self.attributes.find(column_name(j)) for j in range(matrix.shape[1])], dtype=np.int32)
         return sorted_data(matrix_arrays(starts, matrix), rank)
 
 
-def add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str, n_threads: int | None = 1) -> None:
+def add_sequences(encoder: _core.Encoder, X: Sequences, kind: str, n_threads: int | None = 1) -> None:
     """Add sequences to an encoder; `kind` is that of the vocabulary.
 
     Lists of lists of strings and of dicts are read by several threads.
@@ -177,7 +178,7 @@ def add_sequences(encoder: _core.Encoder, X: Iterable[Any], kind: str, n_threads
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}") from None
 
 
-def check_rows(sequence: Any, n: int, kind: str) -> None:
+def check_rows(sequence: object, n: int, kind: str) -> None:
     """Raise DataError if a token is a dict or a set, whose keys would be taken for columns."""
     if not isinstance(sequence, (list, tuple)) or set(map(type, sequence)) <= _USUAL:
         return
@@ -196,12 +197,12 @@ def check_rows(sequence: Any, n: int, kind: str) -> None:
 _USUAL = {str, list, tuple}
 
 
-def _shortened(value: Any) -> str:
+def _shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def matrix_arrays(starts: Ints, matrix: Any) -> tuple[Any, ...]:
+def matrix_arrays(starts: Ints, matrix: Sparse) -> Encoded:
     """Return a stacked matrix as the arrays that an encoder gives."""
     ones = bool(np.all(matrix.data == 1.0))
     return (
@@ -220,7 +221,7 @@ def encoded(encoder: _core.Encoder) -> SequenceData:
     return SequenceData.taking(*encoder.take(ordered=True))
 
 
-def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
+def sorted_data(arrays: Encoded, rank: Ids | None = None) -> SequenceData:
     """Return encoded arrays with ids ascending within each position, renumbered by rank if one is given."""
     starts, offsets, ids, values, pair_offsets, pair_ids, labels = arrays
     ids, values = renumber(offsets, ids, values, rank)
@@ -229,9 +230,23 @@ def sorted_data(arrays: Sequence[Any], rank: Ids | None = None) -> SequenceData:
     return SequenceData.taking(starts, offsets, ids, values, pair_offsets, pair_ids, labels)
 
 
-def renumber(offsets: Ints, ids: Ids, values: Any, rank: Ids | None, n_threads: int = 1) -> tuple[Ids, Any]:
+def renumber(
+    offsets: Ints, ids: Ids, values: Floats | None, rank: Ids | None, n_threads: int = 1
+) -> tuple[Ids, Floats | None]:
     """Renumber ids in place, dropping those of rank −1, and sort them within each position; return ids and values."""
     if rank is None:
         rank = np.arange(ids.max(initial=-1) + 1, dtype=np.int32)
     n = _core.renumber(offsets, ids, values, rank, n_threads if len(ids) >= WORTH_RENUMBERING else 1)
     return ids[:n], values[:n] if values is not None else None
+
+
+def renumbered(data: SequenceData, rank: Ids, pair_rank: Ids, label_rank: Ids) -> SequenceData:
+    """Return labelled data with other numbers of attributes and labels; attributes of rank −1 are left out."""
+    offsets = data.offsets.copy()
+    ids, values = renumber(offsets, data.attributes.copy(), None if data.values is None else data.values.copy(), rank)
+    changes: dict[str, Any] = {"offsets": offsets, "attributes": ids, "values": values}
+    if data.pair_offsets is not None and data.pair_attributes is not None:
+        pair_offsets = data.pair_offsets.copy()
+        pair_ids, _ = renumber(pair_offsets, data.pair_attributes.copy(), None, pair_rank)
+        changes |= {"pair_offsets": pair_offsets, "pair_attributes": pair_ids}
+    return replace(data, labels=label_rank[data.labels], **changes)

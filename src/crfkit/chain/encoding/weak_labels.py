@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit._checks import is_listed, unmasked
-from crfkit._types import Flags, Floats, Ints
+from crfkit._types import Flags, Floats, Ints, Label
 from crfkit.chain.data import SequenceData, check_labels, encode_labels
 from crfkit.chain.encoding.sequences import TaggedCorpus, label_rows
 from crfkit.errors import DataError, DataWarning
@@ -39,7 +38,7 @@ class Annotations:
     [['B', 'I'], ['B']]
     """
 
-    def __init__(self, readings: Iterable[Iterable[Any]], weights: ArrayLike | None = None) -> None:
+    def __init__(self, readings: Iterable[Iterable[Label]], weights: ArrayLike | None = None) -> None:
         self.readings = label_rows(readings)
         if not self.readings:
             raise DataError("Annotations need at least one reading")
@@ -61,13 +60,13 @@ class Annotations:
 class Supervision:
     """Labels of a training set that are known in part: a row for each reading of a sequence."""
 
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[Label]]
     of: Ints  # the sequence that each row belongs to
     shares: Floats | None  # of each row in its sequence; None: one row each
     partial: bool  # whether some labels are None or sets
 
     @classmethod
-    def of_labels(cls, y: Iterable[Any]) -> Supervision:
+    def of_labels(cls, y: Iterable[Label]) -> Supervision:
         """Return the labels in the form that encoding takes."""
         given_rows = list(y) if is_listed(y) else []
         if given_rows and _core.number_labels(given_rows) is not None:  # all labels are strings
@@ -89,7 +88,7 @@ class Supervision:
         }
         return cls(rows, of, shares, type(None) in kinds or any(issubclass(kind, _SETS) for kind in kinds))
 
-    def learn(self, encode: Callable[[Iterable[Iterable[Any]]], TaggedCorpus]) -> TaggedCorpus:
+    def learn(self, encode: Callable[[Iterable[Iterable[object]]], TaggedCorpus]) -> TaggedCorpus:
         """Return the training set; `encode` makes one of whole labels, a row for each sequence."""
         if self.shares is None and not self.partial:
             return encode(self.rows)
@@ -113,9 +112,9 @@ class Supervision:
             data = data.with_labels(encode_labels(self.rows, data.lengths, ids))
         return replace(corpus, data=data, classes=label_array(names))
 
-    def _names(self) -> list[Any]:
+    def _names(self) -> list[Label]:
         """Return the different labels, sorted."""
-        found: list[Any] = []
+        found: list[Label] = []
         for n, row in zip(self.of.tolist(), self.rows, strict=True):
             for t, label in enumerate(row.tolist() if isinstance(row, np.ndarray) else row):
                 if isinstance(label, _SETS):
@@ -165,19 +164,19 @@ def token_weights(rows: Iterable[Iterable[float]], data: SequenceData, of: Ints)
     return np.concatenate(spread) if spread else np.zeros(0)
 
 
-def _named(y: Sequence[Any]) -> Iterable[Any]:
+def _named(y: Sequence[Label]) -> Iterable[Label]:
     """Yield the rows, those of labels checked as ever."""
     plain = iter(label_rows(row for row in y if not isinstance(row, Annotations)))
     for row in y:
         yield row if isinstance(row, Annotations) else next(plain)
 
 
-def _some(label: Any, stand_in: Any) -> Any:
+def _some(label: Label, stand_in: Label) -> Label:
     """Return a label in place of what is not one; it takes no part in learning."""
     return stand_in if label is None or isinstance(label, _SETS) else label
 
 
-def _targets(rows: Sequence[Sequence[Any]], ids: dict[Any, int]) -> Flags:
+def _targets(rows: Sequence[Sequence[Label]], ids: dict[Label, int]) -> Flags:
     flat = check_labels(rows, np.array([len(row) for row in rows]))
     targets = np.zeros((len(flat), len(ids)), dtype=bool)
     for t, label in enumerate(flat):

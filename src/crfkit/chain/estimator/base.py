@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit._checks import unmasked
-from crfkit._types import Floats
+from crfkit._types import Array, Floats, Label, Sequences
 from crfkit.chain.model.answers import ChainAnswers
 from crfkit.chain.model.calibration import Calibration, Objective
 from crfkit.chain.model.model import ChainModel
@@ -38,19 +38,19 @@ class ChainEstimator(ChainAnswers, Estimator):
     _partial: PartialFit | None = None  # what partial_fit continues from
     warm_start: bool
 
-    def predict(self, X: Iterable[Any]) -> list[list[Any]]:
+    def predict(self, X: Sequences) -> list[list[Label]]:
         """Return the most probable labels of each sequence (Viterbi), as a list that converts to an object array."""
         return self._fitted().predict(X)
 
-    def predict_single(self, x: Any) -> list[Any]:
+    def predict_single(self, x: object) -> list[Label]:
         """Return the most probable labels of one sequence."""
         return self.predict([x])[0]
 
-    def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
+    def predict_marginals(self, X: Sequences) -> list[NDArray[np.float64]]:
         """Return p(label | x) of every position: [positions, labels] for each sequence, with columns as in classes_."""
         return self._fitted().predict_marginals(X)
 
-    def predict_edge_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
+    def predict_edge_marginals(self, X: Sequences) -> list[NDArray[np.float64]]:
         """Return p(previous label, label | x): [positions, labels, labels] for each sequence, 0 at the beginning."""
         model = self._fitted()
         data = model.encode(X)
@@ -62,8 +62,8 @@ class ChainEstimator(ChainAnswers, Estimator):
 
     def calibrate(
         self: Fitted,
-        X: Iterable[Any],
-        y: Iterable[Sequence[Any]],
+        X: Sequences,
+        y: Iterable[Sequence[Label]],
         precision: float | None = None,
         coverage: float | Iterable[float] = (),
         objective: Objective = "auto",
@@ -104,7 +104,7 @@ class ChainEstimator(ChainAnswers, Estimator):
         """Return the result of `calibrate`, or None."""
         return self._fitted().calibration
 
-    def score(self, X: Iterable[Any], y: Iterable[Sequence[Any]], sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Sequences, y: Iterable[Sequence[Label]], sample_weight: ArrayLike | None = None) -> float:
         """Return the share of positions that `predict` labels correctly, weighted by `sample_weight` if it is given."""
         predicted, gold = self.predict(X), list(y)
         if [len(row) for row in predicted] != [len(row) for row in gold]:
@@ -158,20 +158,22 @@ class ChainEstimator(ChainAnswers, Estimator):
         return len(self._fitted().vocabulary.attributes)
 
     @property
-    def state_features_(self) -> Mapping[tuple[str, Any], float]:
+    def state_features_(self) -> Mapping[tuple[str, Label], float]:
         """(attribute, label) → weight."""
         model = self._fitted()
         a, j = model.field.state_ids()
         return self._named("state", a, j, model.vocabulary.attributes.to_list())
 
     @property
-    def transition_features_(self) -> Mapping[tuple[Any, Any], float]:
+    def transition_features_(self) -> Mapping[tuple[Label, Label], float]:
         """(label, next label) → weight."""
         model = self._fitted()
         i, j = model.field.transition_ids()
         return self._named("transition", i, j, model.class_list)
 
-    def _named(self, block: str, first: Any, second: Any, names: Sequence[Any]) -> dict[tuple[Any, Any], float]:
+    def _named(
+        self, block: str, first: Array, second: Array, names: Sequence[Label]
+    ) -> dict[tuple[Label, Label], float]:
         model = self._fitted()
         w, labels = model.w[model.field.layout[block]].tolist(), model.class_list
         return {(names[i], labels[k]): x for i, k, x in zip(first.tolist(), second.tolist(), w, strict=True)}

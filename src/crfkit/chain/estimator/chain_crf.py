@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crfkit._types import Label, Sequences
 from crfkit.chain.estimator.base import ChainEstimator
 from crfkit.chain.estimator.cluster import ClusterInputs, is_collection
 from crfkit.chain.estimator.frames import FrameInputs
@@ -16,7 +17,7 @@ from crfkit.chain.model.model import ChainModel
 from crfkit.errors import ParameterError
 from crfkit.files.checkpoint import Checkpoint
 from crfkit.files.columns import ColumnSource, column_files
-from crfkit.protocols import Penalty
+from crfkit.protocols import Penalty, Solver
 from crfkit.text.template import Template
 from crfkit.text.words import TextFeatures
 from crfkit.training.tags import StructuredInputs
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # training loads all solvers, which tagging does not need
     from crfkit.chain.training.problem import LossMaker
     from crfkit.solvers import StoppingRule
     from crfkit.solvers.parts.loop import Callback
+    from crfkit.training.path import Callback as PathCallback
     from crfkit.training.path import PathPoint
 
 
@@ -96,7 +98,7 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         self,
         template: Template | str | Path | None = None,
         penalty: Penalty | None = None,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         min_frequency: int = 1,
         all_possible_states: bool = False,
         all_possible_transitions: bool = False,
@@ -108,14 +110,14 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
         loss: str | LossMaker = "likelihood",
         cost: ArrayLike | None = None,
         order: int = 1,
-        constraints: str | Collection[tuple[Any, Any]] | None = None,
-        label_classes: Mapping[Any, str] | None = None,
+        constraints: str | Collection[tuple[Label, Label]] | None = None,
+        label_classes: Mapping[Label, str] | None = None,
         warm_start: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
+        class_weight: Mapping[Label, float] | str | None = None,
         features: TextFeatures | str | None = None,
         hash_bits: int | None = None,
         precision: str = "auto",
-        cluster: Any = None,
+        cluster: object = None,
     ) -> None:
         self.template = template
         self.penalty = penalty
@@ -142,13 +144,13 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
     def fit(
         self,
-        X: Iterable[Any],
-        y: Iterable[Any],
+        X: Sequences,
+        y: Iterable[Label],
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
         training_error: bool = False,
-        X_dev: Iterable[Any] | None = None,
-        y_dev: Iterable[Iterable[Any]] | None = None,
+        X_dev: Sequences | None = None,
+        y_dev: Iterable[Iterable[Label]] | None = None,
         patience: int = 10,
         resume: Checkpoint | None = None,
         token_weight: Iterable[Iterable[float]] | None = None,
@@ -237,9 +239,9 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
     def partial_fit(
         self,
-        X: Iterable[Any],
-        y: Iterable[Iterable[Any]],
-        classes: Iterable[Any] | None = None,
+        X: Sequences,
+        y: Iterable[Iterable[Label]],
+        classes: Iterable[Label] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> ChainCRF:
         """Run one epoch of an online solver over these sequences, from the current weights.
@@ -257,8 +259,8 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
     def update(
         self,
-        X: Iterable[Any],
-        y: Iterable[Iterable[Any]],
+        X: Sequences,
+        y: Iterable[Iterable[Label]],
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> ChainCRF:
@@ -281,16 +283,16 @@ class ChainCRF(StructuredInputs, ClusterInputs, FrameInputs, ChainEstimator):
 
     def path(
         self,
-        X: Iterable[Any],
-        y: Iterable[Iterable[Any]],
+        X: Sequences,
+        y: Iterable[Iterable[Label]],
         strengths: Iterable[float] | None = None,
         *,
         n: int = 20,
         ratio: float = 1e-3,
         sample_weight: ArrayLike | None = None,
-        X_dev: Iterable[Any] | None = None,
-        y_dev: Iterable[Iterable[Any]] | None = None,
-        callback: Any = None,
+        X_dev: Sequences | None = None,
+        y_dev: Iterable[Iterable[Label]] | None = None,
+        callback: PathCallback | None = None,
     ) -> tuple[PathPoint[ChainModel], ...]:
         """Return a model for each strength of the penalty, the largest first; each run starts from the last solution.
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from crfkit._types import Frame
 from crfkit.errors import ParameterError
 from crfkit.training.placement import placement
 
 if TYPE_CHECKING:
+    from crfkit.chain.encoding.frames import FrameColumns
     from crfkit.chain.model.model import ChainModel
     from crfkit.chain.training.train import ChainTraining
+    from crfkit.files.checkpoint import Checkpoint
     from crfkit.result import Result
+    from crfkit.solvers.parts.loop import Callback
 
 
-def is_collection(given: Any) -> bool:
+def is_collection(given: object) -> bool:
     """Return whether something is a Dask bag or a Dask DataFrame; Dask itself need not be installed."""
     return hasattr(given, "__dask_graph__") and hasattr(given, "to_delayed")
 
@@ -24,7 +28,7 @@ def is_collection(given: Any) -> bool:
 class ClusterInputs:
     """Training on a cluster instead of in this process."""
 
-    cluster: Any
+    cluster: object
 
     @contextmanager
     def _placed(self) -> Iterator[ChainTraining]:
@@ -34,12 +38,16 @@ class ClusterInputs:
         with placement(self.cluster) as there:
             yield replace(training, placement=there)
 
-    def _fit_bags(self, X: Any, y: Any, seen: Any, start: Any, resume: Any) -> tuple[ChainModel, Result]:
+    def _fit_bags(
+        self, X: object, y: object, seen: Sequence[Callback], start: ChainModel | None, resume: Checkpoint | None
+    ) -> tuple[ChainModel, Result]:
         from crfkit.distributed.training import fit_bags
 
         return fit_bags(self._training(), self._needed(), X, y, seen, start, resume)  # type: ignore[attr-defined]
 
-    def _fit_dask_frame(self, frame: Any, columns: Any, attributes: bool, **options: Any) -> tuple[ChainModel, Result]:
+    def _fit_dask_frame(
+        self, frame: Frame, columns: FrameColumns, attributes: bool, **options: Any
+    ) -> tuple[ChainModel, Result]:
         from crfkit.distributed.training import fit_dask_frame
 
         unknown = sorted(set(options) - {"callbacks", "resume"})
@@ -50,7 +58,7 @@ class ClusterInputs:
         training = self._training()  # type: ignore[attr-defined]
         return fit_dask_frame(training, self._needed(), frame, columns, attributes, seen, start, **options)
 
-    def _needed(self) -> Any:
+    def _needed(self) -> object:
         """Return the cluster; raise if there is none."""
         if self.cluster is None:
             raise ParameterError("Dask collections need a cluster, as in ChainCRF(cluster='local:4')")

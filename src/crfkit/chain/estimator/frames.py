@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from crfkit._types import Frame, Label
 from crfkit.chain.encoding.frames import (
     FrameColumns,
     as_column,
@@ -28,13 +29,13 @@ Fitted = TypeVar("Fitted", bound="FrameInputs")
 class FrameInputs:
     """Fit and predict with frames instead of lists of sequences."""
 
-    template: Any
-    features: Any
+    template: object
+    features: object
     model_: ChainModel
 
     def fit_frame(
         self: Fitted,
-        frame: Any,
+        frame: Frame,
         label: str = "label",
         sequence: str = "sentence",
         token: str | Sequence[str] | None = None,
@@ -75,11 +76,11 @@ class FrameInputs:
 
     def predict_frame(
         self,
-        frame: Any,
+        frame: Frame,
         sequence: str | None = None,
         token: str | Sequence[str] | None = None,
         probability: bool = False,
-    ) -> Any:
+    ) -> Frame:
         """Return the predicted labels as a column of the frame's library, aligned with its rows and its index.
 
         With `probability`, return a frame with the labels and a column "probability" of the label's marginals. The
@@ -95,7 +96,7 @@ class FrameInputs:
         column = as_column(frame, name, [labels[k] for k in order])
         if not probability:
             return column
-        place: Mapping[Any, int] = {label: j for j, label in enumerate(model.class_list)}
+        place: Mapping[Label, int] = {label: j for j, label in enumerate(model.class_list)}
         node = np.concatenate(model.predict_marginals(found.X))
         chances = node[np.arange(len(labels)), [place[label] for label in labels]][order]
         return as_frame(frame, [column, as_column(frame, "probability", chances.tolist())])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ class WeightBlock:
     codes: Ids | None = None
 
     @classmethod
-    def of_keys(cls, n: int, width: int, keys: Any) -> WeightBlock:
+    def of_keys(cls, n: int, width: int, keys: object) -> WeightBlock:
         """Return the block of some keys, ascending."""
         lists, codes = np.divmod(np.asarray(keys, dtype=np.int64), max(width, 1))
         return cls(n, width, _ends(np.bincount(lists, minlength=n)), codes.astype(np.int32))
@@ -130,5 +129,5 @@ def layout(blocks: Mapping[str, WeightBlock]) -> Mapping[str, slice]:
     return {name: slice(end - block.size, end) for (name, block), end in zip(blocks.items(), ends, strict=True)}
 
 
-def _ends(counts: Any) -> Ints:
+def _ends(counts: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

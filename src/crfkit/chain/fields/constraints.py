@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Flags
+from crfkit._types import Flags, Label
 from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.names import unknown_name
@@ -28,7 +27,9 @@ class Constraints:
 
 
 def make_constraints(
-    constraints: str | Collection[tuple[Any, Any]] | None, classes: Sequence[Any], data: SequenceData | None = None
+    constraints: str | Collection[tuple[Label, Label]] | None,
+    classes: Sequence[Label],
+    data: SequenceData | None = None,
 ) -> Constraints:
     """Return the constraints of None (all is allowed), a scheme, or forbidden pairs (label, next label).
 
@@ -129,7 +130,7 @@ def _observed(data: SequenceData, n_labels: int) -> Constraints:
     return Constraints(allowed, start, end)
 
 
-def nearest(name: Any, names: Sequence[Any]) -> str:
+def nearest(name: object, names: Sequence[Label]) -> str:
     """Return "; did you mean …?" with the name that is spelt most alike, or nothing.
 
     >>> nearest("B-PRE", ["B-PER", "O"])
@@ -153,7 +154,7 @@ class ConstraintError(DataError):
         self.position, self.label = position, label
 
 
-def check_allowed(masks: Constraints, constraints: Any, classes: Sequence[Any], data: SequenceData) -> None:
+def check_allowed(masks: Constraints, constraints: object, classes: Sequence[Label], data: SequenceData) -> None:
     """Raise ConstraintError at the first label of the data that the masks forbid."""
     if data.labels is None or data.n_positions == 0 or (masks.allowed is None and masks.allowed_start is None):
         return

@@ -18,7 +18,7 @@ import numpy as np
 
 from crfkit import _core
 from crfkit._checks import index_array
-from crfkit._types import Flags, Ids, Ints
+from crfkit._types import Flags, Ids, Ints, Record
 from crfkit.chain.data import SequenceData
 from crfkit.chain.fields.block import WeightBlock, layout
 from crfkit.chain.fields.observed import observed_pairs, observed_runs, observed_states
@@ -267,10 +267,10 @@ class ChainField:
         except ValueError as error:
             raise DataError(f"the arrays of a chain's weights do not fit each other: {error}") from None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # without what was made from them
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Record) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
         self.__post_init__()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Flags, Floats, Ids, Ints
+from crfkit._types import Array, Flags, Floats, Ids, Ints
 from crfkit.chain.data import SequenceData
 from crfkit.chain.fields.field import ChainField
 
@@ -62,7 +61,7 @@ class FieldPart:
     def data(self, data: SequenceData) -> SequenceData:
         """Return sequences of the other field with these attributes only, renumbered."""
         offsets, attributes, kept = _renumbered(data.offsets, data.attributes, self.attributes)
-        changes: dict[str, Any] = {"offsets": offsets, "attributes": attributes}
+        changes: dict[str, Array] = {"offsets": offsets, "attributes": attributes}
         if data.values is not None:
             changes["values"] = data.values[kept]
         if data.pair_offsets is not None and data.pair_attributes is not None:

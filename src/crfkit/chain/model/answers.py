@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Label, Sequences
 from crfkit.chain.model import calibration as chain_calibration
 from crfkit.chain.model import decoding as chain_decoding
 from crfkit.chain.model import explanation as chain_explanation
@@ -31,16 +31,16 @@ class ChainAnswers:
 
     def decode(
         self,
-        X: Iterable[Any],
+        X: Sequences,
         n: int = 1,
         method: Literal["viterbi", "posterior"] = "viterbi",
         *,
         known: Known = None,
         allowed: Allowed = None,
         constraints: Pairs = None,
-        contiguous: bool | Collection[Any] = False,
+        contiguous: bool | Collection[Label] = False,
         min_confidence: float | None = None,
-        abstain: Any = None,
+        abstain: Label = None,
         entropy: bool = False,
         search_limit: int = 50_000,
     ) -> list[Decoded]:
@@ -91,7 +91,7 @@ class ChainAnswers:
             search_limit=search_limit,
         )
 
-    def predict_nbest(self, X: Iterable[Any], n: int) -> list[list[Labelling]]:
+    def predict_nbest(self, X: Sequences, n: int) -> list[list[Labelling]]:
         """Return the n best labellings of each sequence, best first; all of them where there are fewer than n.
 
         Each has `labels`, `probability`, `log_probability`, `score` and its `difference` to the best in log p.
@@ -103,7 +103,7 @@ class ChainAnswers:
         """
         return chain_decoding.predict_nbest(self.trained_model(), X, n)
 
-    def sequence_probability(self, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
+    def sequence_probability(self, X: Sequences, y: Iterable[Sequence[Label]], log: bool = False) -> Floats:
         """Return the probability of given labels for each sequence; with `log`, its logarithm (it cannot underflow).
 
         >>> from crfkit import ChainCRF
@@ -113,7 +113,7 @@ class ChainAnswers:
         """
         return chain_decoding.sequence_probability(self.trained_model(), X, y, log)
 
-    def predict_spans(self, X: Iterable[Any], min_probability: Thresholds | str = None) -> list[list[Span]]:
+    def predict_spans(self, X: Sequences, min_probability: Thresholds | str = None) -> list[list[Span]]:
         """Return the phrases of the best labelling of each sequence: (start, end, type, probability).
 
         The probability is exact: that of all labellings which have this phrase, with these ends and this type. Labels
@@ -132,14 +132,14 @@ class ChainAnswers:
 
     def sample(
         self,
-        X: Iterable[Any],
+        X: Sequences,
         n: int = 1,
-        random_state: Any = None,
+        random_state: object = None,
         *,
         known: Known = None,
         allowed: Allowed = None,
         constraints: Pairs = None,
-    ) -> list[list[list[Any]]]:
+    ) -> list[list[list[Label]]]:
         """Return n independent labellings of each sequence, drawn exactly from p(y | x).
 
         The same `random_state` gives the same samples, with any number of threads. `known`, `allowed` and `constraints`
@@ -155,7 +155,7 @@ class ChainAnswers:
 
     def entropies(
         self,
-        X: Iterable[Any],
+        X: Sequences,
         *,
         known: Known = None,
         allowed: Allowed = None,
@@ -177,7 +177,7 @@ class ChainAnswers:
     # --- trust
 
     def reliability(
-        self, X: Iterable[Any], y: Iterable[Sequence[Any]], kind: Kind = "spans", bins: int = 10
+        self, X: Sequences, y: Iterable[Sequence[Label]], kind: Kind = "spans", bins: int = 10
     ) -> Reliability:
         """Return how well the probabilities of predictions fit labelled sequences: bins and calibration error.
 
@@ -192,7 +192,7 @@ class ChainAnswers:
         """
         return chain_reliability.reliability(self.trained_model(), X, y, kind, bins)
 
-    def predict_sets(self, X: Iterable[Any], coverage: float, n: int = 1000) -> list[LabellingSet]:
+    def predict_sets(self, X: Sequences, coverage: float, n: int = 1000) -> list[LabellingSet]:
         """Return, for each sequence, a set of labellings that holds the true one with a stated probability.
 
         `coverage` is one that `calibrate` was given. A set has the labellings whose probability is at least the
@@ -207,7 +207,9 @@ class ChainAnswers:
         """
         return chain_calibration.predict_sets(self.trained_model(), X, coverage, n)
 
-    def explain(self, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None) -> Explanation:
+    def explain(
+        self, x: object, against: Sequence[Label] | None = None, tokens: Sequence[str] | None = None
+    ) -> Explanation:
         """Return what decided between the chosen label and the runner-up at each position of one sequence.
 
         The runner-up is the label of the best labelling that has another label there. The contributions of attributes,

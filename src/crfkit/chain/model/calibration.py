@@ -19,12 +19,12 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from crfkit._checks import check_count
-from crfkit._types import Floats
+from crfkit._types import Entries, Flags, Floats, Label, Record, Sequences
 from crfkit.chain.model.decoding import Labelling, log_probabilities, nbest_of
 from crfkit.chain.model.reliability import Block, labelled_block, log_loss, predicted_spans, predicted_tokens
 from crfkit.chain.model.spans import check_probability
@@ -69,7 +69,7 @@ class Calibration:
         """The least probability of each type; None where the wished precision is out of reach."""
         return {kind: found.threshold for kind, found in self.types.items()}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Entries:
         """Return plain values, as model files have them."""
         found = dataclasses.asdict(self)
         found["types"] = {kind: dataclasses.asdict(entry) for kind, entry in self.types.items()}
@@ -77,7 +77,7 @@ class Calibration:
         return found
 
     @classmethod
-    def from_dict(cls, values: Any) -> Calibration | None:
+    def from_dict(cls, values: Record | None) -> Calibration | None:
         """Return the calibration of a model file, or None if it has none."""
         if values is None:
             return None
@@ -121,7 +121,7 @@ class Calibration:
         return "\n".join(lines)
 
 
-def _within(values: Sequence[Any], low: float, high: float) -> bool:
+def _within(values: Sequence[object], low: float, high: float) -> bool:
     """Return whether these are finite numbers of a range, which may be infinite itself."""
     low, high = max(low, -sys.float_info.max), min(high, sys.float_info.max)
     return all(isinstance(x, (int, float)) and not isinstance(x, bool) and low <= x <= high for x in values)
@@ -129,8 +129,8 @@ def _within(values: Sequence[Any], low: float, high: float) -> bool:
 
 def calibrate(
     model: ChainModel,
-    X: Iterable[Any],
-    y: Iterable[Sequence[Any]],
+    X: Sequences,
+    y: Iterable[Sequence[Label]],
     precision: float | None = None,
     coverage: float | Iterable[float] = (),
     objective: Objective = "auto",
@@ -178,7 +178,7 @@ def calibrate_blocks(
     return dataclasses.replace(scaled, calibration=found)
 
 
-def _check_coverage(x: Any) -> float:
+def _check_coverage(x: object) -> float:
     coverage = check_probability("coverage", x)
     if not 0 < coverage < 1:
         raise ParameterError(f"coverage must be between 0 and 1, not {x!r}")
@@ -260,7 +260,7 @@ def find_thresholds(
     return found
 
 
-def _threshold(p: Floats, right: Any, precision: float, min_spans: int) -> TypeThreshold:
+def _threshold(p: Floats, right: Flags, precision: float, min_spans: int) -> TypeThreshold:
     order = np.argsort(-p, kind="stable")
     p, right = p[order], right[order]
     kept = np.arange(1, len(p) + 1)
@@ -314,7 +314,7 @@ class LabellingSet:
     complete: bool
 
 
-def predict_sets(model: ChainModel, X: Iterable[Any], coverage: float, n: int = 1000) -> list[LabellingSet]:
+def predict_sets(model: ChainModel, X: Sequences, coverage: float, n: int = 1000) -> list[LabellingSet]:
     """Return the conformal set of each sequence, from at most n best labellings."""
     check_count(n=n)
     known = model.calibration.conformal if model.calibration is not None else {}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from crfkit import _core
 from crfkit._checks import check_count, make_seed
-from crfkit._types import Floats, Ids
+from crfkit._types import Flags, Floats, Ids, Label, Sequences
 from crfkit.chain.data import SequenceData, encode_labels
 from crfkit.chain.encoding.sequences import label_rows
 from crfkit.chain.model.limits import Allowed, Known, Limits, Pairs, make_limits, one_run_each
@@ -31,7 +31,7 @@ class Labelling:
     `difference` is log p of this labelling minus log p of the best one: 0 for the best, negative for the others.
     """
 
-    labels: list[Any]
+    labels: list[Label]
     probability: float
     score: float
     log_probability: float
@@ -47,13 +47,13 @@ class Decoded:
     label and `full_labels` still has the chosen one. `exact` is False if `contiguous` ended its search at the limit.
     """
 
-    labels: list[Any]
+    labels: list[Label]
     score: float
     probability: float
     log_probability: float
     alternatives: list[Labelling]  # the next best labellings, best first, without the chosen one
     confidences: Floats  # [positions]
-    full_labels: list[Any]
+    full_labels: list[Label]
     entropy: float | None = None  # of the whole labelling, in nats
     exact: bool = True
 
@@ -67,16 +67,16 @@ class Entropy(NamedTuple):
 
 def decode(
     model: ChainModel,
-    X: Iterable[Any],
+    X: Sequences,
     n: int = 1,
     method: Literal["viterbi", "posterior"] = "viterbi",
     *,
     known: Known = None,
     allowed: Allowed = None,
     constraints: Pairs = None,
-    contiguous: bool | Collection[Any] = False,
+    contiguous: bool | Collection[Label] = False,
     min_confidence: float | None = None,
-    abstain: Any = None,
+    abstain: Label = None,
     entropy: bool = False,
     search_limit: int = 50_000,
 ) -> list[Decoded]:
@@ -135,7 +135,7 @@ def decode(
     return results
 
 
-def predict_nbest(model: ChainModel, X: Iterable[Any], n: int) -> list[list[Labelling]]:
+def predict_nbest(model: ChainModel, X: Sequences, n: int) -> list[list[Labelling]]:
     """Return the n best labellings of each sequence, best first; all of them where there are fewer than n."""
     check_count(n=n)
     data = model.encode(X)
@@ -148,14 +148,14 @@ def nbest_of(model: ChainModel, data: SequenceData, n: int) -> list[list[Labelli
     return _labellings(model, model.inference.nbest(data, n), log_z)
 
 
-def sequence_probability(model: ChainModel, X: Iterable[Any], y: Iterable[Sequence[Any]], log: bool = False) -> Floats:
+def sequence_probability(model: ChainModel, X: Sequences, y: Iterable[Sequence[Label]], log: bool = False) -> Floats:
     """Return the probability of given labels for each sequence; with `log`, its logarithm, which does not underflow."""
     data = model.encode(X)
     log_probability = log_probabilities(model, data, label_ids(model, data, y))
     return log_probability if log else np.exp(log_probability)
 
 
-def label_ids(model: ChainModel, data: SequenceData, y: Iterable[Sequence[Any]]) -> Ids:
+def label_ids(model: ChainModel, data: SequenceData, y: Iterable[Sequence[Label]]) -> Ids:
     """Return the ids of given labels; raise DataError if they do not fit the sequences or the model."""
     return encode_labels(label_rows(y), data.lengths, {name: j for j, name in enumerate(model.class_list)})
 
@@ -168,14 +168,14 @@ def log_probabilities(model: ChainModel, data: SequenceData, labels: Ids) -> Flo
 
 def sample(
     model: ChainModel,
-    X: Iterable[Any],
+    X: Sequences,
     n: int = 1,
-    random_state: Any = None,
+    random_state: object = None,
     *,
     known: Known = None,
     allowed: Allowed = None,
     constraints: Pairs = None,
-) -> list[list[list[Any]]]:
+) -> list[list[list[Label]]]:
     """Return n labellings of each sequence, drawn from p(y | x)."""
     check_count(n=n)
     data = model.encode(X)
@@ -187,7 +187,7 @@ def sample(
 
 def entropies(
     model: ChainModel,
-    X: Iterable[Any],
+    X: Sequences,
     *,
     known: Known = None,
     allowed: Allowed = None,
@@ -242,7 +242,7 @@ def _labellings(model: ChainModel, found: Listed, log_z: Floats) -> list[list[La
     return listed
 
 
-def _check_found(found: Listed, exact: Any, limit: int) -> None:
+def _check_found(found: Listed, exact: Flags, limit: int) -> None:
     """Raise DataError for a sequence without a labelling in which each label has at most one run."""
     for k, row in enumerate(found):
         if not row:

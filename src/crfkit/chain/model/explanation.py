@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crfkit._threads import count_threads
-from crfkit._types import Ids, Ints
+from crfkit._types import Frame, Ids, Ints, Label
 from crfkit.chain.data import SequenceData, encode_labels
 from crfkit.chain.encoding.sequences import label_rows
 from crfkit.chain.model import explanation_text
@@ -42,8 +42,8 @@ class Contribution(NamedTuple):
     kind: str
     name: str  # of the attribute; "" for transitions
     position: int
-    labels: tuple[Any, ...]
-    instead: tuple[Any, ...]
+    labels: tuple[Label, ...]
+    instead: tuple[Label, ...]
     weight: float  # the difference of two weights
     value: float  # of the attribute; 1 for everything else
     amount: float  # weight · value
@@ -59,12 +59,12 @@ class PositionExplanation:
 
     position: int
     token: str
-    label: Any
+    label: Label
     probability: float  # marginal, of the label at this position
-    runner_up: Any
+    runner_up: Label
     runner_up_probability: float
     difference: float
-    alternative: list[Any] | None  # the best labelling with the runner-up at this position
+    alternative: list[Label] | None  # the best labelling with the runner-up at this position
     contributions: tuple[Contribution, ...]  # largest absolute amount first
 
     @property
@@ -94,7 +94,7 @@ class PositionExplanation:
 class Explanation(Sequence[PositionExplanation]):
     """The labels of a sequence and, for each position, what decided. `print` shows it, as does a notebook."""
 
-    labels: list[Any]
+    labels: list[Label]
     probability: float
     positions: tuple[PositionExplanation, ...]
 
@@ -115,7 +115,7 @@ class Explanation(Sequence[PositionExplanation]):
         """Return a table in HTML, without styles of its own; all texts are escaped."""
         return explanation_text.html(self, top)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """Return a pandas DataFrame with a row for each contribution."""
         return explanation_text.frame(self)
 
@@ -127,7 +127,7 @@ class Explanation(Sequence[PositionExplanation]):
 
 
 def explain(
-    model: ChainModel, x: Any, against: Sequence[Any] | None = None, tokens: Sequence[str] | None = None
+    model: ChainModel, x: object, against: Sequence[Label] | None = None, tokens: Sequence[str] | None = None
 ) -> Explanation:
     """Explain the best labelling of one sequence; see :meth:`crfkit.ChainCRF.explain`."""
     data = model.encode([x])

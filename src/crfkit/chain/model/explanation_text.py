@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from crfkit._types import Frame
 from crfkit.wording import counted
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def html(explanation: Explanation, top: int) -> str:
     return f"<table class='crfkit-explanation'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def frame(explanation: Explanation) -> Any:
+def frame(explanation: Explanation) -> Frame:
     from crfkit.extras import load
 
     return load("pandas", "to_frame needs").DataFrame(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit._types import Array
 from crfkit.chain.encoding.vocabulary import Names
 from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.files import limits, modelfile
@@ -20,7 +19,7 @@ PER_BUCKET = 8  # bytes, in the tables of attributes and of pair attributes toge
 KINDS = ("template", "text", "items", "matrix", "observations")
 
 
-def table_tensors(name: str, table: Names) -> dict[str, NDArray[Any]]:
+def table_tensors(name: str, table: Names) -> dict[str, Array]:
     """Return the tensors of a table of names, or of buckets."""
     if isinstance(table, _core.BucketTable):
         return {f"{name}.buckets": table.buckets}
@@ -38,9 +37,9 @@ def read_names(contents: modelfile.Contents, name: str) -> Names:
     return _core.BucketTable(bits, contents.tensor(f"{name}.buckets", np.uint32))
 
 
-def text_tensors(features: TextFeatures | None) -> dict[str, NDArray[Any]]:
+def text_tensors(features: TextFeatures | None) -> dict[str, Array]:
     """Return the tensors of text features: the phrases of each list, and words with their vectors."""
-    found: dict[str, NDArray[Any]] = {}
+    found: dict[str, Array] = {}
     if features is None:
         return found
     for k, phrases in enumerate((features.gazetteers or {}).values()):
@@ -87,7 +86,7 @@ def _embeddings(contents: modelfile.Contents) -> Embeddings:
     return Embeddings(words, vectors.reshape(len(words), -1))
 
 
-def _strings(value: Any) -> bool:
+def _strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 

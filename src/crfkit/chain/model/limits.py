@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit._checks import is_listed
-from crfkit._types import Flags, Ids
+from crfkit._types import Flags, Ids, Label
 from crfkit.chain.data import SequenceData
 from crfkit.chain.fields.constraints import make_constraints, nearest
 from crfkit.chain.fields.field import ChainField
@@ -23,9 +23,9 @@ from crfkit.wording import counted
 if TYPE_CHECKING:
     from crfkit.chain.model.model import ChainModel
 
-Known = Iterable[Sequence[Any] | None] | None
-Allowed = Iterable[Sequence[Collection[Any] | None] | None] | None
-Pairs = str | Collection[tuple[Any, Any]] | None
+Known = Iterable[Sequence[Label] | None] | None
+Allowed = Iterable[Sequence[Collection[Label] | None] | None] | None
+Pairs = str | Collection[tuple[Label, Label]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +95,13 @@ def _positions(name: str, given: Iterable[Any], data: SequenceData) -> Iterable[
                 yield begin + t, f"sequence {n}, position {t}", entry
 
 
-def _id(label: Any, ids: dict[Any, int], where: str) -> int:
+def _id(label: Label, ids: dict[Label, int], where: str) -> int:
     if not isinstance(label, Hashable) or label not in ids:
         raise DataError(f"{where}: the model has no label {label!r}{nearest(label, list(ids))}")
     return ids[label]
 
 
-def _constrained(field: ChainField, constraints: Pairs, classes: Sequence[Any]) -> ChainField:
+def _constrained(field: ChainField, constraints: Pairs, classes: Sequence[Label]) -> ChainField:
     """Return the field with further constraints."""
     masks = make_constraints(constraints, classes)
 
@@ -119,7 +119,7 @@ def _constrained(field: ChainField, constraints: Pairs, classes: Sequence[Any]) 
 MOST_RUNS = 256  # what the core counts
 
 
-def one_run_each(classes: Sequence[Any], contiguous: bool | Collection[Any]) -> tuple[Ids, Flags]:
+def one_run_each(classes: Sequence[Label], contiguous: bool | Collection[Label]) -> tuple[Ids, Flags]:
     """Return (group of each label, −1 without a limit; whether a run goes on from one label to the next).
 
     If the labels mark phrases, a group is a type and a run is a phrase: B-X after I-X begins a second one. Otherwise
@@ -132,7 +132,7 @@ def one_run_each(classes: Sequence[Any], contiguous: bool | Collection[Any]) -> 
     """
     marked = are_phrases(classes)
     runs = Runs(classes) if marked else None
-    names: list[Any] = [kind if tag != "O" else "O" for tag, kind in runs.parts] if runs else list(classes)
+    names: list[Label] = [kind if tag != "O" else "O" for tag, kind in runs.parts] if runs else list(classes)
     if isinstance(contiguous, (str, bytes)) or not isinstance(contiguous, (bool, Iterable)):
         raise ParameterError(f"contiguous must be True, False or a collection of labels, not {contiguous!r}")
     if isinstance(contiguous, bool):

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from crfkit import _core
 from crfkit._checks import is_listed
 from crfkit._threads import count_threads
-from crfkit._types import Floats
+from crfkit._types import Array, Entries, Floats, Label, Record, Sequences
 from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.sequences import Vocabulary
 from crfkit.chain.encoding.vocabulary import check_rows
@@ -59,12 +58,10 @@ class ChainModel(ChainAnswers):
     """Tag sequences. It has all that tagging needs, and nothing of scikit-learn."""
 
     vocabulary: Vocabulary
-    classes: NDArray[Any]
+    classes: Array
     field: ChainField
     w: Floats
-    training: Mapping[str, Any] = dataclasses.field(
-        default_factory=dict
-    )  # how it was made: penalty, objective, status …
+    training: Record = dataclasses.field(default_factory=dict)  # how it was made: penalty, objective, status …
     n_threads: int | None = None
     class_names: tuple[str, ...] = ()  # of the field's classes of labels
     calibration: Calibration | None = None  # temperature and thresholds that were found on other data
@@ -77,7 +74,7 @@ class ChainModel(ChainAnswers):
         return ChainInference(self.field, self.w, self.n_threads)
 
     @cached_property
-    def class_list(self) -> list[Any]:
+    def class_list(self) -> list[Label]:
         return list(self.classes.tolist())
 
     @property
@@ -94,18 +91,18 @@ class ChainModel(ChainAnswers):
         rows = self.vocabulary.takes_columns
         return _core.Tagger(self.vocabulary.encoder(), self.inference.decoder, self.class_list, rows)
 
-    def encode(self, X: Iterable[Any]) -> SequenceData:
+    def encode(self, X: Sequences) -> SequenceData:
         if not is_listed(X):
             raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
         return self.vocabulary.encode(X, self.n_threads)
 
-    def predict(self, X: Iterable[Any]) -> list[list[Any]]:
+    def predict(self, X: Sequences) -> list[list[Label]]:
         """Return the most probable labels of each sequence (Viterbi); X has the form that `ChainCRF.fit` was given."""
         if type(X) is list and len(X) == 1 and type(X[0]) in (list, tuple):
             return Ragged(self._tag_one(X[0]))
         return Ragged(self.labels_of(self.encode(X)))
 
-    def _tag_one(self, x: Any) -> list[list[Any]]:
+    def _tag_one(self, x: object) -> list[list[Label]]:
         """Return the labels of one sequence, with a tagger that is kept for the next one."""
         count_threads(self.n_threads)  # checks the number
         if self.vocabulary.kind == "matrix" or self.field.constrained:  # errors of constraints say more in bulk
@@ -123,12 +120,12 @@ class ChainModel(ChainAnswers):
         self._taggers.append(tagger)
         return [labels]
 
-    def predict_marginals(self, X: Iterable[Any]) -> list[NDArray[np.float64]]:
+    def predict_marginals(self, X: Sequences) -> list[NDArray[np.float64]]:
         """Return p(label | x) of every position: an array [positions, labels] each, columns as in `classes`."""
         data = self.encode(X)
         return Ragged(data.split(self.inference.node_marginals(data)))  # type: ignore[arg-type]
 
-    def labels_of(self, data: SequenceData) -> list[list[Any]]:
+    def labels_of(self, data: SequenceData) -> list[list[Label]]:
         """Return the most probable labels of encoded sequences."""
         best, _ = self.inference.decode(data)
         return _core.name_labels(self.class_list, best, data.starts)
@@ -139,8 +136,8 @@ class ChainModel(ChainAnswers):
 
     def calibrate(
         self,
-        X: Iterable[Any],
-        y: Iterable[Sequence[Any]],
+        X: Sequences,
+        y: Iterable[Sequence[Label]],
         precision: float | None = None,
         coverage: float | Iterable[float] = (),
         objective: Objective = "auto",
@@ -171,7 +168,7 @@ class ChainModel(ChainAnswers):
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> tuple[Entries, dict[str, Array]]:
         """Return the metadata and the tensors of the model file."""
         v, f = self.vocabulary, self.field
         metadata = {
@@ -190,7 +187,7 @@ class ChainModel(ChainAnswers):
         }
         if self.calibration is not None:
             metadata["calibration"] = self.calibration.as_dict()
-        tensors: dict[str, Any] = {"weights": self.w}
+        tensors: dict[str, Array] = {"weights": self.w}
         for name, table in (("attributes", v.attributes), ("pair_attributes", v.pair_attributes)):
             tensors |= table_tensors(name, table)
         tensors |= text_tensors(v.text)
@@ -276,11 +273,11 @@ class ChainModel(ChainAnswers):
     def load(cls, path: str | Path, n_threads: int | None = None) -> ChainModel:
         return modelfile.load(path, cls.from_parts, n_threads)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         metadata, tensors = self.parts()
         arrays = {name: np.array(array) for name, array in tensors.items()}
         return _unpickle, (metadata, arrays, self.n_threads)
 
 
-def _unpickle(metadata: dict[str, Any], tensors: dict[str, NDArray[Any]], n_threads: int | None) -> ChainModel:
+def _unpickle(metadata: Entries, tensors: dict[str, Array], n_threads: int | None) -> ChainModel:
     return ChainModel.from_parts(modelfile.Contents("chain", metadata, tensors), n_threads)

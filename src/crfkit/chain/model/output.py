@@ -13,10 +13,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crfkit._types import Entries, Label
 from crfkit.chain.model.decoding import Labelling, nbest_of
 from crfkit.chain.model.spans import Span, runs_of, spans_of, thresholds
 from crfkit.chain.model.tagging import PLAIN, Choice, Watch, check_lines, sentence_blocks
@@ -83,13 +84,13 @@ def _json_lines(
 ) -> bytes:
     data = sentences.data
     ids, node = choice.ids(model, data)
-    labels: Sequence[Sequence[Any]] = choice.named(model, data, ids, node)
+    labels: Sequence[Sequence[Label]] = choice.named(model, data, ids, node)
     log_p = np.minimum(model.inference.score(data, ids) - model.inference.log_partition(data), 0.0)
     confidence = [row.tolist() for row in data.split(np.minimum(node[np.arange(len(ids)), ids], 1.0))]
     more = nbest_of(model, data, n) if n > 1 else None
     out = []
     for k, p in enumerate(np.exp(log_p).tolist()):
-        entry: dict[str, Any] = {}
+        entry: Entries = {}
         tokens = None if sentences.tokens is None else sentences.tokens[k]
         if tokens is not None:
             entry["tokens"] = tokens
@@ -108,8 +109,8 @@ def _json_lines(
     return "".join(out).encode("utf-8", "surrogatepass")
 
 
-def _span_entry(span: Span, tokens: list[str] | None, gap: str) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _span_entry(span: Span, tokens: list[str] | None, gap: str) -> Entries:
+    entry: Entries = {
         "start": span.start,
         "end": span.end,
         "type": span.type,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._checks import check_count
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ints, Label, Sequences
 from crfkit.chain.data import SequenceData, check_labels
 from crfkit.chain.model.spans import runs_of, spans_of
 from crfkit.errors import DataError, ParameterError
@@ -19,7 +19,7 @@ from crfkit.schemes import phrases
 if TYPE_CHECKING:
     from crfkit.chain.model.model import ChainModel
 
-Block = tuple[SequenceData, list[list[Any]]]  # encoded sequences and their true labels
+Block = tuple[SequenceData, list[list[Label]]]  # encoded sequences and their true labels
 Kind = Literal["spans", "tokens"]
 
 
@@ -58,7 +58,7 @@ class Reliability:
 
 
 def reliability(
-    model: ChainModel, X: Iterable[Any], y: Iterable[Sequence[Any]], kind: Kind = "spans", bins: int = 10
+    model: ChainModel, X: Sequences, y: Iterable[Sequence[Label]], kind: Kind = "spans", bins: int = 10
 ) -> Reliability:
     """Return how well the probabilities of predictions fit labelled sequences."""
     if kind not in ("spans", "tokens"):
@@ -111,7 +111,7 @@ def log_loss(p: Floats, right: NDArray[np.bool_]) -> float:
     return float(-np.log(chance).mean())
 
 
-def labelled_block(model: ChainModel, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> Block:
+def labelled_block(model: ChainModel, X: Sequences, y: Iterable[Sequence[Label]]) -> Block:
     """Return sequences as encoded data with their labels; raise DataError if the labels do not fit."""
     from crfkit.chain.encoding.sequences import label_rows
 

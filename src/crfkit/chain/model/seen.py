@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Array, Floats, Ids, Ints
 from crfkit.chain.data import SequenceData
 from crfkit.errors import ModelFileError
 
@@ -53,7 +51,7 @@ class Seen:
             self.pair_attributes + other.pair_attributes,
         )
 
-    def tensors(self) -> dict[str, NDArray[Any]]:
+    def tensors(self) -> dict[str, Array]:
         """Return the arrays of the model file; the number of positions is the first one."""
         return {
             "seen.attributes": np.concatenate([[self.positions], self.attributes]).astype(np.float32),
@@ -61,7 +59,7 @@ class Seen:
         }
 
     @classmethod
-    def read(cls, tensors: Mapping[str, NDArray[Any]], n_attributes: int, n_pair_attributes: int) -> Seen | None:
+    def read(cls, tensors: Mapping[str, Array], n_attributes: int, n_pair_attributes: int) -> Seen | None:
         """Return the counts of a model file, None if it has none; raise ModelFileError if they do not fit the model."""
         if "seen.attributes" not in tensors:
             return None
@@ -78,7 +76,7 @@ class Seen:
         return cls(float(numbers[0]), numbers[1:], pairs.astype(np.float64))
 
 
-def _sums(ids: Any, offsets: Ints, values: Floats | None, weights: Floats | None, n: int) -> Floats:
+def _sums(ids: Ids | Ints, offsets: Ints, values: Floats | None, weights: Floats | None, n: int) -> Floats:
     """Return Σ weight·value² of each attribute; an attribute belongs to the position whose span in `offsets` has it."""
     total = np.zeros(n)
     for first in range(0, len(ids), PIECE):

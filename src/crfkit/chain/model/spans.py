@@ -14,16 +14,16 @@ sequence come out of one forward–backward pass, in the compiled core.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Floats, Ids, Ints, Sequences
 from crfkit.chain.data import SequenceData
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import obstacle, split_label
@@ -44,7 +44,7 @@ class Span(NamedTuple):
 Thresholds = float | Mapping[str, float] | None
 
 
-def predict_spans(model: ChainModel, X: Iterable[Any], min_probability: Thresholds | str = None) -> list[list[Span]]:
+def predict_spans(model: ChainModel, X: Sequences, min_probability: Thresholds | str = None) -> list[list[Span]]:
     """Return the phrases of the best labelling of each sequence with their probabilities."""
     runs = runs_of(model)
     least = thresholds(model, runs, min_probability)
@@ -138,7 +138,7 @@ def thresholds(model: ChainModel, runs: Runs, given: Thresholds | str) -> Floats
     return np.full(len(runs.kinds), check_probability("min_probability", given))
 
 
-def check_probability(name: str, value: Any) -> float:
+def check_probability(name: str, value: object) -> float:
     """Return a probability as a float; raise ParameterError unless it is between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)) or not 0 <= value <= 1:
         raise ParameterError(f"{name} must be a probability between 0 and 1, not {value!r}")

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Label
 from crfkit.chain.encoding.attribute_files import add_sequence
 from crfkit.chain.encoding.sequences import encoded, feed_columns, sorted_data
 from crfkit.errors import DataError, DataWarning, ParameterError
@@ -48,16 +48,16 @@ class Choice:
         node = model.inference.node_marginals(data)
         return node.argmax(axis=1).astype(np.int32) if self.posterior else model.inference.decode(data)[0], node
 
-    def names(self, model: ChainModel, ids: Ids, node: Floats) -> list[Any]:
+    def names(self, model: ChainModel, ids: Ids, node: Floats) -> list[Label]:
         """Return the names of chosen labels, or `abstain` where they are not certain enough."""
         names = [str(name) for name in model.class_list]
-        labels: list[Any] = [names[j] for j in ids.tolist()]
+        labels: list[Label] = [names[j] for j in ids.tolist()]
         if self.min_confidence is not None:
             for t in np.flatnonzero(node[np.arange(len(ids)), ids] < self.min_confidence).tolist():
                 labels[t] = self.abstain
         return labels
 
-    def named(self, model: ChainModel, data: SequenceData, ids: Ids, node: Floats) -> list[list[Any]]:
+    def named(self, model: ChainModel, data: SequenceData, ids: Ids, node: Floats) -> list[list[Label]]:
         """Return the same, a list for each sequence."""
         labels = self.names(model, ids, node)
         return [labels[a:b] for a, b in pairwise(data.starts.tolist())]
