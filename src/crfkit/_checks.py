@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Features, Floats
+from crfkit._types import Array, Features, Floats, Sparse
 from crfkit.errors import DataError, ParameterError
 
 
@@ -28,12 +27,12 @@ def unmasked(values: Any, what: str) -> Any:
 
 def whole_numbers(
     values: Any, what: str, shape: tuple[int, ...] | None = None, dtype: Any = np.int32, floats: bool = False
-) -> NDArray[Any]:
+) -> Array:
     """Return a new array of integers that fit the type and the shape; with `floats`, 2.0 counts as an integer."""
     return np.array(_whole(values, what, shape, dtype, floats), dtype=dtype, order="C")
 
 
-def index_array(values: Any, what: str, dtype: Any = np.int32) -> NDArray[Any]:
+def index_array(values: Any, what: str, dtype: Any = np.int32) -> Array:
     """Return contiguous integers that fit the type: the same array if it is contiguous and of this type."""
     values = unmasked(values, what)
     if not isinstance(values, np.ndarray) or values.dtype != dtype:
@@ -41,12 +40,12 @@ def index_array(values: Any, what: str, dtype: Any = np.int32) -> NDArray[Any]:
     return np.ascontiguousarray(values, dtype=dtype)
 
 
-def ascends(values: NDArray[Any]) -> bool:
+def ascends(values: Array) -> bool:
     """Return whether no entry lies below the one before it. Differences could wrap around; comparisons cannot."""
     return not bool(np.any(values[1:] < values[:-1]))
 
 
-def _whole(values: Any, what: str, shape: tuple[int, ...] | None, dtype: Any, floats: bool) -> NDArray[Any]:
+def _whole(values: Any, what: str, shape: tuple[int, ...] | None, dtype: Any, floats: bool) -> Array:
     try:
         array = np.asarray(unmasked(values, what))
     except (TypeError, ValueError) as error:
@@ -125,7 +124,7 @@ def sparse_matrix(given: Any, what: str) -> Any:
 _CHECKED = "_crfkit_checked"
 
 
-def mark_checked(matrix: Any) -> Any:
+def mark_checked(matrix: Sparse) -> Any:
     """Return a CSR matrix that was made from checked ones, and is not checked again while its indices are the same."""
     arrays = matrix.indptr, matrix.indices
     for array in arrays:
@@ -134,13 +133,13 @@ def mark_checked(matrix: Any) -> Any:
     return matrix
 
 
-def _still_checked(matrix: Any) -> bool:
+def _still_checked(matrix: Sparse) -> bool:
     offsets, ids = getattr(matrix, _CHECKED)
     same = matrix.indptr is offsets and matrix.indices is ids and len(matrix.data) == len(ids)
     return same and not offsets.flags.writeable and not ids.flags.writeable
 
 
-def _indices(values: Any, what: str) -> NDArray[Any]:
+def _indices(values: Any, what: str) -> Array:
     array = np.array(unmasked(values, what))
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise DataError(f"{what}: not a valid matrix; its indices are {array.dtype} of shape {array.shape}")
@@ -154,7 +153,7 @@ def _numbers(values: Any, what: str) -> Floats:
     return np.array(array, dtype=np.float64).ravel()
 
 
-def check_indices(ids: NDArray[Any], end: int, what: str) -> None:
+def check_indices(ids: Array, end: int, what: str) -> None:
     """Raise DataError unless all are from 0 to end − 1."""
     if ids.size and (ids.min() < 0 or ids.max() >= end):
         wrong = ids.max() if ids.max() >= end else ids.min()

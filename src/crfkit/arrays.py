@@ -15,7 +15,7 @@ from array_api_compat import array_namespace, device
 
 from crfkit import _core
 from crfkit._threads import thread_count
-from crfkit._types import Floats
+from crfkit._types import Floats, Sparse
 
 _DOUBLE = np.dtype(np.float64)
 _ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
@@ -129,12 +129,12 @@ def _native_combination(c: Any, rows: Any, a: float, x: Any, scale: Any, measure
     return out, _core.rows_combine(c, rows, a, x, scale, out, measure, thread_count())
 
 
-def matvec(matrix: Any, x: Any) -> Any:
+def matvec(matrix: Sparse, x: Any) -> Any:
     """Return ``matrix·x``"""
     return rows_dot(matrix, x) if is_native(matrix, x) else matrix @ x
 
 
-def add_rank_two(matrix: Any, a: Any, b: Any) -> None:
+def add_rank_two(matrix: Sparse, a: Any, b: Any) -> None:
     """Compute ``matrix += abᵀ + baᵀ`` in place, some rows at a time, so that no second matrix is made."""
     n = matrix.shape[0]
     for first in range(0, n, 64):

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crfkit._types import Array, Label
 from crfkit.errors import DataError, ModelFileError
 
 KINDS = "strings, bytes, integers, floats, booleans, or tuples of these"
@@ -29,12 +29,12 @@ _NUMPY: tuple[tuple[type, str], ...] = (
 class LabelError(DataError):
     """A label that cannot be used."""
 
-    def __init__(self, message: str, label: Any = None) -> None:
+    def __init__(self, message: str, label: Label = None) -> None:
         super().__init__(message)
         self.label = label
 
 
-def sort_labels(labels: Iterable[Any]) -> list[Any]:
+def sort_labels(labels: Iterable[Label]) -> list[Label]:
     """Return the different labels, sorted; of equal ones the first.
 
     Raises DataError if they are of several kinds (1 and True are equal, but two labels), or of a kind that a model file
@@ -44,7 +44,7 @@ def sort_labels(labels: Iterable[Any]) -> list[Any]:
     ['a', 'b']
     """
     labels = list(labels)
-    by_type: dict[type, Any] = {}
+    by_type: dict[type, Label] = {}
     if len(set(map(type, labels))) == 1:
         by_type[type(labels[0])] = labels[0]
     else:
@@ -66,7 +66,7 @@ def sort_labels(labels: Iterable[Any]) -> list[Any]:
         return sorted(seen, key=repr)
 
 
-def _check_types(by_type: dict[type, Any]) -> None:
+def _check_types(by_type: dict[type, Label]) -> None:
     kinds = {_kind(kind) or kind.__name__: label for kind, label in by_type.items()}
     if len(kinds) > 1:
         examples = " and ".join(f"{label!r} ({kind})" for kind, label in sorted(kinds.items())[:2])
@@ -87,7 +87,7 @@ def _kind(kind: type) -> str | None:
     return next((name for base, name in _NUMPY if issubclass(kind, base) and kind.__module__ == "numpy"), None)
 
 
-def _check(label: Any, whole: Any) -> None:
+def _check(label: Label, whole: Any) -> None:
     """Raise DataError if a model file cannot hold a label or an item of it."""
     kind = _kind(type(label))
     if kind is None and not (label is None and whole is not None):
@@ -111,7 +111,7 @@ def _check(label: Any, whole: Any) -> None:
             ) from None
 
 
-def _check_equal_tuples(labels: Sequence[Any], seen: Sequence[Any]) -> None:
+def _check_equal_tuples(labels: Sequence[Label], seen: Sequence[Label]) -> None:
     """Raise DataError where tuples are equal though their items are of different types, as (1,) and (True,) are."""
     typed = {_typed(label): label for label in labels}
     if len(typed) > len(seen):
@@ -124,12 +124,12 @@ def _check_equal_tuples(labels: Sequence[Any], seen: Sequence[Any]) -> None:
         )
 
 
-def _typed(label: Any) -> Any:
+def _typed(label: Label) -> Any:
     """Return something that is equal for equal labels of the same kinds only."""
     return tuple(map(_typed, label)) if isinstance(label, tuple) else (_kind(type(label)), label)
 
 
-def _hashable(label: Any) -> bool:
+def _hashable(label: Label) -> bool:
     try:
         hash(label)
     except TypeError:
@@ -137,7 +137,7 @@ def _hashable(label: Any) -> bool:
     return True
 
 
-def label_array(labels: Sequence[Any]) -> NDArray[Any]:
+def label_array(labels: Sequence[Label]) -> Array:
     """Return labels as an array whose `tolist` gives back the very same labels.
 
     >>> label_array(["a", "b"]).dtype.kind, label_array([("a", 1), ("b", 2)]).dtype.kind
@@ -148,7 +148,7 @@ def label_array(labels: Sequence[Any]) -> NDArray[Any]:
         again = array.tolist()
         if array.ndim == 1 and again == list(labels) and list(map(type, again)) == list(map(type, labels)):
             return array
-    objects: NDArray[Any] = np.empty(len(labels), dtype=object)
+    objects: Array = np.empty(len(labels), dtype=object)
     objects[:] = labels
     return objects
 
@@ -156,7 +156,7 @@ def label_array(labels: Sequence[Any]) -> NDArray[Any]:
 # --- model files
 
 
-def to_json(label: Any) -> Any:
+def to_json(label: Label) -> Any:
     """Return a label as JSON: plain strings, numbers and booleans as they are, others with their type.
 
     >>> to_json("a"), to_json((b"a", 1))
@@ -198,7 +198,7 @@ def from_json(value: Any) -> Any:
     raise ModelFileError(f"the label {value!r} is neither a string nor a number nor a tuple of these")
 
 
-def labels_from_json(values: Sequence[Any]) -> list[Any]:
+def labels_from_json(values: Sequence[Label]) -> list[Label]:
     """Return the labels of a model file, checked: two or more, different, of one kind."""
     labels = [from_json(value) for value in values]
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+from crfkit._values import Entries
 from crfkit.errors import ParameterError
 
 Value = TypeVar("Value", bound="Parameters")
@@ -27,7 +28,7 @@ class Parameters:
 
     __slots__ = ()
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Entries:
         """Return the options by name; with `deep`, those of options that have options too, as ``name__option``."""
         found = {item.name: getattr(self, item.name) for item in fields(self) if item.init}  # type: ignore[arg-type]
         for name, value in list(found.items()) if deep else ():
@@ -57,7 +58,7 @@ class NestedParameters:
         return self
 
 
-def replaced(owner: str, options: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+def replaced(owner: str, options: dict[str, Any], params: dict[str, Any]) -> Entries:
     """Return `options` with `params` in place; options of their values are written ``name__option``."""
     changed = dict(options)
     inner: dict[str, dict[str, Any]] = {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from crfkit._types import Array
 
 Row = TypeVar("Row")
 
@@ -25,7 +26,7 @@ class Ragged(list[Row]):
 
     __slots__ = ()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("a list becomes an array by copying only")
         array = np.empty(len(self), dtype=object)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from crfkit._values import Entries
 from crfkit.wording import Naming, in_python
 
 LAST_WEIGHTS = "last_weights"  # in a state: the weights that it belongs to, if the result has others
@@ -65,7 +66,7 @@ class TraceRow:
     products: int = 0  # Hessian-vector products, in total
     extra: Mapping[str, float] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Entries:
         row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "extra"}
         return row | dict(self.extra)
 

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from crfkit._values import Entries
+
 VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {  # option → (argument, how to read it)
     "--output": ("output", Path),
     "-o": ("output", Path),
@@ -33,14 +35,14 @@ FLAGS = {
 }
 
 
-def parse_tag(arguments: Sequence[str]) -> dict[str, Any] | None:
+def parse_tag(arguments: Sequence[str]) -> Entries | None:
     """Return the arguments of `tag_files`, or None if typer has to parse them.
 
     >>> {name: str(value) for name, value in parse_tag(["m.crf", "--threads", "2"]).items()}
     {'threads': '2', 'model': 'm.crf', 'files': '[]'}
     >>> parse_tag(["m.crf", "--nosuch"])
     """
-    found: dict[str, Any] = {}
+    found: Entries = {}
     paths: list[str] = []
     rest = iter(arguments)
     for word in rest:

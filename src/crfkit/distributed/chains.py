@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from crfkit.distributed.cluster import Cluster
 from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import Recipe, Shards
 from crfkit.protocols import Capability, Loss
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ def chain_part(data: SequenceData, parts: ChainParts, n_threads: int) -> tuple[L
 
 
 def sharded_chain(
-    client: Any, cluster: Cluster, options: ChainOptions, data: SequenceData, field: ChainField
+    client: Client, cluster: Cluster, options: ChainOptions, data: SequenceData, field: ChainField
 ) -> ShardedLoss:
     """Return the loss of encoded sequences, which are sent to the workers."""
     parts = ChainParts.of(options, field, shard_precision(options, data.n_positions))
@@ -68,7 +71,7 @@ def shard_precision(options: ChainOptions, n_positions: int) -> str:
     return options.precision_of(n_positions)
 
 
-def shard_count(client: Any, cluster: Cluster, n: int) -> int:
+def shard_count(client: Client, cluster: Cluster, n: int) -> int:
     """Return how many shards n sequences or graphs are split into: as many as were asked for, or one per worker."""
     wanted = cluster.shards or len(client.nthreads())
     return max(1, min(wanted, n))

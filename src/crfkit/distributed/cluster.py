@@ -17,13 +17,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from crfkit import __version__
 from crfkit._threads import count_threads
 from crfkit.errors import ClusterError, ParameterError
 from crfkit.extras import load
 from crfkit.wording import counted
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Result = TypeVar("Result")
 LOCAL = re.compile(r"local(?::(\d+))?")
@@ -226,7 +229,7 @@ def _tell_parent() -> NoReturn:
     raise SystemExit(1)
 
 
-def _check_workers(client: Any, wait: float) -> None:
+def _check_workers(client: Client, wait: float) -> None:
     """Raise ClusterError unless there are workers and all of them have this version of crfkit."""
     try:
         client.wait_for_workers(1, timeout=wait)
@@ -257,7 +260,7 @@ def _check_workers(client: Any, wait: float) -> None:
         )
 
 
-def _versions(client: Any, wait: float) -> dict[str, str]:
+def _versions(client: Client, wait: float) -> dict[str, str]:
     """Return the version of every worker; ask again if a worker is lost meanwhile."""
     end = time.monotonic() + wait
     while True:

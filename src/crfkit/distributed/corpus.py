@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from crfkit.distributed.loss import ShardedLoss
 from crfkit.distributed.shards import TIMED_OUT, Recipe, Shards
 from crfkit.errors import ClusterError, CrfkitError, DataError, ParameterError
 from crfkit.protocols import Loss
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 WATCH, PAUSE = 5.0, 0.01  # seconds between looks whether there are workers, and whether a task is done
 
@@ -57,7 +60,7 @@ def source_part(own: Any, shared: SourceParts, n_threads: int) -> tuple[Loss, In
     return chain_part(data, shared.parts, n_threads)
 
 
-def encode(client: Any, cluster: Cluster, training: ChainTraining, sources: Sequence[Any], columns: bool) -> Problem:
+def encode(client: Client, cluster: Cluster, training: ChainTraining, sources: Sequence[Any], columns: bool) -> Problem:
     """Return the training problem of sources, whose loss lives on the workers. `columns` if they are column files."""
     _check(training)
     inputs = training.make_inputs()
@@ -131,7 +134,7 @@ def _tree(submit: Callable[..., Any], join: Callable[[Any, Any], Any], futures: 
     return futures[0]
 
 
-def _result(client: Any, future: Any, timeout: float) -> Any:
+def _result(client: Client, future: Any, timeout: float) -> Any:
     """Return the result of a task; errors of crfkit as they are, others as a ClusterError.
 
     A task may take as long as it needs while there are workers.
@@ -155,7 +158,7 @@ def _result(client: Any, future: Any, timeout: float) -> Any:
         ) from error
 
 
-def _has_workers(client: Any) -> bool:
+def _has_workers(client: Client) -> bool:
     try:
         return bool(bounded(client.nthreads, WATCH))
     except (OSError, *TIMED_OUT):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit._checks import check_count
+from crfkit._values import Frame, Label
 from crfkit.chain.encoding.frames import FrameColumns, as_column, check_columns, columns_to_read, frame_rows, rows_of
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
@@ -36,7 +37,7 @@ class FrameOptions:
         """The columns that are added."""
         return [self.label, PROBABILITY] if self.probability else [self.label]
 
-    def columns(self, model: ChainModel, frame: Any) -> FrameColumns:
+    def columns(self, model: ChainModel, frame: Frame) -> FrameColumns:
         """Return the columns to read; raise an error if the frame lacks one, or has one that would be added."""
         frame = with_index(frame, self.sequence)
         found = columns_to_read(model.training.get("frame"), frame, self.sequence, self.token)
@@ -48,13 +49,13 @@ class FrameOptions:
                 raise ParameterError(f"the frame already has a column {name!r}; {more}")
         return FrameColumns(found.sequence, found.token)
 
-    def rows(self, frame: Any, columns: FrameColumns, attributes: bool) -> Rows:
+    def rows(self, frame: Frame, columns: FrameColumns, attributes: bool) -> Rows:
         """Return what is read of a frame; with `attributes`, columns are attributes."""
         frame = with_index(frame, columns.sequence)
         names, tokens = frame_rows(frame, columns, attributes)
         return Rows(names, tokens, None if self.position is None else frame[self.position].to_list())
 
-    def tagged(self, frame: Any, labels: Sequence[Any], chances: Sequence[float] | None, dtype: Any) -> Any:
+    def tagged(self, frame: Frame, labels: Sequence[Label], chances: Sequence[float] | None, dtype: Any) -> Any:
         """Return the frame with the new columns."""
         new = {self.label: as_column(frame, self.label, labels).astype(dtype)}
         if chances is not None:
@@ -66,7 +67,7 @@ class FrameOptions:
 class Rows:
     """Rows of a frame as lists: the sentence, the token and, if a column has it, the place in the sentence."""
 
-    names: list[Any]
+    names: list[Label]
     tokens: list[Any]
     positions: list[Any] | None = None
 
@@ -97,12 +98,12 @@ class Rows:
             raise DataError(f"the column of positions cannot be sorted: {error}") from None
 
 
-def names_of(frame: Any, sequence: str) -> list[Any]:
+def names_of(frame: Frame, sequence: str) -> list[Any]:
     """Return the sentence of each row."""
     return list(with_index(frame, sequence)[sequence].to_list())
 
 
-def first_run(names: Sequence[Any]) -> int:
+def first_run(names: Sequence[Label]) -> int:
     """Return how many rows at the beginning are of the first sentence.
 
     >>> first_run([3, 3, 4])
@@ -111,7 +112,7 @@ def first_run(names: Sequence[Any]) -> int:
     return next((k for k, name in enumerate(names) if name != names[0]), len(names))
 
 
-def last_run(names: Sequence[Any]) -> int:
+def last_run(names: Sequence[Label]) -> int:
     """Return how many rows at the end are of the last sentence.
 
     >>> last_run([3, 3, 4])
@@ -142,7 +143,7 @@ def batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
         yield values[begin : begin + size]
 
 
-def with_index(frame: Any, sequence: str | None) -> Any:
+def with_index(frame: Frame, sequence: str | None) -> Any:
     """Return a frame that has the sentences in a column, if they are in its index."""
     if sequence is None or sequence in list(frame.columns) or frame.index.name != sequence:
         return frame

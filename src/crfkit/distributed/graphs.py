@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
 from crfkit.losses import LOSSES
 from crfkit.protocols import Capability, Loss
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ def graph_part(data: GraphData, parts: GraphParts, n_threads: int) -> tuple[Loss
     return parts.kind(data, parts.field, engine, start_tolerance=parts.start_tolerance), None
 
 
-def sharded_graphs(client: Any, cluster: Cluster, loss: Any) -> ShardedLoss:
+def sharded_graphs(client: Client, cluster: Cluster, loss: Any) -> ShardedLoss:
     """Return a loss of graphs whose parts are sent to the workers."""
     if not loss.shardable:
         able = [name for name in LOSSES.options("graph") if LOSSES.by_option("graph", name).shardable]

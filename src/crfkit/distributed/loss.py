@@ -19,7 +19,7 @@ from crfkit.chain.losses.precision import DOUBLE, SINGLE
 from crfkit.distributed.calls import Request
 from crfkit.distributed.shards import Shards
 from crfkit.errors import CapabilityError
-from crfkit.protocols import Capability, Evaluation
+from crfkit.protocols import Capability, Evaluation, Saved
 from crfkit.protocols.field_loss import FieldLoss, LazyEvaluation
 
 # of the loss of a shard, what its sum has as well
@@ -204,7 +204,7 @@ class MixedEpochs:
     def save(self) -> Mapping[str, Any]:
         return {"w": self.weights(), "theta": self.weights()}
 
-    def restore(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: Saved) -> None:
         self.start(saved["theta"])
 
     def sgd(

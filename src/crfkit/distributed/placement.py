@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from crfkit.chain.training.problem import ChainOptions
 from crfkit.distributed.chains import sharded_chain
@@ -16,13 +16,16 @@ from crfkit.distributed.training import TrafficColumns, selecting
 from crfkit.protocols import Loss
 from crfkit.training.placement import Placement
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 class ClusterPlacement(Placement):
     """Places losses and tasks on a cluster; data that this process has are sent to the workers."""
 
     here: ClassVar[bool] = False
 
-    def __init__(self, client: Any, options: Cluster) -> None:
+    def __init__(self, client: Client, options: Cluster) -> None:
         self._client = client
         self._options = options
         self._made: list[ShardedLoss] = []

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from crfkit.distributed.shard import About, Maker, Shard, asked_below
 from crfkit.errors import ClusterError, CrfkitError, DataError
 from crfkit.extras import load
 from crfkit.wording import counted
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 TIMED_OUT = (TimeoutError, asyncio.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
@@ -81,7 +84,7 @@ class LostError(Exception):
 class Shards:
     """The shards of a training set on the workers of a cluster. `size` is the number of weights of the whole."""
 
-    def __init__(self, client: Any, recipes: Sequence[Recipe], shared: Any, size: int, options: Cluster) -> None:
+    def __init__(self, client: Client, recipes: Sequence[Recipe], shared: Any, size: int, options: Cluster) -> None:
         self.recipes = tuple(recipes)
         self.size = size
         self.traffic = Traffic()
@@ -407,7 +410,7 @@ class Shards:
         return f"{counted(len(self), 'shard')} on {counted(workers, 'worker')}"
 
 
-def _reaches_workers(client: Any) -> bool:
+def _reaches_workers(client: Client) -> bool:
     """Return whether the client can connect to a worker itself; else calls go by way of the scheduler."""
 
     async def go() -> bool:

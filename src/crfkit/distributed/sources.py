@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from crfkit._values import Label
 from crfkit.chain.encoding.attribute_files import begins_with_attributes, is_attributes
 from crfkit.chain.encoding.frames import FrameColumns, frame_sequences
 from crfkit.chain.encoding.pieces import RawPiece, raw_files, raw_sequences
@@ -95,7 +96,7 @@ def _of_frame(partition: Any, inputs: Inputs, name: str, columns: FrameColumns, 
     if len(partition) == 0:
         return raw_sequences([], [], inputs, name)
     found = frame_sequences(partition, columns, attributes)
-    y: list[list[Any]] = found.y or []
+    y: list[list[Label]] = found.y or []
     if any(label is None for row in y for label in row):
         raise DataError("a label is missing; on a cluster all labels must be known", name)
     weights = None if found.weights is None else np.array(found.weights)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from crfkit._values import Label
 from crfkit.distributed.frame_rows import BATCH, FrameOptions, Rows, frame_options, label_type, last_run, tag_rows
 from crfkit.distributed.worker_models import Source, model_source
 from crfkit.errors import DataError
@@ -94,7 +95,7 @@ class Seen:
     def __init__(self) -> None:
         self._names: dict[Any, None] = {}
 
-    def add(self, names: Iterable[Any]) -> None:
+    def add(self, names: Iterable[Label]) -> None:
         new = dict.fromkeys(names)
         if again := [name for name in new if name in self._names]:
             raise DataError(

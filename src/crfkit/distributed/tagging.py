@@ -13,6 +13,7 @@ from itertools import count, islice
 from typing import Any
 
 from crfkit._checks import check_count
+from crfkit._values import Frame
 from crfkit.chain.encoding.frames import FrameColumns
 from crfkit.distributed.frame_rows import (
     BATCH,
@@ -109,7 +110,7 @@ def _tag_partition(
 
 def tag_dataframe(
     model: Any,
-    frame: Any,
+    frame: Frame,
     sequence: str | None = None,
     token: str | Sequence[str] | None = None,
     label: str = "predicted",
@@ -165,7 +166,7 @@ def tag_dataframe(
     )
 
 
-def _tagged_parts(frame: Any, source: Any, work: FrameWork, borders: bool) -> list[Any]:
+def _tagged_parts(frame: Frame, source: Any, work: FrameWork, borders: bool) -> list[Any]:
     """Return the tagged partitions, as delayed objects; each reads the borders of its neighbours."""
     delayed = load("dask", "tag_dataframe needs").delayed
     tag, end, begin = (delayed(part, pure=True) for part in (work.tag, work.end, work.begin))
@@ -197,24 +198,24 @@ class FrameWork:
     columns: FrameColumns
     attributes: bool  # whether columns are attributes
 
-    def end(self, frame: Any, outermost: bool) -> Border:
+    def end(self, frame: Frame, outermost: bool) -> Border:
         """Return the rows of the last sentence."""
         n = last_run(names_of(frame, self.columns.sequence))
         return self._border(frame, slice(len(frame) - n, None), outermost)
 
-    def begin(self, frame: Any, outermost: bool) -> Border:
+    def begin(self, frame: Frame, outermost: bool) -> Border:
         """Return the rows of the first sentence."""
         n = first_run(names_of(frame, self.columns.sequence))
         return self._border(frame, slice(n), outermost)
 
-    def _border(self, frame: Any, place: slice, outermost: bool) -> Border:
+    def _border(self, frame: Frame, place: slice, outermost: bool) -> Border:
         part = frame.iloc[place]
         return Border(self._rows(part), len(part) == len(frame) and not outermost)
 
-    def _rows(self, frame: Any) -> Rows:
+    def _rows(self, frame: Frame) -> Rows:
         return self.options.rows(frame, self.columns, self.attributes)
 
-    def tag(self, frame: Any, source: Source, before: Border | None, after: Border | None, number: int) -> Any:
+    def tag(self, frame: Frame, source: Source, before: Border | None, after: Border | None, number: int) -> Any:
         """Return a partition with its labels. Sentences at its borders are tagged whole."""
         model = source.model()
         with _in(f"partition {number} of the frame"):

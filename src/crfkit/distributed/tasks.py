@@ -15,14 +15,19 @@ import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
 from crfkit._threads import limited_threads
+from crfkit._values import Entries
 from crfkit.distributed.cluster import Cluster, bounded, connect
 from crfkit.errors import ClusterError, CrfkitError
 from crfkit.extras import load
 from crfkit.training.tasks import D, I, R, S, Tasks, V
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 POLL = 5.0  # seconds between questions whether the tasks are still under way
 SILENT = (OSError, TimeoutError, asyncio.TimeoutError)  # what Dask raises if somebody does not answer
@@ -43,7 +48,7 @@ class ClusterTasks(Tasks):
 
     here: ClassVar[bool] = False
 
-    def __init__(self, client: Any, options: Cluster) -> None:
+    def __init__(self, client: Client, options: Cluster) -> None:
         self._client = client
         self._options = options
 
@@ -118,7 +123,7 @@ class _Task:
 class _Run:
     """Tasks on the same data: sends them, waits for them, and sends them again if they are lost."""
 
-    def __init__(self, client: Any, options: Cluster, data: Any, n_parts: int) -> None:
+    def __init__(self, client: Client, options: Cluster, data: Any, n_parts: int) -> None:
         self._distributed = load("distributed", "cluster needs")
         self._client = client
         self._options = options
@@ -181,7 +186,7 @@ class _Run:
         arguments = [self._known(argument) for argument in task.arguments]
         threads = {address: n for address, n in self._workers.items() if address not in self._avoided}
         crowd = self._n_parts / max(1, sum(threads.values()))
-        where: dict[str, Any] = {}
+        where: Entries = {}
         if task.place is not None and threads:
             where = {"workers": [_places(self._n_parts, threads)[task.place]], "allow_other_workers": True}
         elif self._avoided and threads:
@@ -276,7 +281,7 @@ class _Run:
 class _Watch:
     """Tells whether any worker that has been given tasks still answers, or for how long none has."""
 
-    def __init__(self, client: Any, options: Cluster) -> None:
+    def __init__(self, client: Client, options: Cluster) -> None:
         self._client = client
         self._patience = options.timeout
         self._since = time.monotonic()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crfkit._values import Frame
 from crfkit.chain.encoding.frames import FrameColumns
 from crfkit.chain.encoding.sequences import TaggedCorpus
 from crfkit.chain.losses.likelihood import ChainLikelihood, SoftmaxMargin
@@ -93,7 +94,7 @@ def fit_bags(
 def fit_dask_frame(
     training: ChainTraining,
     cluster: Any,
-    frame: Any,
+    frame: Frame,
     columns: FrameColumns,
     attributes: bool,
     callbacks: Sequence[Callback] = (),

@@ -18,8 +18,8 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crfkit._types import Array, Record
 from crfkit.chain.model.answers import ChainAnswers
 from crfkit.chain.model.model import ChainModel
 from crfkit.convert import load
@@ -78,8 +78,8 @@ class ModelParts:
     """A model that is sent: the metadata and arrays of its file. It has no pickled code."""
 
     digest: str
-    metadata: Mapping[str, Any]
-    tensors: Mapping[str, NDArray[Any]]
+    metadata: Record
+    tensors: Mapping[str, Array]
 
     @classmethod
     def of(cls, model: ChainModel) -> ModelParts:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from crfkit._checks import check_count
-from crfkit._types import Floats
+from crfkit._types import Entries, Floats, Label
 from crfkit.errors import DataError, ParameterError
 from crfkit.schemes import are_phrases, in_scheme_of, phrases
 
@@ -58,7 +58,7 @@ class Comparison:
     samples: int
     notes: tuple[str, ...] = ()  # what was done to the labels before they were counted
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Entries:
         """Return everything as strings, numbers, lists and dicts."""
         return asdict(self)
 
@@ -88,9 +88,9 @@ def _percent(value: float, interval: Interval) -> str:
 
 
 def compare(
-    y_true: Iterable[Sequence[Any]],
-    a: Iterable[Sequence[Any]],
-    b: Iterable[Sequence[Any]],
+    y_true: Iterable[Sequence[Label]],
+    a: Iterable[Sequence[Label]],
+    b: Iterable[Sequence[Label]],
     samples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -167,7 +167,7 @@ def check_sampling(samples: int, confidence: float) -> None:
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence!r}")
 
 
-def sentence_counts(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> dict[str, Floats]:
+def sentence_counts(gold: Sequence[Sequence[Label]], predicted: Sequence[Sequence[Label]]) -> dict[str, Floats]:
     """Return what scores are made of, for each sequence: right labels, labels, and counts of phrases."""
     rows = list(zip(gold, predicted, strict=True))
     counts = {
@@ -184,7 +184,7 @@ def sentence_counts(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[
     return counts
 
 
-def scores_of(labels: Iterable[Any]) -> dict[str, Callable[[dict[str, Floats]], Floats]]:
+def scores_of(labels: Iterable[Label]) -> dict[str, Callable[[dict[str, Floats]], Floats]]:
     """Return the scores that make sense for labels, as functions of counts."""
 
     def f1(c: dict[str, Floats]) -> Floats:

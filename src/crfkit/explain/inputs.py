@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from crfkit._values import Label
 from crfkit.chain.encoding.sequences import label_rows
 from crfkit.chain.model.token_text import token_text
 from crfkit.errors import DataError, ParameterError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Labelled:
     """Sequences in the form that a model takes, their labels, and what to show of each token."""
 
-    X: list[Any]
+    X: list[Label]
     y: list[list[str]]
     tokens: list[list[str]]
     name: str
@@ -40,7 +41,7 @@ def trained_model(model: Any) -> ChainModel:
     raise ParameterError(f"the model must be a fitted ChainCRF or a ChainModel, not {type(model).__name__}")
 
 
-def given_labels(y: Iterable[Iterable[Any]]) -> list[list[Any]]:
+def given_labels(y: Iterable[Iterable[Label]]) -> list[list[Label]]:
     """Return label sequences as lists; raise DataError where a label is unknown or one of several."""
     rows = [list(row) for row in label_rows(y)]
     for n, row in enumerate(rows):
@@ -61,7 +62,7 @@ def read_labelled(model: ChainModel, source: ColumnSource) -> Labelled:
     file, kind = ColumnFile.of(source), model.vocabulary.kind
     if kind in ("matrix", "observations"):
         raise ParameterError(f"a model whose inputs are of kind '{kind}' cannot read labelled files")
-    X: list[Any]
+    X: list[Label]
     if kind == "items":
         X, y, _ = read_crfsuite(replace(file, format="crfsuite"))
     else:
@@ -91,7 +92,7 @@ def read_unlabelled(model: ChainModel, source: ColumnSource) -> Labelled:
     file, kind = ColumnFile.of(source), model.vocabulary.kind
     if kind in ("matrix", "observations"):
         raise ParameterError(f"a model whose inputs are of kind '{kind}' cannot read files")
-    X: list[Any]
+    X: list[Label]
     if kind == "items":
         X, y, _ = read_crfsuite(replace(file, format="crfsuite"))
     else:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crfkit._checks import check_count, is_whole
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Floats, Frame, Ids, Ints, Label
 from crfkit.chain.data import SequenceData, encode_labels
 from crfkit.chain.model.token_text import token_text
 from crfkit.errors import DataError, ParameterError
@@ -53,7 +53,7 @@ class Suspect(NamedTuple):
     position: int
     token: str
     given: Any
-    suggested: Any  # the label of the corrected labelling
+    suggested: Label  # the label of the corrected labelling
     score: float  # 1 − p(given | x, the labels around it)
     marginal: float  # p(given | x)
 
@@ -71,8 +71,8 @@ class Group(NamedTuple):
 class LabelErrors:
     """How suspect each given label is. `print` shows the most suspect ones and groups of corrections."""
 
-    given: list[list[Any]]
-    corrected: list[list[Any]]
+    given: list[list[Label]]
+    corrected: list[list[Label]]
     scores: list[Floats]  # of each position: 1 − p(given | x, given labels around it)
     marginals: list[Floats]  # of each position: p(given | x), of models that learnt from the labels as they are given
     tokens: list[list[str]]
@@ -130,7 +130,7 @@ class LabelErrors:
                 text = {"boundary": f"ends of {wrong.type}", "type": other, "both": f"{other}, with other ends"}
                 yield text[item.kind], item.sequence, score
 
-    def to_frame(self, n: int | None = None) -> Any:
+    def to_frame(self, n: int | None = None) -> Frame:
         """Return a pandas DataFrame with a row for each suspect, worst first."""
         return load("pandas", "to_frame needs").DataFrame(self.ranked(n), columns=list(Suspect._fields))
 
@@ -150,8 +150,8 @@ class LabelErrors:
 
 def find_label_errors(
     estimator: Any,
-    X: Sequence[Any],
-    y: Sequence[Sequence[Any]],
+    X: Sequence[object],
+    y: Sequence[Sequence[Label]],
     cv: int = 5,
     rounds: int = 2,
     seed: int = 0,
@@ -206,7 +206,7 @@ def find_label_errors(
     return replace(found, marginals=marginals)
 
 
-def suspect_labels(model: Any, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> LabelErrors:
+def suspect_labels(model: Any, X: Sequence[object], y: Sequence[Sequence[Label]]) -> LabelErrors:
     """Find labels that are probably wrong in sequences that a model was not trained on, such as a test set.
 
     >>> from crfkit import ChainCRF
@@ -234,7 +234,7 @@ class _Judged:
 
     @classmethod
     def of(
-        cls, model: ChainModel, X: Sequence[Any], given: Sequence[Any], names: Sequence[Any], at: list[int]
+        cls, model: ChainModel, X: Sequence[object], given: Sequence[Label], names: Sequence[Label], at: list[int]
     ) -> _Judged:
         place = {name: k for k, name in enumerate(names)}
         data = model.encode(X)
@@ -253,7 +253,9 @@ class _Judged:
         return picked
 
 
-def _errors(judged: Sequence[_Judged], given: list[list[Any]], names: Sequence[Any], X: Sequence[Any]) -> LabelErrors:
+def _errors(
+    judged: Sequence[_Judged], given: list[list[Label]], names: Sequence[Label], X: Sequence[object]
+) -> LabelErrors:
     """Estimate the channel, and judge all given labels by the posterior."""
     n = len(names)
     prior = np.full((n, n), NOISE / max(n - 1, 1))
@@ -268,7 +270,7 @@ def _errors(judged: Sequence[_Judged], given: list[list[Any]], names: Sequence[A
         channel = counts / counts.sum(axis=1, keepdims=True)
     scores: list[Floats] = [np.zeros(0)] * len(given)
     marginals: list[Floats] = [np.zeros(0)] * len(given)
-    corrected: list[list[Any]] = [[] for _ in given]
+    corrected: list[list[Label]] = [[] for _ in given]
     for part in judged:
         inference = with_channel(part.model, TRUST * np.log(channel[part.own]))
         data = with_given(part.data, part.labels, part.model.field.n_attributes)

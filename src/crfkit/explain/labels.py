@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit._types import Ints
+from crfkit._types import Frame, Ints, Label
 from crfkit.errors import DataError
 from crfkit.extras import load
 from crfkit.metrics import evaluate
@@ -23,11 +23,11 @@ KINDS = ("boundary", "type", "both", "missed", "invented")
 class Confusions:
     """How often each label was predicted where another was right: `counts` [gold, predicted], in order of `labels`."""
 
-    labels: list[Any]
+    labels: list[Label]
     counts: Ints
 
     @property
-    def pairs(self) -> list[tuple[Any, Any, int]]:
+    def pairs(self) -> list[tuple[Label, Label, int]]:
         """Return (gold, predicted, positions) of the labels that were confused, most frequent first."""
         found = [
             (self.labels[i], self.labels[j], int(self.counts[i, j]))
@@ -36,7 +36,7 @@ class Confusions:
         ]
         return sorted(found, key=lambda row: (-row[2], str(row[0]), str(row[1])))
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """Return a pandas DataFrame: a row for each gold label, a column for each predicted one."""
         pd = load("pandas", "to_frame needs")
         index = pd.Index(self.labels, name="gold")
@@ -66,7 +66,7 @@ class Confusions:
         return "\n".join(lines)
 
 
-def confusions(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequence[Any]]) -> Confusions:
+def confusions(y_true: Iterable[Sequence[Label]], y_pred: Iterable[Sequence[Label]]) -> Confusions:
     """Count which labels were predicted where others are right.
 
     >>> print(confusions([["DET", "NOUN", "VERB"]], [["DET", "NOUN", "NOUN"]]))
@@ -128,7 +128,7 @@ class Mistakes(Sequence[Mistake]):
             found[phrase.type, item.kind] += 1
         return {name: {kind: found[name, kind] for kind in KINDS} for name in sorted({name for name, _ in found})}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """Return a pandas DataFrame with a row for each mistake."""
         empty = Phrase("", -1, -1)
         return load("pandas", "to_frame needs").DataFrame(

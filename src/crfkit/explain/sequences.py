@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit._checks import check_count
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Frame, Ints, Label
 from crfkit.errors import DataError, ParameterError
 from crfkit.explain.inputs import trained_model
 from crfkit.extras import load
@@ -25,8 +25,8 @@ class WorstSequence(NamedTuple):
 
     sequence: int
     log_probability: float  # of the given labels; −inf if the model does not know one of them
-    gold: list[Any]
-    predicted: list[Any]
+    gold: list[Label]
+    predicted: list[Label]
 
     @property
     def wrong(self) -> list[int]:
@@ -34,7 +34,7 @@ class WorstSequence(NamedTuple):
         return [t for t, (a, b) in enumerate(zip(self.gold, self.predicted, strict=True)) if a != b]
 
 
-def worst_sequences(model: Any, X: Sequence[Any], y: Sequence[Sequence[Any]], n: int = 10) -> list[WorstSequence]:
+def worst_sequences(model: Any, X: Sequence[object], y: Sequence[Sequence[Label]], n: int = 10) -> list[WorstSequence]:
     """Return the n sequences with the lowest log-probability of their labels, lowest first.
 
     >>> from crfkit import ChainCRF
@@ -50,7 +50,7 @@ def worst_sequences(model: Any, X: Sequence[Any], y: Sequence[Sequence[Any]], n:
     return [WorstSequence(k, float(chances[k]), gold[k], list(row)) for k, row in zip(order, predicted, strict=True)]
 
 
-def log_probabilities(model: Any, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> Floats:
+def log_probabilities(model: Any, X: Sequence[object], y: Sequence[Sequence[Label]]) -> Floats:
     """Return the log-probability of the labels of each sequence, −inf where the model does not know one of them."""
     if len(X) != len(y):
         raise DataError(f"there are {len(X)} sequences but {len(y)} label sequences")
@@ -79,7 +79,7 @@ class LearningCurve:
     def std(self) -> Floats:
         return np.asarray(self.scores.std(axis=1))
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """Return a pandas DataFrame with a row for each training."""
         rows = [
             {"size": size, "seed": seed, "tokens": int(self.tokens[k, seed]), "score": float(self.scores[k, seed])}
@@ -110,10 +110,10 @@ class LearningCurve:
 
 def learning_curve(
     estimator: Any,
-    X: Sequence[Any],
-    y: Sequence[Sequence[Any]],
-    X_test: Sequence[Any],
-    y_test: Sequence[Sequence[Any]],
+    X: Sequence[object],
+    y: Sequence[Sequence[Label]],
+    X_test: Sequence[object],
+    y_test: Sequence[Sequence[Label]],
     sizes: Sequence[int | float] = (0.1, 0.2, 0.4, 0.7, 1.0),
     seeds: int = 3,
     scorer: Scorer | None = None,
@@ -164,7 +164,7 @@ def _size(size: int | float, most: int) -> int:
     return count
 
 
-def _scorer(scorer: Scorer | None, y: Iterable[Sequence[Any]]) -> tuple[str, Scorer]:
+def _scorer(scorer: Scorer | None, y: Iterable[Sequence[Label]]) -> tuple[str, Scorer]:
     if scorer is not None:
         return getattr(scorer, "__name__", "score"), scorer
     if are_phrases({label for row in y for label in row}):

@@ -40,7 +40,7 @@ class Suggestion(NamedTuple):
 
 def suggest(
     model: Any,
-    X: Sequence[Any],
+    X: Sequence[object],
     n: int,
     strategy: str = "entropy",
     diversity: float = 0.5,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit._checks import unmasked
+from crfkit._types import Array
 from crfkit.errors import DataError, naming_file
 from crfkit.files.image_folders import list_images, pair_folders
 from crfkit.files.masks import VOID, Mask, MaskRules, known_values, read_mask
@@ -45,7 +45,7 @@ def read_image(given: Any, where: str = "the image") -> Image:
         return _image(open_picture(given, palette=True)[0], str(given))
 
 
-def _image(array: NDArray[Any], where: str) -> Image:
+def _image(array: Array, where: str) -> Image:
     if array.ndim == 3 and array.shape[2] == 2:
         array = array[..., 0]  # grey with transparency
     if array.ndim == 3:
@@ -57,7 +57,7 @@ def _image(array: NDArray[Any], where: str) -> Image:
     return np.ascontiguousarray(_unit(array, where))
 
 
-def _unit(array: NDArray[Any], where: str) -> Image:
+def _unit(array: Array, where: str) -> Image:
     """Return the pixels scaled to values from 0 to 1."""
     kind = array.dtype.kind
     if kind == "b":

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._types import Array
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.columns import read_small
 
@@ -63,7 +64,7 @@ def read_colours(given: Any) -> Colours:
     return tuple((*rgb, found[rgb]) for rgb in sorted(found))
 
 
-def classes_of(pixels: NDArray[Any], colours: Colours, nearest: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def classes_of(pixels: Array, colours: Colours, nearest: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return ([H, W] the place in `colours` of each pixel, [H, W] whether it is there); or the nearest colour."""
     table = np.array([colour[:3] for colour in colours], dtype=np.int64)
     if not nearest:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._checks import is_whole
+from crfkit._types import Array, Entries
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.mask_colours import Colours, classes_of, read_colours, show_colour
 from crfkit.files.pictures import open_picture
@@ -89,7 +90,7 @@ class MaskRules:
         mask[~known] = VOID
         return self._checked(mask, where), array.dtype.kind == "b"
 
-    def _by_colour(self, array: NDArray[Any], known: NDArray[np.bool_], lossy: bool, where: str) -> Mask:
+    def _by_colour(self, array: Array, known: NDArray[np.bool_], lossy: bool, where: str) -> Mask:
         states, nearest = classes_of(array, self.colours, lossy)
         if (strange := np.argwhere(~nearest & known)).size:
             row, column = strange[0].tolist()
@@ -101,7 +102,7 @@ class MaskRules:
         labels = np.array([VOID if label is None else label for *_, label in self.colours], dtype=np.int64)
         return self._checked(np.where(known, labels[states], VOID), where)
 
-    def _threshold(self, array: NDArray[Any], where: str) -> Mask:
+    def _threshold(self, array: Array, where: str) -> Mask:
         if self.multiclass or self.ignore:
             what = "classes" if self.multiclass else "pixels to ignore"
             raise DataError(f"{where} is a lossy file, so that its {what} cannot be told apart; save it as PNG")
@@ -127,7 +128,7 @@ class MaskRules:
 
     # --- in model files
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> Entries:
         return {"ignore": list(self.ignore), "colours": [list(colour) for colour in self.colours]}
 
     @classmethod
@@ -169,7 +170,7 @@ def known_values(mask: Mask) -> Mask:
 _PART = 1 << 20
 
 
-def _known(given: Any, where: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _known(given: Any, where: str) -> tuple[Array, NDArray[np.bool_]]:
     """Return (array, which of its pixels are known): not masked, None or NaN."""
     hidden = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
     array = np.ma.getdata(given) if hidden is not None else np.asarray(given)

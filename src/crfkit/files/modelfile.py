@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit._types import Array, Entries, Record
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files.atomic import check_writable, is_special, patiently, replacing
 from crfkit.files.atomic import read as read_file
@@ -58,8 +59,8 @@ class Contents:
     """The contents of a model file. Tensors are read-only views of one private copy of the file."""
 
     kind: str
-    metadata: Mapping[str, Any]
-    tensors: Mapping[str, NDArray[Any]]
+    metadata: Record
+    tensors: Mapping[str, Array]
     check: Callable[[], None] = lambda: None  # raises ModelFileError if the contents are not what was written
 
     def tensor(self, name: str, dtype: type, optional: bool = False) -> Any:
@@ -117,8 +118,8 @@ class Contents:
 
 
 def stored_weights(
-    metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], form: str
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    metadata: Record, tensors: Mapping[str, Array], form: str
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the metadata and tensors of a file whose weights have another form: one of FORMS_OF_WEIGHTS."""
     check_name("form of weights", form, FORMS_OF_WEIGHTS)
     if form == "double":
@@ -128,13 +129,13 @@ def stored_weights(
     return {**metadata, "weights": form}, {**others, "weights.codes": codes, "weights.steps": steps}
 
 
-def write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+def write(path: str | Path, kind: str, metadata: Record, tensors: Mapping[str, Array]) -> None:
     """Write a model file. An older file at `path` is replaced when the new one is complete. Ctrl-C waits for it."""
     with deferred():
         _write(path, kind, metadata, tensors)
 
 
-def _write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
+def _write(path: str | Path, kind: str, metadata: Record, tensors: Mapping[str, Array]) -> None:
     if is_special(path):
         raise ModelFileError(f"cannot write {path}: it is not a regular file")
     # those of the widest elements first, so that each is aligned
@@ -145,7 +146,7 @@ def _write(path: str | Path, kind: str, metadata: Mapping[str, Any], tensors: Ma
         text = json.dumps({"version": FORMAT_VERSION, "kind": kind, "checksums": sums, **metadata}, ensure_ascii=False)
     except ValueError as error:  # such as a label with thousands of digits
         raise ModelFileError(f"cannot write {path}: {error}") from None
-    header: dict[str, Any] = {"__metadata__": {"crfkit": _text_checksum(text) + text}}
+    header: Entries = {"__metadata__": {"crfkit": _text_checksum(text) + text}}
     begin = 0
     for name, array in arrays.items():
         end = begin + array.nbytes
@@ -266,7 +267,7 @@ def _in_background(work: Callable[[], None]) -> Callable[[], None]:
     return done.result
 
 
-def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+def _tensors(header: Record, data: NDArray[np.uint8]) -> dict[str, Array]:
     tensors, spans = {}, []
     for name, entry in header.items():
         try:
@@ -299,7 +300,7 @@ def _tensors(header: Mapping[str, Any], data: NDArray[np.uint8]) -> dict[str, ND
     return tensors
 
 
-def _checksum(array: NDArray[Any]) -> str:
+def _checksum(array: Array) -> str:
     return f"{_core.checksum(array.reshape(-1).view(np.uint8)):016x}"
 
 

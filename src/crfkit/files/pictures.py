@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._types import Array
 from crfkit.errors import DataError, LimitError
 from crfkit.extras import load
 from crfkit.files import limits
@@ -19,7 +20,7 @@ _ORIENTATION = 0x0112  # EXIF's number for how the camera was held
 LOSSY = ("JPEG", "MPO")
 
 
-def open_picture(path: str | Path, palette: bool) -> tuple[NDArray[Any], bool]:
+def open_picture(path: str | Path, palette: bool) -> tuple[Array, bool]:
     """Return (pixels, whether the file is lossy). With `palette`, pixels of palette
     images are colours instead of numbers of entries.
 
@@ -112,7 +113,7 @@ def resize(image: Image, size: tuple[int, int]) -> Image:
     return np.ascontiguousarray(new[0] if image.ndim == 2 else np.stack(new, axis=-1))
 
 
-def resize_nearest(labels: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
+def resize_nearest(labels: Array, size: tuple[int, int]) -> Array:
     """Return labels [h, w] at (height, width): each pixel has the label of the pixel that its centre lies in.
 
     >>> resize_nearest(np.array([[1, 2]]), (2, 4)).tolist()

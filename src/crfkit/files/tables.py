@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._types import Array
 from crfkit.errors import DataError, ParameterError
 from crfkit.files import limits
 from crfkit.files.arff import read_arff
 from crfkit.files.columns import read_chunks
 from crfkit.files.lines import checked_lines
 
-Column = NDArray[Any]
+Column = Array
 MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null"})
 
 
@@ -47,7 +48,7 @@ class Table:
     def __len__(self) -> int:
         return self.n_rows
 
-    def to_numpy(self) -> NDArray[Any]:
+    def to_numpy(self) -> Array:
         """Return an array [rows, columns], of numbers if all columns are numbers, else of objects."""
         text = any(column.dtype.kind == "O" for column in self.values)
         parts = [column.astype(object) if text else column for column in self.values]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from crfkit._values import Entries, Record
 from crfkit.errors import ModelFileError
 
 MOST = 2**53  # beyond it, JSON readers differ in what an integer is
@@ -114,7 +115,7 @@ SCHEMA: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def checked_record(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def checked_record(metadata: Record) -> Entries:
     """Return the record of a model file, empty if it has none; raise ModelFileError if an entry has the wrong type.
 
     >>> checked_record({"training": {"solver": "lbfgs", "iterations": 3}})

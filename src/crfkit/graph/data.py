@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crfkit._checks import check_features, mark_checked, unmasked, weights_of, whole_numbers
-from crfkit._types import Features, Floats, Ids
+from crfkit._types import Array, Features, Floats, Ids
 from crfkit.errors import DataError
 from crfkit.graph.graph import Graph
 
@@ -289,7 +289,7 @@ class GraphData:
         return np.repeat(self.graph_weights, np.diff(self.graph.edge_offsets))
 
 
-def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tuple[Features, NDArray[Any] | None]:
+def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tuple[Features, Array | None]:
     """Return (the features with a column of ones before them, rows): without features one row of a one serves all."""
     from scipy.sparse import csr_array, hstack, issparse
 

@@ -234,7 +234,7 @@ class Graph:
         edges = self.edges.reshape(G, E, 2)
         return bool((edges - n * steps[:G, None, None] == edges[:1]).all())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # without what was made from them
 
     def __setstate__(self, state: dict[str, Any]) -> None:

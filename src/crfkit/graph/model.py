@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Entries, Floats, Ids, Record
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files import limits, modelfile
 from crfkit.files.training_record import checked_record
@@ -55,7 +54,7 @@ class GraphModel:
     w: Floats
     inference: str | Engine = "auto"
     decode: str = "auto"
-    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # how it was made
+    training: Record = dataclasses.field(default_factory=dict)  # how it was made
     n_threads: int | None = None
     seed: int = 0
     sweeps: int | None = None  # maximum of iterative inference in prediction; None for the engine's own limit
@@ -202,7 +201,7 @@ class GraphModel:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.encoder.parts()
         metadata = {
@@ -336,7 +335,7 @@ def ready_engine(
     return ready
 
 
-def describe_engine(inference: str | Engine) -> dict[str, Any]:
+def describe_engine(inference: str | Engine) -> Entries:
     """Return an engine for a model file: its name and its options."""
     if isinstance(inference, str):
         return {"name": inference, "options": {}}
@@ -357,7 +356,7 @@ def _check_states(field: GraphField, file_size: int) -> None:
         limits.check_memory(4 * K**4, f"symmetric tables for all pairs of {K:,} labels", file_size)
 
 
-def _read_engine(entry: Mapping[str, Any]) -> str | Engine:
+def _read_engine(entry: Record) -> str | Engine:
     name, options = entry.get("name"), entry.get("options")
     if not isinstance(name, str) or not isinstance(options, dict) or name not in ("auto", *ENGINES):
         raise ModelFileError(f"unknown inference {name!r}")

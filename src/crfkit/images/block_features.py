@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids
 from crfkit.errors import DataError
 
 STRIP = 1 << 18  # numbers in a strip: 2 MB as doubles, which a cache holds
@@ -126,7 +126,7 @@ class BlockFeatures:
             out[:, 1:] -= self._mean
         return out
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.dense(), dtype=dtype)
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids
 from crfkit.errors import DataError
 from crfkit.files.images import VOID
 from crfkit.graph.data import GraphData
@@ -78,7 +78,7 @@ def average_difference(X: Sequence[Image]) -> Floats:
     return total / max(1, count)
 
 
-def block_states(given: Pairs, classes: NDArray[Any], features: ImageFeatures) -> list[Ids]:
+def block_states(given: Pairs, classes: Array, features: ImageFeatures) -> list[Ids]:
     """Return the states [h·w] of the blocks of each image, −1 where unknown; raise if a class has no block."""
     out = []
     for mask in given.masks:

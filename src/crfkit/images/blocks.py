@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids
 from crfkit.files.images import VOID, Mask, resize
 from crfkit.images.c1 import block_means
 from crfkit.images.features import ImageFeatures
@@ -16,7 +14,7 @@ UPSAMPLING = ("bilinear", "nearest")
 LEAST = 1e-6  # share of known pixels below which a block has none
 
 
-def block_labels(mask: Mask, classes: NDArray[Any], features: ImageFeatures) -> NDArray[Any]:
+def block_labels(mask: Mask, classes: Array, features: ImageFeatures) -> Array:
     """Return [h, w], the label that most of the known pixels of a block have; VOID where none is known.
 
     If several labels are equally frequent, it is the first of the classes.
@@ -45,7 +43,7 @@ def _has_known(mask: Mask, features: ImageFeatures) -> NDArray[np.bool_]:
     return np.asarray((known > 0) | (pixels == 0)).reshape(h, w)  # an image that grows has blocks between its pixels
 
 
-def full_size(blocks: NDArray[Any], shape: tuple[int, ...], features: ImageFeatures) -> NDArray[Any]:
+def full_size(blocks: Array, shape: tuple[int, ...], features: ImageFeatures) -> Array:
     """Return [H, W, …] from [h, w, …]: every pixel gets the value of the block it lies in."""
     rows, columns = _block_of_pixel(blocks.shape, shape, features)
     return blocks[rows][:, columns]

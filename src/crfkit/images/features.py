@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._checks import check_count, is_whole
+from crfkit._values import Entries
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.files import limits, modelfile
 from crfkit.images.c1 import C1_NAMES, block_means, c1_units
@@ -110,7 +111,7 @@ class ImageFeatures:
         names = [name for kind in KINDS if kind in self.kinds for name in parts[kind]]
         return (*names, *(COLOUR_NAMES if self.colour else ()), *(POSITION_NAMES if self.position else ()))
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Entries:
         """Return the options by name, without functions."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "custom"}
 

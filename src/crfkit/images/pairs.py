@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._types import Array
 from crfkit.errors import DataError, LimitError, ParameterError
 from crfkit.files.image_folders import raise_all
 from crfkit.files.images import VOID, Image, Mask, MaskRules, as_list, known_values, read_image, resize_nearest
@@ -36,7 +37,7 @@ class Pairs:
         images: Any,
         masks: Any,
         rules: MaskRules,
-        classes: NDArray[Any] | None = None,
+        classes: Array | None = None,
         skip_bad: bool = False,
     ) -> Pairs:
         """Read lists of arrays or paths. All problems are in one error; with `skip_bad` such pairs are left out.
@@ -88,9 +89,7 @@ class Pairs:
         return cls(made.images, masks_now, made.names, made.image_names, tuple(problems), tuple(notes))
 
     @classmethod
-    def attempt(
-        cls, image: Path, mask: Path, rules: MaskRules, classes: NDArray[Any], problems: list[str]
-    ) -> Pairs | None:
+    def attempt(cls, image: Path, mask: Path, rules: MaskRules, classes: Array, problems: list[str]) -> Pairs | None:
         """Return one pair to compare with what a model of these classes finds; None adds to the problems."""
         try:
             pair = cls.read([image], [mask], rules, classes)
@@ -151,7 +150,7 @@ class Pairs:
         )
         return replace(self.take(some), notes=(*self.notes, note))
 
-    def classes(self, multiclass: bool) -> NDArray[Any]:
+    def classes(self, multiclass: bool) -> Array:
         """Return the values of all masks, sorted; two, unless there may be more."""
         seen: set[int] = set()
         for mask, name in zip(self.masks, self.names, strict=True):
@@ -166,14 +165,14 @@ class Pairs:
             raise DataError(f"{which}; expected two classes or more")
         return np.array(sorted(seen))
 
-    def error(self, found: Iterable[NDArray[Any]]) -> float:
+    def error(self, found: Iterable[Array]) -> float:
         """Return the share of known pixels that are wrong in masks that a model found."""
         counts = [wrong_pixels(mask, truth) for mask, truth in zip(found, self.masks, strict=True)]
         wrong, known = np.sum(counts, axis=0).tolist()
         return float(wrong / known) if known else 0.0
 
 
-def confusion(found: NDArray[Any], mask: Mask, classes: NDArray[Any]) -> NDArray[np.int64]:
+def confusion(found: Array, mask: Mask, classes: Array) -> NDArray[np.int64]:
     """Return [true class, found class] the counts of known pixels."""
     known = mask != VOID
     states = [np.searchsorted(classes, labels[known]) for labels in (mask, found)]
@@ -189,13 +188,13 @@ def _attempt(read: Callable[[Any, str], Value], given: Any, name: str, problems:
         return None
 
 
-def wrong_pixels(found: NDArray[Any], mask: Mask) -> tuple[int, int]:
+def wrong_pixels(found: Array, mask: Mask) -> tuple[int, int]:
     """Return (how many of the known pixels are wrong, how many are known)."""
     known = mask != VOID
     return int(((found != mask) & known).sum()), int(known.sum())
 
 
-def _agree(masks: list[Mask], yes_or_no: list[int], rules: MaskRules, classes: NDArray[Any] | None) -> list[Mask]:
+def _agree(masks: list[Mask], yes_or_no: list[int], rules: MaskRules, classes: Array | None) -> list[Mask]:
     """Return masks whose values mean the same in all of them.
 
     −1 is unknown unless it is a class, as it is beside 1 alone. The "yes" of masks of one bit, or of lossy files, is

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit._checks import unmasked
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids
 from crfkit.errors import CrfkitError, DataError, ParameterError, naming_file
 from crfkit.files import limits
 from crfkit.files.image_folders import merge_alike, raise_all
@@ -173,7 +172,7 @@ def read_truth(given: Any, shape: tuple[int, ...], where: str, ignore: Any, mult
     return values, known
 
 
-def choose_classes(truths: list[tuple[Any, Any]], n_classes: int, given: Any) -> NDArray[Any]:
+def choose_classes(truths: list[tuple[Any, Any]], n_classes: int, given: Any) -> Array:
     """Return the label of each column of the probabilities: as given, 0 … K−1, or the sorted values of the masks."""
     if given is not None:
         classes = np.asarray(given)
@@ -198,7 +197,7 @@ def choose_classes(truths: list[tuple[Any, Any]], n_classes: int, given: Any) ->
     )
 
 
-def to_class_numbers(values: Any, known: Any, classes: NDArray[Any], where: str) -> Ids:
+def to_class_numbers(values: Any, known: Any, classes: Array, where: str) -> Ids:
     """Return [H, W]: the column of each label, −1 where it is not known."""
     states = np.full(values.shape, -1, dtype=np.int32)
     for k, label in enumerate(classes.tolist()):
@@ -210,7 +209,7 @@ def to_class_numbers(values: Any, known: Any, classes: NDArray[Any], where: str)
     return states
 
 
-def pixel_accuracy(found: list[NDArray[Any]], masks: Any, ignore: Any, multiclass: bool) -> float:
+def pixel_accuracy(found: list[Array], masks: Any, ignore: Any, multiclass: bool) -> float:
     """Return the share of known pixels of all masks that have the label found; 0 if no pixel is known."""
     truth = as_list(masks, "masks")
     if len(truth) != len(found):

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import map_coordinates
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids
 from crfkit.extras import load
 from crfkit.graph.encoding.grids import cached_grid
 from crfkit.graph.graph import Graph
@@ -47,7 +46,7 @@ class Regions:
         ids = flat.reshape(found.shape).astype(np.int32)
         return cls(ids, _touching(ids))
 
-    def mean(self, values: NDArray[Any]) -> Floats:
+    def mean(self, values: Array) -> Floats:
         """Return [n, C]: the mean of [H, W, C] over each region."""
         flat = self.ids.ravel()
         sizes = np.maximum(np.bincount(flat, minlength=self.graph.n_nodes), 1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
+from crfkit._values import Label
 from crfkit.errors import DataError
 from crfkit.metrics.report import report
 from crfkit.metrics.scorers import phrase_f1_scorer as phrase_f1_scorer
@@ -52,12 +53,14 @@ class Evaluation:
     correct_tokens: int = 0
     sequences: int = 0
     correct_sequences: int = 0
-    confusion: Counter[tuple[Any, Any]] = field(default_factory=Counter, repr=False)  # (gold, predicted) → positions
+    confusion: Counter[tuple[Label, Label]] = field(
+        default_factory=Counter, repr=False
+    )  # (gold, predicted) → positions
     _by_type: dict[str, Counts] = field(default_factory=dict, repr=False)
     _gold_pairs: LabelPairs = field(default_factory=LabelPairs, repr=False)
     _readable: bool = field(default=True, repr=False)  # whether all labels so far mark phrases
 
-    def add(self, gold: Sequence[Any], predicted: Sequence[Any]) -> None:
+    def add(self, gold: Sequence[Label], predicted: Sequence[Label]) -> None:
         """Add one sequence."""
         gold, predicted = (_labels(row, what) for row, what in ((gold, "gold"), (predicted, "predicted")))
         if len(gold) != len(predicted):
@@ -105,7 +108,7 @@ class Evaluation:
         return self.correct_sequences / self.sequences if self.sequences else 0.0
 
     @property
-    def labels(self) -> list[Any]:
+    def labels(self) -> list[Label]:
         """Return all gold and predicted labels, sorted."""
         labels = {label for pair in self.confusion for label in pair}
         try:
@@ -114,7 +117,7 @@ class Evaluation:
             return sorted(labels, key=lambda x: (type(x).__name__, str(x)))
 
     @property
-    def by_label(self) -> dict[Any, Counts]:
+    def by_label(self) -> dict[Label, Counts]:
         """Return the counts of each label over positions; `gold` is its support."""
         table = {label: Counts() for label in self.labels}
         for (gold, predicted), count in self.confusion.items():
@@ -132,7 +135,7 @@ class Evaluation:
         return {name: sum(getattr(row, name) for row in rows) / n for name in ("precision", "recall", "f1")}
 
     @property
-    def mistakes(self) -> list[tuple[Any, Any, int]]:
+    def mistakes(self) -> list[tuple[Label, Label, int]]:
         """Return (gold label, predicted label, positions) of confused labels, most frequent first."""
         pairs = [(a, b, n) for (a, b), n in self.confusion.items() if a != b]
         return sorted(pairs, key=lambda row: (-row[2], str(row[0]), str(row[1])))
@@ -217,7 +220,7 @@ class Evaluation:
         return told
 
 
-def evaluate(gold: Iterable[Sequence[Any]], predicted: Iterable[Sequence[Any]]) -> Evaluation:
+def evaluate(gold: Iterable[Sequence[Label]], predicted: Iterable[Sequence[Label]]) -> Evaluation:
     """Score predicted label sequences.
 
     >>> result = evaluate([["B-NP", "I-NP", "O"]], [["B-NP", "O", "O"]])
@@ -250,7 +253,7 @@ def evaluate(gold: Iterable[Sequence[Any]], predicted: Iterable[Sequence[Any]]) 
     return result
 
 
-def _labels(row: Any, what: str) -> list[Any]:
+def _labels(row: Any, what: str) -> list[Label]:
     if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
         raise DataError(
             f"expected sequences of {what} labels, but one of them is {row!r}; put a single sequence into a list: "

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from crfkit._values import Label, Sequences
 
-def phrase_f1_scorer(estimator: Any, X: Iterable[Any], y: Iterable[Sequence[Any]]) -> float:
+
+def phrase_f1_scorer(estimator: Any, X: Sequences, y: Iterable[Sequence[Label]]) -> float:
     """Return the F1 of phrases of an estimator's predictions, between 0 and 1; higher is better.
 
     Raises DataError if the labels do not mark phrases ("B-NP", "I-NP", "O" …).

@@ -86,7 +86,7 @@ class Groups:
     def __repr__(self) -> str:
         return f"<{len(self)} groups of {int((self.ids >= 0).sum())} weights>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"ids": self.ids, "open_ended": self.open_ended}
 
     def rows(self, w: Vector) -> Iterable[Vector]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Label
 from crfkit.errors import ParameterError
 from crfkit.extras import load
 from crfkit.names import unknown_name
@@ -92,7 +92,7 @@ def _sign(edge: Any, weight: float) -> str:
     return "positive" if weight > 0 else "negative"
 
 
-def _places(names: Sequence[Any], ends: Any, sizes: Floats, layout: Any) -> Floats:
+def _places(names: Sequence[Label], ends: Any, sizes: Floats, layout: Any) -> Floats:
     """Return the positions [nodes, 2] of the nodes."""
     if isinstance(layout, Mapping):
         if missing := [name for name in names if name not in layout]:

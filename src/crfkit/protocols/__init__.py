@@ -13,7 +13,7 @@ optional, and what they do here is what a member without them means.
 from crfkit.capabilities import BlockNorm, Capability, Kind, Selection
 from crfkit.protocols.loss import Evaluation, GrowingLoss, Loss, LossOptions, Vector
 from crfkit.protocols.penalty import EpigraphPenalty, Penalty, RestPenalty, SmoothPenalty
-from crfkit.protocols.solver import Iterate, Solver, State
+from crfkit.protocols.solver import Iterate, Saved, Solver, State
 
 __all__ = [
     "BlockNorm",
@@ -27,6 +27,7 @@ __all__ = [
     "LossOptions",
     "Penalty",
     "RestPenalty",
+    "Saved",
     "Selection",
     "SmoothPenalty",
     "Solver",

@@ -11,8 +11,11 @@ from crfkit.protocols.penalty import Penalty
 
 if TYPE_CHECKING:
     from crfkit.result import Result, TraceRow
+    from crfkit.solvers.parts.loop import Callback
     from crfkit.solvers.parts.objective import Objective
     from crfkit.solvers.parts.stopping import StoppingRule
+
+Saved = Mapping[str, Any]  # arrays and numbers by name, from which a later run can go on
 
 
 class Iterate(Protocol):
@@ -33,7 +36,7 @@ class State(Protocol):
 
     @property
     def point(self) -> Iterate: ...
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         """Return arrays and numbers from which a later run can go on at the same w."""
         ...
 
@@ -90,13 +93,13 @@ class Solver:
         loss: Loss,
         penalty: Penalty,
         w0: Vector,
-        callbacks: Sequence[Any] = (),
-        resume: Mapping[str, Any] | None = None,
+        callbacks: Sequence[Callback] = (),
+        resume: Saved | None = None,
     ) -> Result:
         """Minimise from w0; `resume` is the `state` of an earlier result of the same solver, to go on from w0."""
         raise NotImplementedError
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Any:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> Any:
         """Return the :class:`State` at w0; `saved` is empty, or what a state of this solver at w0 saved."""
         raise NotImplementedError
 

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from crfkit._values import Label
 from crfkit.errors import DataError
 from crfkit.names import unknown_name
 from crfkit.schemes.grobid import from_grobid, is_grobid
@@ -67,7 +68,7 @@ def split_label(label: str) -> tuple[str, str] | None:
     return tag, kind
 
 
-def obstacle(labels: Iterable[Any]) -> str | None:
+def obstacle(labels: Iterable[Label]) -> str | None:
     """Return the reason why labels do not mark phrases, or None if they do.
 
     Labels mark phrases if each is O, or a tag (B, I, E, S, L or U) with a type after "-", or a tag alone. E, S, L and U
@@ -102,7 +103,7 @@ def respelled(label: str) -> str:
     return label
 
 
-def are_phrases(labels: Iterable[Any]) -> bool:
+def are_phrases(labels: Iterable[Label]) -> bool:
     """Return whether labels mark phrases, so that phrases can be counted.
 
     >>> are_phrases(["B-NP", "I-NP", "O"]), are_phrases(["DET", "NOUN", "O"])
@@ -265,7 +266,7 @@ class Rewritten(NamedTuple):
     scheme: tuple[str, str] | None
 
 
-def in_scheme_of(gold: Sequence[Sequence[Any]], labels: Sequence[Sequence[Any]]) -> Rewritten:
+def in_scheme_of(gold: Sequence[Sequence[Label]], labels: Sequence[Sequence[Label]]) -> Rewritten:
     """Return labels in the scheme of the gold labels, so that the same phrases have the same labels.
 
     They are written anew only if they plainly follow another scheme: a tagger that breaks the rules here and there

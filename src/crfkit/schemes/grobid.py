@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from crfkit._values import Label
 from crfkit.errors import DataError
 
 _LABEL = re.compile(r"(I-)?<([^<>]+)>")
 OUTSIDE = "other"
 
 
-def is_grobid(labels: Iterable[Any]) -> bool:
+def is_grobid(labels: Iterable[Label]) -> bool:
     """Return whether these labels are GROBID's: all in angle brackets, at least one without I- before it.
 
     >>> is_grobid(["I-<title>", "<title>", "<other>"]), is_grobid(["I-<title>", "O"]), is_grobid([])

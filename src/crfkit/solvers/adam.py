@@ -11,16 +11,15 @@ The step falls with √e and the result is a mean of the iterates in which late 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from crfkit._checks import check_count, check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Vector
+from crfkit.protocols import Capability, Saved, Vector
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
@@ -53,7 +52,7 @@ class AdamState:
     v: Vector
     t: int  # updates made
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {"iterate": self.w, "m": self.m, "v": self.v, "t": self.t}
 
 
@@ -91,7 +90,7 @@ class Adam(IterativeSolver):
     def objective_name(self, objective: Objective) -> str:
         return f"{objective.name}, a gradient without a value"
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> AdamState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> AdamState:
         start = Mean(w0, objective.at(w0).grad_norm)
         zeros = 0.0 * w0
         if "iterate" not in saved:

@@ -13,16 +13,15 @@ Trace and result are at z.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from crfkit._checks import check_count
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.descent import check_iterations
@@ -53,7 +52,7 @@ class ADMMState:
     pairs: SecantPairs
     progress: Progress
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         numbers = {"rho": self.rho, "k": self.k, "residual": self.residual}
         return {"own_w": self.w.w, "u": self.u, **numbers, **self.pairs.saved(), **self.progress.saved()}
 
@@ -95,7 +94,7 @@ class ADMM(IterativeSolver):
             raise ParameterError(f"relaxation must be at least 1 and less than 2, not {self.relaxation!r}")
         check_count(inner_steps=self.inner_steps, memory=self.memory)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ADMMState | QuasiNewtonState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> ADMMState | QuasiNewtonState:
         if objective.rest is None:
             return LBFGS(memory=self.memory).init(objective, w0, saved)
         z = objective.at(w0)

@@ -5,14 +5,13 @@ d⁺ = −z⁺ + β·d,   β = max(0, (z⁺)ᵀ(g⁺ − g) / zᵀg),   z = M⁻
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Vector
+from crfkit.protocols import Capability, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import Moved, check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
@@ -39,7 +38,7 @@ class ConjugateGradientState:
     scale: Vector  # M = diag(scale⁻²); None: the identity
     direction: Direction | None = None  # the next one; None: −z, at a start
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         scale = {} if self.scale is None else {"scale": self.scale}
         return {**self.progress.saved(), **scale, **(vars(self.direction) if self.direction else {})}
 
@@ -71,7 +70,7 @@ class ConjugateGradient(IterativeSolver):
         if self.restart_every is not None and self.restart_every < 1:
             raise ParameterError(f"restart_every must be >= 1, not {self.restart_every!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ConjugateGradientState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> ConjugateGradientState:
         start = objective.at(w0)
         scale = direction = None
         if self.preconditioned and start.finite:

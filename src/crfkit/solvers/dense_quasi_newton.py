@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from array_api_compat import array_namespace, device
 
 from crfkit.arrays import add_rank_two, combine, dot, matvec
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Vector
+from crfkit.protocols import Capability, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.dense import Matrix, check_memory
 from crfkit.solvers.parts.descent import check_iterations
@@ -37,7 +36,7 @@ class InverseHessian(Curvature):
 
     matrix: Matrix
 
-    def __init__(self, size: int, initial_scaling: bool, saved: Mapping[str, Any]) -> None:
+    def __init__(self, size: int, initial_scaling: bool, saved: Saved) -> None:
         self._initial_scaling = initial_scaling
         self.clear()
         if "inverse" in saved:
@@ -53,7 +52,7 @@ class InverseHessian(Curvature):
         self.matrix = None
         self._steps = 0
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {"inverse": self.matrix, "steps": self._steps} if self._steps else {}
 
     def __len__(self) -> int:
@@ -127,7 +126,7 @@ class BFGS(IterativeSolver):
         if not self.max_memory > 0:
             raise ParameterError(f"max_memory must be > 0, not {self.max_memory!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> QuasiNewtonState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> QuasiNewtonState:
         check_memory(w0, 1, self.max_memory, self.name, "lbfgs")
         start = objective.at(w0)
         inverse = self.inverse_hessian(w0.shape[0], self.initial_scaling, saved)

@@ -9,7 +9,6 @@ The momentum is kept as v = (t_k − 1)·(w_k − w_{k−1}), so that y = w_k + 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +16,7 @@ from array_api_compat import array_namespace
 
 from crfkit.arrays import combine, dot
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -40,7 +39,7 @@ class FISTAState:
     length: StepLength
     progress: Progress
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {"v": self.v, "t": self.t, "L": self.L, **self.length.saved(), **self.progress.saved()}
 
     def grown(self, point: Point, place: Any) -> FISTAState:
@@ -92,10 +91,10 @@ class FISTA(IterativeSolver):
         if self.restart not in RESTARTS:
             raise ParameterError(f"restart must be one of {', '.join(RESTARTS)}, not {self.restart!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> FISTAState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> FISTAState:
         return self.begin(objective, objective.at(start(w0, self.random_start, self.seed, saved)), saved)
 
-    def begin(self, objective: Objective, point: Point, saved: Mapping[str, Any]) -> FISTAState:
+    def begin(self, objective: Objective, point: Point, saved: Saved) -> FISTAState:
         """Return the state at a point that was evaluated already."""
         w0 = point.w
         length = StepLength.backtracked(objective, self.lipschitz, self.backtracking, saved)

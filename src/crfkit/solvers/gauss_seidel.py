@@ -5,14 +5,14 @@ violates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit._checks import check_count
-from crfkit.protocols import Vector
+from crfkit.protocols import Saved, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.objective import Objective, Point
@@ -42,7 +42,7 @@ class At:
     scores: Any
     progress: Progress
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return self.progress.saved()
 
 
@@ -78,7 +78,7 @@ class GaussSeidel(TakesBatches):
         check_count(select_unit=self.select_unit, memory=self.memory, inner_iterations=self.inner_iterations)
         check_iterations(self.max_iterations)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> Grown:
         inner_solver(objective, self.memory)  # checks the penalty
         point = objective.at(w0)
         return self._looked_at(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from crfkit.arrays import combine, dot
-from crfkit.protocols import Capability, Vector
+from crfkit.protocols import Capability, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations, move
 from crfkit.solvers.parts.line_searches import StrongWolfe
@@ -27,7 +26,7 @@ class GradientDescentState:
     progress: Progress
     trial: float  # the step to try first
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {**self.progress.saved(), "trial": self.trial}
 
 
@@ -55,7 +54,7 @@ class GradientDescent(IterativeSolver):
     def __post_init__(self) -> None:
         check_iterations(self.max_iterations)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> GradientDescentState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> GradientDescentState:
         start = objective.at(w0)
         trial = saved_number(saved, "trial", low=POSITIVE) if "trial" in saved else 1.0 / (start.grad_norm or 1.0)
         return GradientDescentState(start, Progress.at(start, saved), trial)

@@ -12,13 +12,13 @@ definite. OWL-QN on all candidates from the start is the papers' Full-Opt-L1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from crfkit._checks import check_count
 from crfkit.errors import ParameterError
-from crfkit.protocols import Vector
+from crfkit.protocols import Saved, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.objective import Objective
@@ -63,7 +63,7 @@ class GraftingLight(TakesBatches):
         check_count(select_unit=self.select_unit, inner_steps=self.inner_steps, memory=self.memory)
         check_iterations(self.max_iterations)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> Grown:
         inner = inner_solver(objective, self.memory).init(objective, w0, saved)
         start = begin(objective, inner, saved, self.batches)
         return start if saved else select(objective, inner, self.select_unit, start.batches)
@@ -116,7 +116,7 @@ class Grafting(TakesBatches):
         if self.restart not in RESTARTS:
             raise ParameterError(f"restart must be one of {', '.join(RESTARTS)}, not {self.restart!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> Grown:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> Grown:
         inner = inner_solver(objective, self.memory).init(objective, w0, saved)
         start = begin(objective, inner, saved, self.batches)
         return start if saved else select(objective, inner, self.select_unit, start.batches)

@@ -16,7 +16,6 @@ needs expectations at a few places δ (crfkit.chain.losses.tilted) instead of on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from crfkit._checks import check_positive
 from crfkit.errors import ParameterError
 from crfkit.names import check_name
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -93,7 +92,7 @@ class State:
     scaling: Scaling
     progress: Progress
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return self.progress.saved()
 
 
@@ -132,7 +131,7 @@ class IIS(IterativeSolver):
         if self.buckets < 1:
             raise ParameterError(f"buckets must be >= 1, not {self.buckets!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> State:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> State:
         expectations = objective.loss.expectations()
         scaling: Scaling = (
             ExactTotals(expectations.tilted())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.lipschitz import MAX_TRIALS, StepLength
 from crfkit.solvers.parts.loop import IterativeSolver
@@ -22,7 +21,7 @@ class ISTAState:
     length: StepLength
     progress: Progress
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {**self.length.saved(), **self.progress.saved()}
 
 
@@ -60,7 +59,7 @@ class ISTA(IterativeSolver):
     def __post_init__(self) -> None:
         check_proximal(self.max_iterations, self.seed, self.random_start, self.lipschitz, self.backtracking)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ISTAState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> ISTAState:
         point = objective.at(start(w0, self.random_start, self.seed, saved))
         length = StepLength.backtracked(objective, self.lipschitz, self.backtracking, saved)
         return ISTAState(point, length, Progress.at(point, saved))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Vector
+from crfkit.protocols import Capability, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.cg_steihaug import Exit, steihaug
 from crfkit.solvers.parts.dense import check_memory, hessian, newton_direction
@@ -31,7 +30,7 @@ class NewtonState:
     progress: Progress
     first_norm: float  # ‖g₀‖
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {**self.progress.saved(), "first_norm": self.first_norm}
 
 
@@ -76,7 +75,7 @@ class Newton(IterativeSolver):
         if not self.max_memory > 0:
             raise ParameterError(f"max_memory must be > 0, not {self.max_memory!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> NewtonState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> NewtonState:
         if self.direction == "dense":
             # the Hessian, the shifted one, its factor and a copy that is overwritten
             check_memory(w0, 4, self.max_memory, self.name, "direction='cg'")

@@ -12,16 +12,15 @@ way. θ_k has no zeros: FISTA on the penalty itself makes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from crfkit._checks import check_positive
 from crfkit.arrays import combine, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.fista import FISTA, FISTAState
 from crfkit.solvers.parts.envelope import Envelope, Smoothed
@@ -48,7 +47,7 @@ class OGMState:
     progress: Progress
     finish: FISTAState | None = None
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         if self.finish is not None:
             return {"finishing": True, **self.finish.saved()}
         kept = {"s": self.s, "total": self.total, "centre": self.centre, "k": self.k}
@@ -108,7 +107,7 @@ class OGM(IterativeSolver):
         if not self.tolerance >= 0:
             raise ParameterError(f"tolerance must be >= 0, not {self.tolerance!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OGMState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> OGMState:
         if saved.get("finishing"):
             inner = self._finisher().init(objective, w0, saved)
             return self._finishing(inner)

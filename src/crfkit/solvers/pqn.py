@@ -9,16 +9,15 @@ evaluate no loss. So it pays where projections are cheap and evaluations are not
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from crfkit._checks import check_count
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.descent import check_iterations
@@ -47,7 +46,7 @@ class PQNState:
     def point(self) -> Point:
         return self.at.point
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {**self.pairs.saved(), **self.form.saved(self.at), **self.progress.saved()}
 
 
@@ -85,7 +84,7 @@ class PQN(IterativeSolver):
         if not (math.isfinite(self.eps) and self.eps >= 0):
             raise ParameterError(f"eps must be a finite number >= 0, not {self.eps!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> PQNState | QuasiNewtonState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> PQNState | QuasiNewtonState:
         if objective.rest is None:
             return LBFGS(memory=self.memory).init(objective, w0, saved)
         form = EpigraphForm(objective, w0)

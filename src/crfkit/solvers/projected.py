@@ -9,14 +9,14 @@ search (Xue & Zhang 2016). The step lengths β are in parts/step_rules.py, t in 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from crfkit.arrays import combine, dot, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.descent import check_iterations
 from crfkit.solvers.parts.epigraph import EpigraphForm, Lifted
@@ -48,7 +48,7 @@ class ProjectedState:
     def point(self) -> Point:
         return self.at.point
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         numbers = {"beta": self.beta, "k": self.k, "reference": self.reference.saved(self.kept)}
         return {**numbers, **self.form.saved(self.at), **self.progress.saved()}
 
@@ -116,7 +116,7 @@ class SPG(IterativeSolver):
     def _reference(self) -> Reference:
         return Reference(self.search, self.memory, self.eta, self.nu)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> ProjectedState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> ProjectedState:
         form = EpigraphForm(objective, w0)
         at = form.start(w0, saved)
         beta, k = saved_number(saved, "beta", self.first_step, low=POSITIVE), saved_count(saved, "k", 0)

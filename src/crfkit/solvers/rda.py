@@ -15,14 +15,14 @@ anew, with the current point as the centre.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import add_scaled, norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Loss, Vector
+from crfkit.protocols import Capability, Kind, Loss, Saved, Vector
 from crfkit.result import TraceRow
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
@@ -52,7 +52,7 @@ class RDAState:
     gamma: float
     squares: Vector = None  # of gradients, summed; where the steps adapt
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         kept = {"total": self.total, "centre": self.centre, "k": self.k, "epoch": self.epoch, "gamma": self.gamma}
         return kept if self.squares is None else {**kept, "squares": self.squares}
 
@@ -106,7 +106,7 @@ class RDA(IterativeSolver):
         if not (math.isfinite(self.random_start) and self.random_start >= 0):
             raise ParameterError(f"random_start must be a finite number >= 0, not {self.random_start!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> RDAState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> RDAState:
         loss: Any = objective.loss
         n = len(loss.data)
         order = shuffled(self.seed, 2**31, n)

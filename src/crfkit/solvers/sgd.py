@@ -7,7 +7,6 @@ bound on the curvature, more slowly:  η₀ / (1 + t/(10·N))^¾.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import dot
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
@@ -54,7 +53,7 @@ class SGD(IterativeSolver):
         if self.step_size is not None:
             check_positive(step_size=self.step_size)
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OnlineState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> OnlineState:
         online = opened(objective, w0, saved)
         step_size = saved_number(saved, "step_size", 0.0, low=0.0) or self.step_size
         if step_size is None:

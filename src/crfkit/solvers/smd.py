@@ -11,7 +11,7 @@ The factor a = 30/(30 + epoch) is ours: without it the weights keep moving about
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from crfkit._checks import check_count, check_online, check_positive
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Loss, Vector
+from crfkit.protocols import Capability, Loss, Saved, Vector
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
 from crfkit.solvers.parts.online import shuffled
@@ -36,7 +36,7 @@ class SMDState:
     v: Vector
     epoch: int
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {"p": self.p, "v": self.v, "epoch": self.epoch}
 
 
@@ -71,7 +71,7 @@ class SMD(IterativeSolver):
         if not 0 <= self.meta < math.inf or not 0 <= self.decay <= 1:
             raise ParameterError(f"meta must be >= 0 and decay between 0 and 1, not {self.meta!r} and {self.decay!r}")
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> SMDState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> SMDState:
         loss: Any = objective.loss
         n = len(loss.data)
         order = shuffled(self.seed, 2**31, n)

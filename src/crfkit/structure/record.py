@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._values import Entries
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.inference.defaults import default_decoder
 from crfkit.graph.model import GraphModel
@@ -53,7 +54,7 @@ class StructureRecord:
     input_scales: InputScales | None = None
     bins: Mapping[str, list[float]] = field(default_factory=dict)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Entries:
         """Return the record as it is stored in the model file."""
         return {
             "method": self.method,

@@ -8,11 +8,10 @@ from those of the data. Where the junction tree is small the likelihood is exact
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Entries, Floats
 from crfkit.graph.graph import Graph
 from crfkit.graph.inference.annealed import Annealed
 from crfkit.graph.inference.gibbs import Gibbs
@@ -36,7 +35,7 @@ class Refit:
     log_likelihood: float | None = None  # mean per row of training, where sampled
     independent: float | None = None  # the same without edges
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Entries:
         """Return what the model file keeps."""
         found = {"by": self.by, "mismatch": self.mismatch, "log_likelihood": self.log_likelihood}
         return {name: value for name, value in found.items() if value is not None}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class RowSubsets:
     n: int  # rows
     _made: dict[int, Fold] = field(default_factory=dict, repr=False)  # folds, where their paths are followed
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_made": {}}
 
     # --- random halves

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Entries, Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.graph.model import GraphModel, ready_engine
 from crfkit.structure.encoding.drawn_labels import DrawnLabels
@@ -183,7 +183,7 @@ class StructureTraining:
         if learned.scaling is not None:
             w = learned.scaling.original(w, loss.field, data.encoder.edge_inputs)
         result = learned.solution.result
-        stored: dict[str, Any] = {"structure": record.plain()}
+        stored: Entries = {"structure": record.plain()}
         if result is not None:
             stored |= {
                 "objective": result.objective,

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crfkit._threads import thread_count
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ints, Sparse
 from crfkit.structure.losses.evaluation import SparseEvaluation
 from crfkit.structure.losses.ising_table import products
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
@@ -104,7 +104,7 @@ def _curvature(evaluation: Any, ridge: Floats, nodes: int) -> tuple[Any, Any]:
     return S, lambda change: gain @ change
 
 
-def _least_costs(S: Any, v: Floats) -> Floats:
+def _least_costs(S: Sparse, v: Floats) -> Floats:
     """Return [weights] lower bounds of v²/(S⁻¹)_ee for a sparse S with an edge per weight; 0 where none is known.
 
     Scaled to a diagonal of ones, with m the rest of a row and λ the least eigenvalue, 1/(S⁻¹)_ee >= S_ee·(1 − |m|²/λ).
@@ -113,7 +113,7 @@ def _least_costs(S: Any, v: Floats) -> Floats:
         return np.zeros(len(v))
     d = np.asarray(S.diagonal())
     scale = 1.0 / np.sqrt(np.maximum(d, 1e-300))
-    M: Any = S.multiply(scale[:, None]).multiply(scale).tocsr()
+    M: Sparse = S.multiply(scale[:, None]).multiply(scale).tocsr()
     try:
         least = eigsh(M, 1, which="SA", v0=np.ones(len(v)), tol=1e-2, return_eigenvectors=False)[0]
     except ArpackError:
@@ -128,7 +128,7 @@ class _Factored:
     Their part of its inverse, `corner`, is then (L₂L₂ᵀ)⁻¹, with L₂ the corner of L.
     """
 
-    def __init__(self, S: Any, last: Ints) -> None:
+    def __init__(self, S: Sparse, last: Ints) -> None:
         first = np.ones(S.shape[0], dtype=bool)
         first[last] = False
         self._order = np.concatenate([np.flatnonzero(first), last])

@@ -109,7 +109,7 @@ class Embeddings:
     def __repr__(self) -> str:
         return f"<{len(self.words)} vectors of {self.dimensions} dimensions>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _unpickle, (np.array(self.words.offsets), np.array(self.words.bytes), np.array(self.vectors))
 
 

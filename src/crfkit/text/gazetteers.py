@@ -66,7 +66,7 @@ class Phrases(Sequence[str]):
     def __repr__(self) -> str:
         return f"<{len(self)} phrases>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"_joined": self._joined}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from crfkit import _core
 from crfkit._checks import is_whole
+from crfkit._values import Entries
 from crfkit.errors import ParameterError
 from crfkit.names import unknown_name
 from crfkit.parameters import Parameters
@@ -197,14 +198,14 @@ class TextFeatures(Parameters):
 
     # --- the model file
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Entries:
         """Return the options for the metadata of a model file, with lists by name only and without vectors."""
         found = {item.name: getattr(self, item.name) for item in fields(self)}
         found |= {"columns": list(self.columns), "extra": list(self.extra), "rules": list(self.all_rules)}
         found |= {"gazetteers": list(self.gazetteers or ()), "embeddings": self.embeddings is not None}
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

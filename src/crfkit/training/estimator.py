@@ -48,7 +48,7 @@ class Estimator(NestedParameters, BaseEstimator):  # type: ignore[misc]
     tolerance: Any
     max_iterations: int | None
     n_threads: int | None
-    random_state: Any
+    random_state: object
     verbose: int
 
     model_: Any

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crfkit._checks import check_optional_count
 from crfkit._checks import make_seed as make_seed
+from crfkit._values import Record
 from crfkit.errors import ParameterError
 from crfkit.protocols import Penalty
 
@@ -77,7 +77,7 @@ def penalty_record(penalty: Penalty) -> dict[str, float] | None:
     return None
 
 
-def recorded_penalty(record: Mapping[str, Any]) -> Penalty | None:
+def recorded_penalty(record: Record) -> Penalty | None:
     """Return the penalty that the record of a model names; None if it names none.
 
     >>> recorded_penalty({"penalty": {"l1": 0.0, "l2": 0.5}})

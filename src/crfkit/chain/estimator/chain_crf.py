@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Label, Sequences
+from crfkit._values import Label, Sequences
 from crfkit.chain.estimator.base import ChainEstimator
 from crfkit.chain.estimator.cluster import ClusterInputs, is_collection
 from crfkit.chain.estimator.frames import FrameInputs

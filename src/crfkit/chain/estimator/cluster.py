@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crfkit._types import Frame
+from crfkit._values import Frame
 from crfkit.errors import ParameterError
 from crfkit.training.placement import placement
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from crfkit._types import Frame, Label
+from crfkit._values import Frame, Label
 from crfkit.chain.encoding.frames import (
     FrameColumns,
     as_column,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from crfkit._types import Frame
+from crfkit._values import Frame
 from crfkit.wording import counted
 
 if TYPE_CHECKING:

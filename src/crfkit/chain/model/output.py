@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit._types import Entries, Label
+from crfkit._values import Entries, Label
 from crfkit.chain.model.decoding import Labelling, nbest_of
 from crfkit.chain.model.spans import Span, runs_of, spans_of, thresholds
 from crfkit.chain.model.tagging import PLAIN, Choice, Watch, check_lines, sentence_blocks

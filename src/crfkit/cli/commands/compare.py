@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit._values import Entries
 from crfkit.cli.options import shared
 from crfkit.cli.runtime.help import MODEL, OUTPUT, option
 from crfkit.cli.runtime.output import open_input, say
@@ -76,7 +77,7 @@ def compare(
         say("\n".join([str(found), *_shown(found, tokens, gold, labels, show)]))
 
 
-def _sentence(n: int, tokens: Rows, gold: Rows, labels: list[Rows]) -> dict[str, Any]:
+def _sentence(n: int, tokens: Rows, gold: Rows, labels: list[Rows]) -> Entries:
     return {"sentence": n, "tokens": tokens[n], "gold": gold[n], "a": labels[0][n], "b": labels[1][n]}
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit._values import Entries
 from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
 from crfkit.cli.runtime.help import INPUT, OUTPUT, option
@@ -70,7 +71,7 @@ def explain(
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
 
 
-def _told(found: Explanation, top: int) -> dict[str, Any]:
+def _told(found: Explanation, top: int) -> Entries:
     positions = [
         {
             "token": one.token,

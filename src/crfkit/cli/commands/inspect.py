@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._values import Entries
 from crfkit.cli.options import shared
 from crfkit.cli.runtime.help import MODEL, OUTPUT, option
 from crfkit.cli.runtime.output import say
@@ -85,7 +86,7 @@ def report(model: ChainModel, top: int) -> str:
     return _report(summary(model, top))
 
 
-def _report(found: dict[str, Any]) -> str:
+def _report(found: Entries) -> str:
     from crfkit.cli.commands.inspect_chain import describe, describe_features
     from crfkit.cli.commands.inspect_choices import describe_choices
     from crfkit.wording import counted
@@ -122,7 +123,7 @@ def _report(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _graph_summary(kind: str, model: Any, top: int) -> dict[str, Any]:
+def _graph_summary(kind: str, model: Any, top: int) -> Entries:
     strongest = {}
     for block, weights in (("node", model.node_weights()), ("edge", model.edge_weights())):
         rows = sorted(weights.items(), key=lambda item: -item[1])
@@ -134,7 +135,7 @@ def _graph_summary(kind: str, model: Any, top: int) -> dict[str, Any]:
     return {"kind": kind, "weights": sizes, "training": dict(model.training), "strongest": strongest}
 
 
-def _refiner_summary(model: Any) -> dict[str, Any]:
+def _refiner_summary(model: Any) -> Entries:
     weights = {name: [float(v) for v in w] for name, w in model.edge_weights().items()}
     return {
         "kind": "refiner",
@@ -145,6 +146,6 @@ def _refiner_summary(model: Any) -> dict[str, Any]:
     }
 
 
-def _json(found: dict[str, Any]) -> str:
+def _json(found: Entries) -> str:
     text = json.dumps(found, indent=2, ensure_ascii=False, default=str)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate, as JSON writes it

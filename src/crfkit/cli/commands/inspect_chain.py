@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._types import Array, Entries
 from crfkit.chain.encoding.vocabulary import Vocabulary
 from crfkit.chain.model.model import ChainModel
 from crfkit.errors import ParameterError
@@ -18,7 +19,7 @@ Row = dict[str, Any]  # a weight and its name
 
 def summary(
     model: ChainModel, top: int, only_labels: Sequence[str] = (), only_attributes: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> Entries:
     """Return labels, sizes, how the model was trained, and the strongest weights of each kind.
 
     `only_labels` restricts the weights to those that name one of these labels, `only_attributes` to those of attributes
@@ -58,7 +59,7 @@ def summary(
     }
 
 
-def _features(vocabulary: Vocabulary) -> dict[str, Any] | None:
+def _features(vocabulary: Vocabulary) -> Entries | None:
     """Return the options of text features that differ from the defaults, their rules, lists and vectors."""
     if vocabulary.text is None:
         return None
@@ -72,7 +73,7 @@ def _features(vocabulary: Vocabulary) -> dict[str, Any] | None:
     return kept
 
 
-def describe_features(found: dict[str, Any]) -> list[str]:
+def describe_features(found: Entries) -> list[str]:
     """Return lines about the text features of a summary, and about hashed names."""
     lines = []
     features = dict(found["features"] or {})
@@ -105,7 +106,7 @@ def describe(row: Row) -> str:
     return f"{attribute}  →  " + (f"class {row['class']}" if "class" in row else str(row["label"]))
 
 
-def _kinds(model: ChainModel) -> dict[str, tuple[tuple[NDArray[Any], ...], Callable[[int], Row]]]:
+def _kinds(model: ChainModel) -> dict[str, tuple[tuple[Array, ...], Callable[[int], Row]]]:
     """Return for each kind of weights the ids that identify them, and a function that names the k-th weight."""
     field, v = model.field, model.vocabulary
     labels = model.class_list
@@ -130,7 +131,7 @@ def _kinds(model: ChainModel) -> dict[str, tuple[tuple[NDArray[Any], ...], Calla
 
 
 def _chosen(
-    model: ChainModel, name: str, parts: tuple[NDArray[Any], ...], labels: Sequence[str], attributes: Sequence[str]
+    model: ChainModel, name: str, parts: tuple[Array, ...], labels: Sequence[str], attributes: Sequence[str]
 ) -> NDArray[np.bool_]:
     keep = np.ones(len(parts[0]), dtype=bool)
     has_attribute = name in ("state", "pair", "class")

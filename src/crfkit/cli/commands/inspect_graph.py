@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from crfkit._values import Record
 from crfkit.cli.commands.inspect_choices import describe_choices
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.model import GraphModel
@@ -49,7 +49,7 @@ def report(model: GraphModel, top: int) -> str:
 SCORES = {"ebic": "eBIC", "stability": "eBIC", "cv": "held-out loss"}
 
 
-def describe_structure(record: Mapping[str, Any], path: bool = False) -> list[str]:
+def describe_structure(record: Record, path: bool = False) -> list[str]:
     """Return lines that say how the edges of a model were learnt; with the path of penalties if `path`."""
     rule, refit = record.get("rule"), record.get("refit")
     lines = [

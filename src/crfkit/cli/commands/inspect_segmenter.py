@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any
 
+from crfkit._values import Label
 from crfkit.cli.commands.inspect_choices import describe_choices
 from crfkit.images.c1 import C1_NAMES
 from crfkit.images.features import COLOUR_NAMES, POSITION_NAMES
@@ -62,5 +62,5 @@ def _by_kind(names: Sequence[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items())
 
 
-def _labels(label: Any) -> str:
+def _labels(label: Label) -> str:
     return " – ".join(map(str, label)) if isinstance(label, tuple) else str(label)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._values import Entries
 from crfkit.cli.commands.text_hint import hinting
 from crfkit.cli.options import shared
 from crfkit.cli.options.declared import own_option, takes
@@ -176,10 +177,10 @@ def _progress() -> Callable[[int, int], None]:
     return show
 
 
-def _record(found: LabelErrors, lines: list[list[int]] | None) -> dict[str, Any]:
+def _record(found: LabelErrors, lines: list[list[int]] | None) -> Entries:
     suspects = []
     for s in found.ranked():
-        row: dict[str, Any] = s._asdict()
+        row: Entries = s._asdict()
         if lines is not None:
             row["line"] = lines[s.sequence][s.position]
         suspects.append(row)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit._values import Entries
 from crfkit.cli.options import image, shared
 from crfkit.cli.options.declared import own_flag, own_option, takes
 from crfkit.cli.runtime.help import INPUT, MODEL, OUTPUT, Command, flag, option
@@ -223,7 +224,7 @@ def evaluate(
     means = [float(np.average([row[k] for row in rows], weights=np.maximum(counts, 1e-9))) for k in (1, 2)]
     if as_json:
         per_image = [{"image": name, "error_before": a, "error": b} for name, a, b, _ in rows]
-        report: dict[str, Any] = {"images": len(rows), "error_before": means[0], "error": means[1]}
+        report: Entries = {"images": len(rows), "error_before": means[0], "error": means[1]}
         typer.echo(json.dumps({**report, "per_image": per_image}, ensure_ascii=False, indent=2))
         return
     width = max(len(row[0]) for row in rows)

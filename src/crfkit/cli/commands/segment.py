@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit._values import Entries
 from crfkit.cli.commands.segment_train import train
 from crfkit.cli.options import image as given
 from crfkit.cli.options import shared
@@ -149,7 +150,7 @@ def evaluate(
         raise_all([*problems, "no pixel of the masks has a known class"])
     right = counts.diagonal()
     unions = counts.sum(axis=0) + counts.sum(axis=1) - right
-    iou: dict[str, Any] = {
+    iou: Entries = {
         str(c): float(r / u) if u else None for c, r, u in zip(classes.tolist(), right, unions, strict=True)
     }
     accuracy = float(right.sum() / counts.sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crfkit._values import Entries
 from crfkit.cli.commands.inspect_graph import describe_structure
 from crfkit.cli.runtime.output import csv_bytes, open_output, say
 from crfkit.errors import ParameterError
@@ -32,7 +33,7 @@ def report(learner: StructureLearner, top: int, path: bool = False, parameters: 
     return "\n".join([*lines, *describe_structure(learner.model_.training["structure"], path)])
 
 
-def _remarks(record: dict[str, Any]) -> str:
+def _remarks(record: Entries) -> str:
     """Return remarks on an edge: its strongest labels if its weight has no sign, its inputs, and how stable it is."""
     text = ""
     if record["kind"] == "table" and not record.get("inputs"):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crfkit.files.checkpoint import Checkpoint
     from crfkit.files.columns import ColumnFile
     from crfkit.result import Result
+    from crfkit.solvers.parts.loop import Callback
 
     Work = Callable[[list[Any]], tuple[ChainModel, Result]]  # from callbacks to a model and how training went
 
@@ -66,7 +67,7 @@ def train(given: TrainOptions) -> None:
             say(Estimate.of(training, corpus, weights))
             return
 
-        def work(seen: list[Any]) -> tuple[ChainModel, Result]:
+        def work(seen: list[Callback]) -> tuple[ChainModel, Result]:
             return training.run(corpus, weights, seen, given.train_error, dev, resume=start)
 
     trained, result = _run(given, work, checkpoints)
@@ -147,7 +148,7 @@ def _on_cluster(
     paths = check_urls(given.train_files)
     how = (given.encoding, given.format, given.label_column)
 
-    def work(seen: list[Any]) -> tuple[ChainModel, Result]:
+    def work(seen: list[Callback]) -> tuple[ChainModel, Result]:
         def dev(corpus: TaggedCorpus) -> Dev | None:
             return _read_dev(given, corpus, sources)
 

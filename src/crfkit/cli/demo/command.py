@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from crfkit._values import Entries
 from crfkit.cli.demo import data as demo_data
 from crfkit.cli.runtime.help import INPUT, OUTPUT, flag, option
 from crfkit.cli.runtime.output import say
@@ -64,7 +65,7 @@ def demo(
         typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))
 
 
-def _tour(folder: Path, sentences: int, seed: int, screen: Any) -> dict[str, Any]:
+def _tour(folder: Path, sentences: int, seed: int, screen: Any) -> Entries:
     from crfkit.cli.demo import segment as demo_segment
     from crfkit.cli.demo import structure as demo_structure
     from crfkit.cli.demo import tagger as demo_tagger
@@ -74,7 +75,7 @@ def _tour(folder: Path, sentences: int, seed: int, screen: Any) -> dict[str, Any
     screen.say(f"You need not type anything. The data are generated, and all files go to {folder}.")
     has_images = demo_data.write(folder, sentences, seed)
     tagger = demo_tagger.train(folder, sentences, screen)
-    figures: dict[str, Any] = {"folder": str(folder), "images": has_images}
+    figures: Entries = {"folder": str(folder), "images": has_images}
     figures["tagger"] = demo_tagger.tag(tagger, folder, screen)
     figures["scores"] = demo_tagger.score(tagger, folder, screen)
     figures["why"] = demo_tagger.explain(tagger, screen)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crfkit._values import Entries
 from crfkit.cli.demo.data import N_IMAGES, N_NEW_IMAGES
 from crfkit.cli.demo.screen import Screen, can_show
 
@@ -16,7 +17,7 @@ BLOCK = 4
 STRENGTH = 2.0
 
 
-def run(folder: Path, seed: int, screen: Screen) -> dict[str, Any]:
+def run(folder: Path, seed: int, screen: Screen) -> Entries:
     """Train on generated arrays, which needs no Pillow, and write segmenter.crf; return the figures."""
     import numpy as np
 
@@ -81,7 +82,7 @@ def block_by_block(model: SegmenterModel, images: Any, masks: Any, held_out: Any
     ]
 
 
-def side_by_side(masks: dict[str, Any]) -> str:
+def side_by_side(masks: Entries) -> str:
     """Return pictures side by side. A character is as tall as two blocks, so that the pictures keep their shape."""
     pictures = [[title.ljust(mask.shape[1] // BLOCK), *_draw(mask)] for title, mask in masks.items()]
     return "\n".join("   ".join(parts).rstrip() for parts in zip(*pictures, strict=True))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
+from crfkit._values import Entries
 from crfkit.cli.demo.screen import Screen, can_show
 
 STRENGTH = 200.0
@@ -15,7 +15,7 @@ RARE = 0.02  # pixels that are dark less often, or light less often, are left ou
 SHOWN = 50  # strongest edges
 
 
-def run(folder: Path, screen: Screen) -> dict[str, Any]:
+def run(folder: Path, screen: Screen) -> Entries:
     """Learn the graph of the dark pixels of 1,797 digits, without telling which are neighbours; return the figures."""
     import numpy as np
     from sklearn.datasets import load_digits

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crfkit._values import Entries
 from crfkit.cli.demo.screen import Piece, Screen
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def train(folder: Path, n_sentences: int, screen: Screen) -> Tagger:
     return Tagger(crf, time.perf_counter() - begin, n_sentences)
 
 
-def tag(tagger: Tagger, folder: Path, screen: Screen) -> dict[str, Any]:
+def tag(tagger: Tagger, folder: Path, screen: Screen) -> Entries:
     """Show some sentences of news.txt with the names that were found; return all of them as values."""
     from crfkit.text import tokenize
 
@@ -108,7 +109,7 @@ def _percent(p: float) -> str:
     return f"{p:.0%}" if p < 0.995 or p == 1.0 else ">99%"
 
 
-def score(tagger: Tagger, folder: Path, screen: Screen) -> dict[str, Any]:
+def score(tagger: Tagger, folder: Path, screen: Screen) -> Entries:
     """Show the scores on test.txt; return them as values."""
     from crfkit.metrics import Evaluation
 
@@ -129,7 +130,7 @@ def score(tagger: Tagger, folder: Path, screen: Screen) -> dict[str, Any]:
     return result.as_dict()
 
 
-def explain(tagger: Tagger, screen: Screen) -> dict[str, Any]:
+def explain(tagger: Tagger, screen: Screen) -> Entries:
     """Show why one word has two different labels; return the contributions."""
     from crfkit.text import tokenize
 

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from crfkit._values import Label
 from crfkit.cli.runtime.signals import load_native
 from crfkit.errors import ParameterError
 
@@ -57,7 +58,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; raise ParameterError if an option that has one value is given twice."""
         if not ctx.resilient_parsing:
-            given: list[Any] = self.make_parser(ctx).parse_args(list(args))[-1]
+            given: list[Label] = self.make_parser(ctx).parse_args(list(args))[-1]
             single = [param for param in given if param.param_type_name == "option" and not param.multiple]
             for k, param in enumerate(single):
                 if not param.is_flag and not param.count and param in single[:k]:

@@ -7,21 +7,19 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crfkit import convert
+from crfkit._types import Array, Ids
 from crfkit.cli.runtime.running import run
 from crfkit.compat.arguments import integer, number
 from crfkit.compat.crfpp.options import FAILURE, Parser, version
 from crfkit.errors import EncodingError, ParameterError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from crfkit import _core
-    from crfkit._types import Ids
     from crfkit.chain.data import SequenceData
     from crfkit.chain.model.model import ChainModel
     from crfkit.files.columns import ColumnFile
@@ -152,7 +150,7 @@ def _nbest(model: ChainModel, data: SequenceData, encoder: _core.Encoder, n: int
     return "".join(text).encode("utf-8")
 
 
-def _with_marginals(model: ChainModel, labels: Ids, node: NDArray[Any], verbose: int) -> list[str]:
+def _with_marginals(model: ChainModel, labels: Ids, node: Array, verbose: int) -> list[str]:
     """Return "label/probability" of every position and, if verbose is 2, of all labels."""
     names = [str(name) for name in model.class_list]
     chosen = node[np.arange(len(labels)), labels].tolist()

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crfkit._values import Entries
 from crfkit.arrays import count_nonzero, norm
 from crfkit.compat.pycrfsuite._epochs import L2SGD, Arow, Calibration, PassiveAggressive, Perceptron, Say
 from crfkit.compat.pycrfsuite._errors import OVERFLOW, CRFSuiteError
@@ -199,7 +200,7 @@ class EpochAlgorithm(Algorithm):
             yield "\n"
 
     @property
-    def epochs(self) -> dict[str, Any]:
+    def epochs(self) -> Entries:
         return {"max_iterations": self.given["max_iterations"], "epsilon": self.given["epsilon"]}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from crfkit._types import Floats, Ints
 from crfkit.arrays import norm
 from crfkit.errors import ParameterError
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status, TraceRow
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective
@@ -79,7 +79,7 @@ class EpochState:
     columns: Mapping[str, float] = field(default_factory=dict)
     best: Learned | None = None  # of an epoch before this one, if its weights are to be kept
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {} if self.best is None else {"w": self.best.w, "value": self.best.value}
 
 
@@ -97,7 +97,7 @@ class Epochs(IterativeSolver):
     own_objective: ClassVar[bool] = True
     numpy_only: ClassVar[bool] = True
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> EpochState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> EpochState:
         online = objective.loss.online()
         online.start(w0)
         return EpochState(Learned(w0, math.inf), online, Shuffle(online.n_sequences))
@@ -241,7 +241,7 @@ class L2SGD(Epochs):
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.ONLINE})
     handles_smooth: ClassVar[frozenset[Kind]] = frozenset({Kind.L2})
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> EpochState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> EpochState:
         state = super().init(objective, w0, saved)
         eta = self.calibration.best(state.online, objective.l2, state.shuffle, len(w0), self.say)
         self.say(f"Best learning rate (eta): {eta:f}\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Entries, Floats, Ints, Label
 from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.sequences import Vocabulary
 from crfkit.chain.fields.field import ChainField
@@ -27,7 +27,7 @@ class FeatureRules(ChainTraining):
     min_feature_frequency: float = 0.0
 
     def make_field(
-        self, data: SequenceData, vocabulary: Vocabulary, classes: Sequence[Any]
+        self, data: SequenceData, vocabulary: Vocabulary, classes: Sequence[Label]
     ) -> tuple[ChainField, tuple[str, ...]]:
         field, names = super().make_field(data, vocabulary, classes)
         least = self.min_feature_frequency
@@ -68,7 +68,7 @@ def _offsets(ids: Any, n: int) -> Ints:
     return np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=n))]).astype(np.int64)
 
 
-def active_model(training_set: TrainingSet, field: ChainField, w: Floats, record: dict[str, Any]) -> ChainModel:
+def active_model(training_set: TrainingSet, field: ChainField, w: Floats, record: Entries) -> ChainModel:
     """Return the model of the weights that are not zero; its attributes are in the order of their first appearance."""
     attributes, labels = field.state_ids()
     states = np.flatnonzero(w[: field.n_state])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Floats, Ids, Ints, Label
 from crfkit.chain.data import SequenceData
 from crfkit.chain.encoding.sequences import TaggedCorpus, Vocabulary, rank_attributes, renumber
 from crfkit.compat.pycrfsuite._errors import LabelTypeError
@@ -49,7 +49,7 @@ class Instances:
     def labels(self) -> list[str]:
         return list(self._labels)
 
-    def append(self, xseq: Iterable[Any] | _core.Items, yseq: Iterable[Any], group: int) -> None:
+    def append(self, xseq: Iterable[Any] | _core.Items, yseq: Iterable[Label], group: int) -> None:
         """Add a sequence. Nothing is added if it cannot be used."""
         if not isinstance(xseq, (list, tuple, _core.Items)):
             if isinstance(xseq, (str, bytes)) or not isinstance(xseq, Iterable):
@@ -91,7 +91,7 @@ class Instances:
         return SequenceData.taking(starts, offsets, ids, values, labels=np.array(self._label_ids, dtype=np.int32))
 
 
-def _label(label: Any) -> str:
+def _label(label: Label) -> str:
     try:
         if isinstance(label, str):
             if not label.isascii():

@@ -7,6 +7,8 @@ from collections import namedtuple
 from fractions import Fraction
 from typing import Any
 
+from crfkit._values import Entries
+
 LabelScore = namedtuple("LabelScore", "match model ref precision recall f1")
 
 _HEAD = re.compile(r"\*{5} (?:Iteration|Epoch) #(\d+) \*{5}\n")
@@ -120,7 +122,7 @@ class TrainLogParser:
         self._score(line, self.last_iteration)
         return None
 
-    def _score(self, line: str, iteration: dict[str, Any]) -> None:
+    def _score(self, line: str, iteration: Entries) -> None:
         """Take a line of the evaluation on the holdout group."""
         if found := _AVERAGE.match(line):
             iteration.update(zip(("avg_precision", "avg_recall", "avg_f1"), map(float, found.groups()), strict=True))

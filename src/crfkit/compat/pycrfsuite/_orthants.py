@@ -7,16 +7,15 @@ fewer iterations (see docs/guides/choose_a_solver.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from crfkit._types import Floats
 from crfkit.arrays import dot, norm
 from crfkit.compat.pycrfsuite._searches import Watch
-from crfkit.protocols import Capability, Kind, Vector
+from crfkit.protocols import Capability, Kind, Saved, Vector
 from crfkit.result import Status
 from crfkit.solvers.parts.loop import IterativeSolver
 from crfkit.solvers.parts.objective import Objective, Point
@@ -32,7 +31,7 @@ class OrthantState:
     point: Point
     pairs: tuple[Pair, ...] = ()  # oldest first
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> Saved:
         return {}
 
 
@@ -51,7 +50,7 @@ class OrthantWise(IterativeSolver):
     handles_rest: ClassVar[frozenset[Kind]] = frozenset({Kind.L1})
     numpy_only: ClassVar[bool] = True
 
-    def init(self, objective: Objective, w0: Vector, saved: Mapping[str, Any]) -> OrthantState:
+    def init(self, objective: Objective, w0: Vector, saved: Saved) -> OrthantState:
         return OrthantState(objective.at(w0))
 
     def step(self, objective: Objective, state: OrthantState) -> OrthantState | Status:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _core
+from crfkit._values import Label
 from crfkit.chain.model.model import ChainModel
 from crfkit.compat.pycrfsuite._dump import describe, dump_lines
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
@@ -115,7 +116,7 @@ class Tagger:
         except _core.BadModel as error:
             raise ModelFileError(f"the model is damaged: {error}") from None
 
-    def probability(self, yseq: Iterable[Any]) -> float:
+    def probability(self, yseq: Iterable[Label]) -> float:
         """Return the probability of a label sequence for the current sequence."""
         native = self._native
         length = native.length
@@ -144,7 +145,7 @@ class Tagger:
             return np.zeros((0, len(self._labels)))
         return self._native.marginals()  # type: ignore[no-any-return]
 
-    def _id(self, label: Any) -> int:
+    def _id(self, label: Label) -> int:
         try:
             return self._ids[label]
         except KeyError:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
+from crfkit._values import Entries, Label
 from crfkit.compat.pycrfsuite import _logparser
 from crfkit.compat.pycrfsuite._instances import Instances
 from crfkit.compat.pycrfsuite._items import ItemSequence
@@ -53,7 +54,7 @@ class BaseTrainer:
         if self.verbose:
             print(message, end="")
 
-    def append(self, xseq: Iterable[Any] | ItemSequence, yseq: Iterable[Any], group: int = 0) -> None:
+    def append(self, xseq: Iterable[Any] | ItemSequence, yseq: Iterable[Label], group: int = 0) -> None:
         """Add a sequence of items and its labels (strings) to the data set.
 
         Items are lists of attributes or dicts, as in :class:`ItemSequence`. `group` is a number by which :meth:`train`
@@ -96,7 +97,7 @@ class BaseTrainer:
         for name, value in params.items():
             self.set(name, value)
 
-    def get_params(self) -> dict[str, Any]:
+    def get_params(self) -> Entries:
         """Return all parameters, ``{name: value}``."""
         return {name: self.get(name) for name in self.params()}
 
@@ -135,7 +136,7 @@ class Trainer(BaseTrainer):
         if not self.verbose or event is None:
             return
         log = self.logparser.last_log
-        more: dict[str, Any] = {
+        more: Entries = {
             "featgen_progress": self.logparser.featgen_percent,
             "iteration": self.logparser.last_iteration,
         }
@@ -156,7 +157,7 @@ class Trainer(BaseTrainer):
     def on_prepare_error(self, log: str) -> None:
         print(log, end="")
 
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+    def on_iteration(self, log: str, info: Entries) -> None:
         print(log, end="")
 
     def on_optimization_end(self, log: str) -> None:

@@ -56,7 +56,7 @@ class FileResource:
         with suppress(Exception):  # at the end of the interpreter modules may be gone
             self.cleanup()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
         if self.auto and self.name is not None:
             with suppress(OSError), open(self.name, "rb") as stream:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from crfkit._types import Array, Label, Sequences
 from crfkit.chain.model.model import ChainModel
 from crfkit.compat import pycrfsuite
 from crfkit.compat.sklearn_crfsuite._fileresource import FileResource
@@ -34,7 +34,7 @@ _NAMES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _few(X: Iterable[Any]) -> bool:
+def _few(X: Sequences) -> bool:
     """Return whether sequences are tagged faster one by one than in bulk, which reads the whole model."""
     try:
         return isinstance(X, (list, tuple)) and len(X) <= 256 and sum(map(len, X)) <= 1500
@@ -132,7 +132,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self._tagger: pycrfsuite.Tagger | None = None
         self._info_cached: Any = None
 
-    def fit(self, X: Iterable[Any], y: Iterable[Any], X_dev: Any = None, y_dev: Any = None) -> CRF:
+    def fit(self, X: Sequences, y: Iterable[Label], X_dev: Any = None, y_dev: Any = None) -> CRF:
         """Train on sequences X (lists of items, which are dicts or lists of attributes) with label lists y.
 
         After every iteration the model is evaluated on `X_dev`, `y_dev` if they are given; see `training_log_`.
@@ -153,7 +153,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.training_log_ = getattr(trainer, "logparser", None)
         return self
 
-    def _pairs(self, X: Iterable[Any], y: Iterable[Any], what: str) -> Iterator[tuple[Any, Any]]:
+    def _pairs(self, X: Sequences, y: Iterable[Label], what: str) -> Iterator[tuple[Any, Any]]:
         """Yield sequences with their labels, with a progress bar on stderr if `verbose`."""
         lengths = [len(rows) for rows in (X, y) if isinstance(rows, Sized)]
         if len(set(lengths)) > 1:
@@ -168,7 +168,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if self.verbose:
             print("")
 
-    def predict(self, X: Iterable[Any]) -> NDArray[Any]:
+    def predict(self, X: Iterable[Any]) -> Array:
         """Return the best labels of each sequence, an array of lists (of rows if all are of one length)."""
         rows = [*map(self._open.tag, X)] if _few(X) else list(self._fitted.predict(X))
         return np.array(rows, dtype=object)
@@ -188,7 +188,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Return the probability of each label at each position of one sequence."""
         return self.predict_marginals([xseq])[0]
 
-    def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
+    def score(self, X: Sequences, y: Iterable[Label]) -> float:
         """Return the share of labels that are predicted right."""
         from crfkit.compat.sklearn_crfsuite.metrics import flat_accuracy_score
 
@@ -266,7 +266,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         trainer = self.trainer_cls or LinePerIterationTrainer
         return trainer(algorithm=self.algorithm, params=params, verbose=self.verbose)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_tagger": None, "_info_cached": None}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from crfkit._values import Label
 from crfkit.compat.sklearn_crfsuite.utils import flatten
 from crfkit.errors import DataError
 
@@ -49,7 +50,7 @@ def flat_classification_report(y_true: Any, y_pred: Any, labels: Any = None, **k
     return _flat("classification_report", y_true, y_pred, labels=labels, **kwargs)
 
 
-def sequence_accuracy_score(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
+def sequence_accuracy_score(y_true: Sequence[Label], y_pred: Sequence[Label]) -> float:
     """Return the share of sequences whose labels are all right.
 
     >>> sequence_accuracy_score([["a", "b"], ["a"]], [["a", "b"], ["b"]])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from crfkit._values import Entries
 from crfkit.compat import pycrfsuite
 
 
 class LinePerIterationTrainer(pycrfsuite.Trainer):
     """Print the progress of each iteration on one line, and a table of the labels' scores at the end."""
 
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+    def on_iteration(self, log: str, info: Entries) -> None:
         parts = ["Iter {num:<3} ", "time={time:<5.2f} ", "loss={loss:<8.2f} "]
         if "active_features" in info:
             parts.append("active={active_features:<5} ")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Entries, Floats, Label
 from crfkit.chain.model.token_text import token_text
 from crfkit.errors import DataError
 from crfkit.explain.comparison import Interval, bootstrap, check_sampling, interval, sentence_counts
@@ -53,8 +53,8 @@ class Report:
     """Everything that the page shows. Spans are phrases or, where labels do not mark phrases, single positions."""
 
     title: str
-    model: dict[str, Any]  # a few facts about the model
-    test: dict[str, Any]  # and about the set
+    model: dict[str, Label]  # a few facts about the model
+    test: dict[str, Label]  # and about the set
     evaluation: Evaluation
     phrases: bool
     labels: list[str]
@@ -81,8 +81,8 @@ class Report:
 
 def make_report(
     model: Any,
-    X: Sequence[Any],
-    y: Sequence[Sequence[Any]],
+    X: Sequence[object],
+    y: Sequence[Sequence[Label]],
     tokens: Sequence[Sequence[str]] | None = None,
     title: str = "Tagger report",
     names: tuple[str, str] = ("", ""),
@@ -152,15 +152,15 @@ def make_report(
     )
 
 
-def _typed(model: ChainModel, row: Sequence[Any]) -> list[Any]:
+def _typed(model: ChainModel, row: Sequence[Label]) -> list[Label]:
     """Return labels as the model has them: files give strings, whatever the model was trained on."""
     own = {str(label): label for label in model.class_list}
     return [own.get(str(label), label) for label in row]
 
 
-def _facts(model: ChainModel, name: str) -> dict[str, Any]:
+def _facts(model: ChainModel, name: str) -> Entries:
     field = model.field
-    facts: dict[str, Any] = {"name": name, "labels": field.n_labels, "attributes": field.n_attributes}
+    facts: Entries = {"name": name, "labels": field.n_labels, "attributes": field.n_attributes}
     facts |= {"weights": field.size, "order": field.order}
     told = model.training
     return facts | {key: told[key] for key in ("penalty", "solver", "objective") if isinstance(told.get(key), str)}
@@ -227,7 +227,9 @@ def _counts(kind: str, gold: list[tuple[int, int, str]], found: list[tuple[int, 
     return len(a & b), len(b), len(a)
 
 
-def _calibration(model: ChainModel, X: Sequence[Any], y: Sequence[list[Any]], of_phrases: bool) -> Reliability | None:
+def _calibration(
+    model: ChainModel, X: Sequence[object], y: Sequence[list[Label]], of_phrases: bool
+) -> Reliability | None:
     """Return how often predictions of a probability are right; None if there are no predictions."""
     try:
         return model.reliability(X, y, "spans" if of_phrases else "tokens")

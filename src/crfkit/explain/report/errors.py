@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class SentenceError:
 
 def sentence_errors(
     model: ChainModel,
-    X: Sequence[Any],
+    X: Sequence[object],
     gold: Sequence[list[str]],
     predicted: Sequence[list[str]],
     tokens: Sequence[list[str]],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crfkit._values import Entries, Label
 from crfkit.chain.model.explanation_text import name_of
 from crfkit.explain.labels import KINDS
 from crfkit.explain.report.data import spans_of
@@ -70,7 +71,7 @@ def page(report: Report) -> str:
     )
 
 
-def _values(report: Report) -> dict[str, Any]:
+def _values(report: Report) -> Entries:
     """Return what the templates show besides the report: colours, bins and the largest values of charts."""
     finite = np.abs(report.transitions[np.isfinite(report.transitions)])
     mistakes = {} if report.mistakes is None else report.mistakes.by_type
@@ -86,7 +87,7 @@ def _values(report: Report) -> dict[str, Any]:
     }
 
 
-def _sections(report: Report, values: dict[str, Any]) -> list[tuple[str, str]]:
+def _sections(report: Report, values: Entries) -> list[tuple[str, str]]:
     """Return the names of the templates that have something to show, and their titles."""
     sections = [
         ("scores", "Scores", True),
@@ -133,7 +134,7 @@ def _json(value: Any) -> str:
     return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _data(report: Report) -> dict[str, Any]:
+def _data(report: Report) -> Entries:
     """Return what the script draws: the errors, with names in a table because they occur again and again."""
     seen = {label for error in report.errors for label in (*error.gold, *error.predicted)}
     names = [*report.labels, *sorted(seen - set(report.labels))]
@@ -143,11 +144,11 @@ def _data(report: Report) -> dict[str, Any]:
     return {"labels": names, "hues": _hues(report), "strings": list(strings), "errors": errors}
 
 
-def _error(error: SentenceError, labels: dict[str, int], strings: dict[str, int], phrases: bool) -> dict[str, Any]:
+def _error(error: SentenceError, labels: dict[str, int], strings: dict[str, int], phrases: bool) -> Entries:
     found = [(s.start, s.end, s.type or "phrase", round(s.probability, 4)) for s in error.spans]
     if not phrases:
         found = [(t, t + 1, label) for t, label in enumerate(error.predicted)]  # type: ignore[misc]
-    told: dict[str, Any] = {"n": error.sequence, "w": error.tokens, "k": error.kinds}
+    told: Entries = {"n": error.sequence, "w": error.tokens, "k": error.kinds}
     told |= {"g": [labels[x] for x in error.gold], "p": [labels[x] for x in error.predicted]}
     told |= {"gs": spans_of(error.gold, phrases), "ps": found, "pp": float(f"{error.probability:.4g}")}
     told["lp"] = None if error.log_probability == float("-inf") else round(error.log_probability, 3)
@@ -162,7 +163,7 @@ def _error(error: SentenceError, labels: dict[str, int], strings: dict[str, int]
     return told
 
 
-def _why(one: PositionExplanation, gold: list[str], strings: dict[str, int]) -> list[Any]:
+def _why(one: PositionExplanation, gold: list[str], strings: dict[str, int]) -> list[Label]:
     if one.alternative is None or str(one.runner_up) != gold[one.position]:
         return [one.position, 0, 0, None, [], 0, 0]
 

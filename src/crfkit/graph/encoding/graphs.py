@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Entries, Floats, Ids
 from crfkit.errors import DataError, ModelFileError, sample_error
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -120,7 +119,7 @@ class SampleEncoder:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
         metadata = {
             "labels": self.classes.tolist(),
             "n_features": self.n_features,
@@ -135,7 +134,7 @@ class SampleEncoder:
         return cls(**cls._entries(contents))
 
     @staticmethod
-    def _entries(contents: Contents) -> dict[str, Any]:
+    def _entries(contents: Contents) -> Entries:
         widths = {name: contents.entry(name, int, type(None)) for name in ("n_features", "n_edge_features")}
         for name, width in widths.items():
             if width is not None and (isinstance(width, bool) or width < 0):

@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit._checks import unmasked
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -103,7 +102,7 @@ class GridEncoder(SampleEncoder):
         parts = super().by_node(values, data, X)
         return [p.reshape(*np.shape(image)[:-1], p.shape[1]) for p, image in zip(parts, X, strict=True)]
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
         metadata, tensors = super().parts()
         edges = "callable" if callable(self.edges) else self.edges
         metadata = {**metadata, "neighbours": self.neighbours, "edge_features": edges}

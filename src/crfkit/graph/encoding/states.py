@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Ids
+from crfkit._types import Array, Ids
 from crfkit.errors import DataError, ModelFileError
 
-Labels = NDArray[Any]
+Labels = Array
 UNKNOWN = -1  # the state number
 
 

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crfkit._checks import check_features, weights_of
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids
 from crfkit.errors import DataError, ModelFileError
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -227,7 +227,7 @@ class TableEncoder:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
         metadata = {
             "labels": [c.tolist() for c in self.classes],
             "variables": self.variables,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Entries, Floats, Ids
 from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
@@ -24,6 +24,9 @@ from crfkit.training.path import PathOptions, PathPoint
 from crfkit.training.placement import placement
 from crfkit.training.progress import print_point
 from crfkit.warn import warn_caller
+
+if TYPE_CHECKING:
+    from crfkit.training.path import Callback as PathCallback
 
 Self = TypeVar("Self", bound="PairwiseEstimator")
 
@@ -106,7 +109,7 @@ class PairwiseEstimator(Estimator):
         sample_weight: ArrayLike | None = None,
         X_dev: Any = None,
         Y_dev: Any = None,
-        callback: Any = None,
+        callback: PathCallback | None = None,
     ) -> tuple[PathPoint[GraphModel], ...]:
         """Return a model for each strength of `penalty`, the largest first; each run starts from the last solution.
 
@@ -179,7 +182,7 @@ class PairwiseEstimator(Estimator):
         self._check_inference(marginals)
         return values
 
-    def sample(self, X: Any = None, n_samples: int = 1, random_state: Any = None, observed: Any = None) -> Any:
+    def sample(self, X: Any = None, n_samples: int = 1, random_state: object = None, observed: Any = None) -> Any:
         """Draw labellings from p(y | x, observed labels), along a first axis of n_samples.
 
         They are independent if the graph allows exact inference; otherwise they are successive states of a Gibbs
@@ -222,7 +225,7 @@ class PairwiseEstimator(Estimator):
     # --- model files, and what was learned
 
     @staticmethod
-    def _recorded(model: GraphModel) -> dict[str, Any]:
+    def _recorded(model: GraphModel) -> Entries:
         """Return the options that a model file records for both estimators."""
         return {
             "inference": model.inference,

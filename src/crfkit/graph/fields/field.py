@@ -109,7 +109,7 @@ class GraphField:
                 f"take {8 * most**2 * plain**2 / 1e9:.0f} GB; use 'full'"
             )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}  # without what was made from them
 
     # --- the weights

@@ -71,7 +71,7 @@ class Marginals:
     def edges(self) -> Floats:
         return self.make_edges()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Copy and pickle the edges but not the state, which belongs to the engine and the field."""
         edges = partial(np.asarray, self.edges)
         return Marginals, (

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,7 +54,7 @@ class PseudoLikelihood(LabelledLoss):
     def _table(self) -> _core.PseudoTable | None:
         return pseudo_table(self.data, self.field, self.labels)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_table"}
 
     def lipschitz(self) -> float:

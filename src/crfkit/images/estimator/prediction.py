@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Array, Floats, Ints
 from crfkit.errors import DataError
 from crfkit.files.images import as_list, read_image
 from crfkit.files.masks import MaskRules
@@ -42,7 +41,7 @@ class SegmenterPrediction(StructuredInputs, Estimator):
 
         return list(in_threads(one, range(len(given)), self.n_threads))
 
-    def predict(self, images: Any) -> list[NDArray[Any]]:
+    def predict(self, images: Any) -> list[Array]:
         """Return a mask [H, W] for each image, with the values of the masks of `fit`."""
         return [found.mask for found in self.segment(images, probabilities=False)]
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats
+from crfkit._types import Array, Floats, Label
 from crfkit.errors import DataError
 from crfkit.graph.training.train import concerns
 from crfkit.images.model.refiner import RefinerModel
@@ -89,7 +88,7 @@ class Refiner(Estimator):
         superpixels: int | None = None,
         edge_features: Any = "contrast",
         edge_form: str = "potts",
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Label] | None = None,
         ignore: Any = None,
         layout: str = "auto",
         inference: Any = "auto",
@@ -138,7 +137,7 @@ class Refiner(Estimator):
 
     # --- prediction
 
-    def refine(self, probabilities: Any, images: Any) -> list[tuple[NDArray[Any], Floats]]:
+    def refine(self, probabilities: Any, images: Any) -> list[tuple[Array, Floats]]:
         """Return the mask [H, W] and the probabilities [H, W, K] of each image, from one inference."""
         model = self._model_to_save()
         model = replace(model, field=replace(model.field, n_threads=1))
@@ -148,7 +147,7 @@ class Refiner(Estimator):
                 raise DataError(f"probabilities {k} have {p.shape[2]} classes; the model has {len(model.classes)}")
         return list(in_threads(lambda pair: model.refine(*pair), given, self.n_threads))
 
-    def predict(self, probabilities: Any, images: Any) -> list[NDArray[Any]]:
+    def predict(self, probabilities: Any, images: Any) -> list[Array]:
         """Return a mask [H, W] of labels for each image."""
         return [mask for mask, _ in self.refine(probabilities, images)]
 

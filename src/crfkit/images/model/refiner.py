@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats
+from crfkit._types import Array, Entries, Floats
 from crfkit.errors import ModelFileError, ParameterError
 from crfkit.files import modelfile
 from crfkit.graph.encoding.calibrated import CalibratedEncoder
@@ -82,10 +81,10 @@ class RefinerModel:
 
     nodes: NodeOptions
     field: GraphModel
-    classes: NDArray[Any]  # [K] the label of each column of the probabilities
+    classes: Array  # [K] the label of each column of the probabilities
     detail: float = 1.0  # how much of the differences within a region is kept
 
-    def refine(self, probabilities: Floats, image: Image, want_mask: bool = True) -> tuple[NDArray[Any], Floats]:
+    def refine(self, probabilities: Floats, image: Image, want_mask: bool = True) -> tuple[Array, Floats]:
         """Return the mask [H, W] and the refined probabilities [H, W, K] of one image.
 
         The scores of a pixel are log p of its region, interpolated between the centres of blocks, plus a share
@@ -133,7 +132,7 @@ class RefinerModel:
         names = CONTRAST_NAMES if self.nodes.edges == "contrast" else [f"e{k}" for k in range(width or 0)]
         return dict(zip(["intercept", *names], edges[0].T, strict=True))
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Entries:
         """Return the options of training that the model records, by their names in :class:`crfkit.Refiner`."""
         return {
             "neighbours": self.nodes.neighbours,
@@ -148,7 +147,7 @@ class RefinerModel:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.field.parts()
         nodes = {**self.nodes.__dict__, "edges": "callable" if callable(self.nodes.edges) else self.nodes.edges}

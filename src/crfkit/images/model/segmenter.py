@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats
+from crfkit._types import Array, Entries, Floats, Record
 from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.files import limits, modelfile
 from crfkit.files.masks import MaskRules
@@ -35,7 +34,7 @@ _STRIP = 1 << 11  # blocks whose features are subtracted at a time
 class Segmentation:
     """Hold what a model finds in one image."""
 
-    mask: NDArray[Any]  # [H, W] labels
+    mask: Array  # [H, W] labels
     probabilities: Floats | None  # [H, W, K], in the order of the classes
 
 
@@ -56,7 +55,7 @@ class SegmenterModel:
         return self.masks.multiclass
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Array:
         encoder = self.field.encoder
         assert isinstance(encoder, GridEncoder)
         return encoder.classes
@@ -141,7 +140,7 @@ class SegmenterModel:
         chosen = [np.flatnonzero((w[:, 1:] != 0).any(axis=0)).tolist() for w in self.weights()]
         return {part: tuple(names[k] for k in ids) for part, ids in zip(("unary", "pairwise"), chosen, strict=True)}
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Entries:
         """Return the options of training that the model records, by their names in :class:`crfkit.ImageSegmenter`."""
         blocks = self.features
         return {
@@ -163,7 +162,7 @@ class SegmenterModel:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.field.parts()
         blocks = self.features.options()
@@ -235,7 +234,7 @@ class SegmenterModel:
         return modelfile.load(path, cls.from_parts, None)
 
 
-def _read_features(entry: Mapping[str, Any]) -> ImageFeatures:
+def _read_features(entry: Record) -> ImageFeatures:
     known = {item.name for item in dataclasses.fields(ImageFeatures)} - {"custom"}
     entry = dict(entry)
     functions = entry.pop("functions", [])

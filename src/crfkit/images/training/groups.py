@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Ids
+from crfkit._types import Entries, Ids, Record
 from crfkit.errors import StopTraining
 from crfkit.graph.encoding.image_names import naming_images
 from crfkit.graph.fields.field import GraphField
@@ -124,7 +124,7 @@ class GroupChoice:
         """Return what to tell the user if the errors on training images are far below the others."""
         return far_below(self.training_error, self.error, "in cross-validation")
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Entries:
         """Return the entry of the record of the model."""
         if not self.n_images:
             return {"folds": 0}
@@ -132,7 +132,7 @@ class GroupChoice:
         return {"folds": FOLDS, "images": self.n_images, **errors}
 
 
-def describe_choice(record: Mapping[str, Any]) -> str:
+def describe_choice(record: Record) -> str:
     """Return a line about how penalties of groups were chosen, from the record of a model."""
     if not record.get("folds"):
         return (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crfkit._checks import check_count, check_optional_count
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Label
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.images import as_list
 from crfkit.graph.encoding.calibrated import CalibratedEncoder
@@ -47,7 +47,7 @@ class RefinerTraining:
     superpixels: int | None = None
     edge_features: Any = "contrast"
     edge_form: str = "potts"
-    classes: Sequence[Any] | None = None
+    classes: Sequence[Label] | None = None
     ignore: Any = None
     layout: str = "auto"
     inference: Any = "auto"

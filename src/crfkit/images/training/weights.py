@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit._types import Floats
+from crfkit._types import Array, Floats
 from crfkit.errors import ParameterError
 from crfkit.graph.encoding.grids import GridEncoder
 from crfkit.graph.model import GraphModel
@@ -44,7 +42,7 @@ def _shifted(model: GraphModel, by: Floats) -> Floats:
     return model.field.pack(nodes, edges)
 
 
-def check_start(start: SegmenterModel, features: ImageFeatures, classes: NDArray[Any], forms: tuple[str, str]) -> None:
+def check_start(start: SegmenterModel, features: ImageFeatures, classes: Array, forms: tuple[str, str]) -> None:
     """Raise ParameterError unless a model to start from has these features, classes and forms."""
     if start.features != features:
         raise ParameterError(f"the model to start from has other features: {start.features}; expected {features}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Record
 from crfkit.graph.fields.field import GraphField
 
 
@@ -36,7 +35,7 @@ class InputScales:
         return {name: values.tolist() for name, values in entries.items() if values is not None}
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> InputScales:
+    def read(cls, stored: Record) -> InputScales:
         """Return those that a model file holds."""
         scales = (np.asarray(stored[name], dtype=float) for name in ("shared", "own"))
         means = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Ids
+from crfkit._types import Entries, Ids
 from crfkit.errors import DataError
 from crfkit.files import limits
 from crfkit.graph.encoding.states import Labels, check_unicode
@@ -94,7 +94,7 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     return encoder, states
 
 
-def _kinds(Y: Any) -> dict[str, Any]:
+def _kinds(Y: Any) -> Entries:
     """Return the type of each column of a data frame; of other tables nothing is known."""
     kinds = getattr(Y, "dtypes", None)
     if kinds is None or not hasattr(Y, "columns"):

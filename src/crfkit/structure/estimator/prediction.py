@@ -100,7 +100,7 @@ class PredictionMixin:
         found = model.best(data, encoder.encode_labels(Y, data, X))
         return encoder.labels(found.labels, data, X)
 
-    def sample(self, n_samples: int = 1, X: Any = None, random_state: Any = None, *, inputs: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, X: Any = None, random_state: object = None, *, inputs: Any = None) -> Any:
         """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
         They are independent where the graph allows exact inference; else particles that are carried from independent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crfkit.graph.model import GraphModel
 from crfkit.solvers.parts.loop import Callback
@@ -11,6 +11,9 @@ from crfkit.structure.estimator.base import StructureEstimator
 from crfkit.structure.estimator.prediction import given_inputs
 from crfkit.training.path import PathOptions, PathPoint
 from crfkit.training.progress import print_point
+
+if TYPE_CHECKING:
+    from crfkit.training.path import Callback as PathCallback
 
 
 class StructureLearner(StructureEstimator):
@@ -129,7 +132,7 @@ class StructureLearner(StructureEstimator):
         tolerance: Any = 1e-5,
         max_iterations: int | None = None,
         n_threads: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         verbose: int = 0,
         missing: str = "impute",
         bins: int | dict[Any, int] | None = None,
@@ -190,7 +193,7 @@ class StructureLearner(StructureEstimator):
         inputs: Any = None,
         n: int | None = None,
         ratio: float = 0.01,
-        callback: Any = None,
+        callback: PathCallback | None = None,
     ) -> tuple[PathPoint[GraphModel], ...]:
         """Return a model for each strength of the edge penalty, the largest first; each starts from the last solution.
 

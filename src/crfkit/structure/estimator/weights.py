@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Frame
 from crfkit.extras import load
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.basis import expanded
@@ -227,7 +227,7 @@ class WeightsMixin:
         order = getattr(self, "entry_order_", [])
         return {(a, b): {"entered": place, "entered_at": s} for place, (a, b, s) in enumerate(order, start=1)}
 
-    def edges_frame(self, parameters: bool = False) -> Any:
+    def edges_frame(self, parameters: bool = False) -> Frame:
         """Return the edges as a pandas data frame: a row per edge (``edge_records_``), with a column for each input.
 
         With `parameters`, a row for each parameter of each edge: first, second, feature, first_label, second_label,

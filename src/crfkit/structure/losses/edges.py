@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._types import Flags, Floats, Ids, Ints
+from crfkit._types import Entries, Flags, Floats, Ids, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.graph.fields.field import GraphField
 from crfkit.graph.graph import Graph
@@ -150,7 +150,7 @@ class EdgeLoss(FieldLoss, GrowingLoss):
     def _like(self: Self, allowed: NDArray[np.bool_], active: ArrayLike) -> Self:
         return type(self)(self.table, allowed, active, **self._options())
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> Entries:
         return {}
 
     @abstractmethod

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Sparse
 from crfkit.structure.losses.ising_table import IsingTerms
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class StructureEvaluation:
                         H[np.ix_(index[b], index[a])] += block.T
         return H
 
-    def sparse_hessian(self) -> Any:
+    def sparse_hessian(self) -> Sparse:
         """Return the same as a sparse matrix."""
         from scipy.sparse import csr_matrix
 
@@ -179,7 +179,7 @@ class SparseEvaluation(StructureEvaluation):
     def curvature(self) -> Floats:
         return self.terms.curvature
 
-    def sparse_hessian(self) -> Any:
+    def sparse_hessian(self) -> Sparse:
         """Return the Hessian [size, size] as a sparse matrix."""
         return self.terms.hessian()
 

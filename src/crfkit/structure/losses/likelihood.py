@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Floats
+from crfkit._types import Entries, Floats
 from crfkit.graph.data import GraphData
 from crfkit.graph.graph import Graph
 from crfkit.graph.inference.defaults import default_engine
@@ -50,7 +50,7 @@ class StructureLikelihood(EdgeLoss):
         self.name = f"likelihood by {self.engine.name}"
         self.capabilities = frozenset({Capability.SMOOTH, Capability.WARM, Capability.CANDIDATES})
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> Entries:
         return {"engine": self.engine}
 
     @cached_property

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ints, Sparse
 from crfkit.protocols import BlockNorm, Capability, Evaluation, GrowingLoss
 from crfkit.structure.losses.edges import EdgeLoss
 from crfkit.structure.observations import Observations
@@ -149,7 +149,7 @@ class StandardisedEvaluation:
         found: Floats = self.inner.hess_diag() / np.square(self._factors)
         return found
 
-    def sparse_hessian(self) -> Any:
+    def sparse_hessian(self) -> Sparse:
         """Return the Hessian [size, size] as a sparse matrix."""
         from scipy.sparse import diags
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ints, Sparse
 from crfkit.structure.losses.evaluation import StructureEvaluation
 from crfkit.structure.observations import Observations
 
@@ -184,7 +184,7 @@ class PatternEvaluation(StructureEvaluation):
             out[part.index] += (p * (1.0 - p) * patterns.totals[:, None]).T @ patterns.Z  # of zeros and ones
         return out
 
-    def sparse_hessian(self) -> Any:
+    def sparse_hessian(self) -> Sparse:
         """Return [size, size], sparse: Σ_q C_q (p_a δ_ab − p_a p_b) Z_q Z_qᵀ of the states a, b of each variable."""
         from scipy.sparse import csr_matrix
 

@@ -1,0 +1,13 @@
+"""Names for values other than arrays that are handed around. Importing them takes no time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Label = Any  # what people call a state: a string, a number, anything hashable
+Sequences = Iterable[object]  # what a model of chains reads: each as features, tokens, a matrix …
+Frame = Any  # a data frame of pandas or Polars
+Sparse = Any  # a scipy.sparse matrix
+Entries = dict[str, Any]  # an object of JSON
+Record = Mapping[str, Any]  # the same, to be read only
