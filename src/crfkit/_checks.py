@@ -160,7 +160,7 @@ def check_indices(ids: Array, end: int, what: str) -> None:
         raise DataError(f"{what} {wrong} does not exist; they are numbered 0 … {end - 1}")
 
 
-def check_features(features: Any, what: str) -> Features:
+def check_features(features: Features, what: str) -> Features:
     """Return a matrix of finite doubles, dense or CSR; raise DataError with the row of a value that is not finite.
 
     Matrices that are computed when they are multiplied (`streamed`) have been checked when they were made.

@@ -87,7 +87,7 @@ def _kind(kind: type) -> str | None:
     return next((name for base, name in _NUMPY if issubclass(kind, base) and kind.__module__ == "numpy"), None)
 
 
-def _check(label: Label, whole: Any) -> None:
+def _check(label: Label, whole: object) -> None:
     """Raise DataError if a model file cannot hold a label or an item of it."""
     kind = _kind(type(label))
     if kind is None and not (label is None and whole is not None):

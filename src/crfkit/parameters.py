@@ -36,7 +36,7 @@ class Parameters:
                 found |= {f"{name}__{inner}": option for inner, option in value.get_params().items()}
         return found
 
-    def set_params(self: Value, **params: Any) -> Value:
+    def set_params(self: Value, **params: object) -> Value:
         """Return the same with other options; this one does not change."""
         mine = self.get_params(deep=False)
         changed = replaced(type(self).__name__, mine, params)
@@ -49,7 +49,7 @@ class Parameters:
 class NestedParameters:
     """Lets estimators set options of their penalty and solver: goes before scikit-learn's BaseEstimator."""
 
-    def set_params(self: Holder, **params: Any) -> Holder:
+    def set_params(self: Holder, **params: object) -> Holder:
         """Set options of the estimator and, as ``penalty__strength``, of penalties, solvers and stopping rules."""
         mine = self.get_params(deep=False)  # type: ignore[attr-defined]
         for name, value in replaced(type(self).__name__, mine, params).items():
@@ -58,7 +58,7 @@ class NestedParameters:
         return self
 
 
-def replaced(owner: str, options: dict[str, Any], params: dict[str, Any]) -> Entries:
+def replaced(owner: str, options: dict[str, object], params: dict[str, object]) -> Entries:
     """Return `options` with `params` in place; options of their values are written ``name__option``."""
     changed = dict(options)
     inner: dict[str, dict[str, Any]] = {}

@@ -206,7 +206,7 @@ def encode_labels(y: Iterable[Iterable[object]], lengths: Ints, ids: dict[object
         raise DataError(f"{place}: the label {flat[wrong]!r} is not among {sorted(map(str, ids))}") from None
 
 
-def label_numbers(flat: list[Label], ids: dict[Label, int]) -> Ids:
+def label_numbers(flat: list[Label], ids: dict[object, int]) -> Ids:
     """Return the ids of labels; raise KeyError for one that is not there."""
     return np.fromiter(map(ids.__getitem__, flat), dtype=np.int32, count=len(flat))
 

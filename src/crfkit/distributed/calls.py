@@ -53,6 +53,6 @@ def narrowed(vector: Floats | None, single: bool) -> Any:
     return vector if vector is None or not single else vector.astype(np.float32)
 
 
-def widened(vector: Any) -> Floats | None:
+def widened(vector: object) -> Floats | None:
     """Return a vector that has arrived, in double precision."""
     return None if vector is None else np.asarray(vector, dtype=np.float64)

@@ -55,7 +55,7 @@ class FrameOptions:
         names, tokens = frame_rows(frame, columns, attributes)
         return Rows(names, tokens, None if self.position is None else frame[self.position].to_list())
 
-    def tagged(self, frame: Frame, labels: Sequence[Label], chances: Sequence[float] | None, dtype: Any) -> Any:
+    def tagged(self, frame: Frame, labels: Sequence[Label], chances: Sequence[float] | None, dtype: object) -> Any:
         """Return the frame with the new columns."""
         new = {self.label: as_column(frame, self.label, labels).astype(dtype)}
         if chances is not None:
@@ -68,7 +68,7 @@ class Rows:
     """Rows of a frame as lists: the sentence, the token and, if a column has it, the place in the sentence."""
 
     names: list[Label]
-    tokens: list[Any]
+    tokens: list[object]
     positions: list[Any] | None = None
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ def tag_rows(model: ChainModel, rows: Rows, batch_size: int, probability: bool) 
     return [named[k] for k in ids.tolist()], None if chances is None else chances.tolist()
 
 
-def batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def batches(values: Sequence[object], size: int) -> Iterator[Sequence[Any]]:
     """Yield so many values at a time."""
     for begin in range(0, len(values), size):
         yield values[begin : begin + size]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from typing import Any
 
 
-def dask_setup(worker: Any) -> None:
+def dask_setup(worker: object) -> None:
     """Ignore SIGINT and complaints of connections that were closed at the end; Dask calls this in every worker."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)

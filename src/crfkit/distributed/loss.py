@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Ints
 from crfkit.chain.losses.precision import DOUBLE, SINGLE
 from crfkit.distributed.calls import Request
 from crfkit.distributed.shards import Shards
@@ -129,7 +129,7 @@ class ShardedSubset(FieldLoss):
 
     capabilities = frozenset({Capability.SMOOTH, Capability.GRADIENT, Capability.HESSP, Capability.HESS_DIAG})
 
-    def __init__(self, whole: ShardedLoss, ids: Any) -> None:
+    def __init__(self, whole: ShardedLoss, ids: Ints) -> None:
         self.whole = whole
         self.ids = ids
         self.field = whole.field

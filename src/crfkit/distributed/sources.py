@@ -77,7 +77,7 @@ class PartitionSource:
         return read(self.partition, inputs, self.name, self.columns, self.attributes)
 
 
-def _of_bag(partition: Any, inputs: Inputs, name: str, *_: Any) -> RawPiece:
+def _of_bag(partition: Any, inputs: Inputs, name: str, *_: object) -> RawPiece:
     pairs = list(partition)
     return _named(name, lambda: raw_sequences([x for x, _ in pairs], [y for _, y in pairs], inputs, name))
 

@@ -19,7 +19,7 @@ REMEMBERED = 100_000  # sentences, of those that were tagged last
 
 
 def tag_in_pandas(
-    model: Any,
+    model: object,
     sequence: str | None = None,
     token: str | Sequence[str] | None = None,
     label: str = "predicted",

@@ -47,7 +47,7 @@ QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 # --- bags
 
 
-def tag_bag(model: Any, bag: Any, what: str = "labels", batch_size: int = BATCH, **options: Any) -> Any:
+def tag_bag(model: object, bag: object, what: str = "labels", batch_size: int = BATCH, **options: object) -> Any:
     """Return a Dask bag with the prediction of each sequence of a bag, in the same order and partitions.
 
     Nothing is computed yet; the bag may be written, reduced or computed with any scheduler of Dask.
@@ -86,7 +86,7 @@ def tag_bag(model: Any, bag: Any, what: str = "labels", batch_size: int = BATCH,
 
 
 def _tag_partition(
-    sequences: Iterable[Any], source: Source, what: str, batch_size: int, options: dict[str, Any]
+    sequences: Iterable[object], source: Source, what: str, batch_size: int, options: dict[str, object]
 ) -> list[Any]:
     answer = getattr(source.model(), QUESTIONS[what][0])
     remaining, found = iter(sequences), []
@@ -109,7 +109,7 @@ def _tag_partition(
 
 
 def tag_dataframe(
-    model: Any,
+    model: object,
     frame: Frame,
     sequence: str | None = None,
     token: str | Sequence[str] | None = None,
@@ -166,12 +166,12 @@ def tag_dataframe(
     )
 
 
-def _tagged_parts(frame: Frame, source: Any, work: FrameWork, borders: bool) -> list[Any]:
+def _tagged_parts(frame: Frame, source: object, work: FrameWork, borders: bool) -> list[Any]:
     """Return the tagged partitions, as delayed objects; each reads the borders of its neighbours."""
     delayed = load("dask", "tag_dataframe needs").delayed
     tag, end, begin = (delayed(part, pure=True) for part in (work.tag, work.end, work.begin))
     parts = frame.to_delayed()
-    ends: list[Any] = [None] * len(parts)
+    ends: list[object] = [None] * len(parts)
     begins = list(ends)
     if borders and len(parts) > 1:
         ends[1:] = [end(part, k == 0) for k, part in enumerate(parts[:-1])]

@@ -24,7 +24,7 @@ from crfkit.distributed.sources import PartitionSource, file_sources
 from crfkit.errors import DataError, ParameterError
 from crfkit.extras import load
 from crfkit.files.checkpoint import Checkpoint
-from crfkit.protocols import Capability, Loss
+from crfkit.protocols import Capability, Loss, Solver
 from crfkit.result import Result
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MOST_SHARDS = 1 << 20
 ReadDev = Callable[[TaggedCorpus], Dev | None]
 
 
-def selecting(loss: ShardedLoss, solver: Any) -> Loss:
+def selecting(loss: ShardedLoss, solver: Solver) -> Loss:
     """Return the loss with candidates if the solver selects attributes and the loss can, else itself."""
     selects = Capability.CANDIDATES in solver.needs and Capability.HESSP in loss.capabilities
     return ShardedCandidates(loss) if selects and loss.name in (ChainLikelihood.name, SoftmaxMargin.name) else loss
@@ -74,7 +74,7 @@ def fit_bags(
     training: ChainTraining,
     cluster: Any,
     X: Any,
-    y: Any,
+    y: object,
     callbacks: Sequence[Callback] = (),
     start: ChainModel | None = None,
     resume: Checkpoint | None = None,
@@ -113,7 +113,7 @@ def fit_dask_frame(
 def _fit(
     training: ChainTraining,
     cluster: Any,
-    sources: Callable[[int], list[Any]],
+    sources: Callable[[int], list[object]],
     columns: bool,
     callbacks: Sequence[Callback],
     dev: ReadDev | None,

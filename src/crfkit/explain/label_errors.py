@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Suspect(NamedTuple):
     sequence: int
     position: int
     token: str
-    given: Any
+    given: object
     suggested: Label  # the label of the corrected labelling
     score: float  # 1 − p(given | x, the labels around it)
     marginal: float  # p(given | x)
@@ -149,7 +149,7 @@ class LabelErrors:
 
 
 def find_label_errors(
-    estimator: Any,
+    estimator: object,
     X: Sequence[object],
     y: Sequence[Sequence[Label]],
     cv: int = 5,
@@ -206,7 +206,7 @@ def find_label_errors(
     return replace(found, marginals=marginals)
 
 
-def suspect_labels(model: Any, X: Sequence[object], y: Sequence[Sequence[Label]]) -> LabelErrors:
+def suspect_labels(model: object, X: Sequence[object], y: Sequence[Sequence[Label]]) -> LabelErrors:
     """Find labels that are probably wrong in sequences that a model was not trained on, such as a test set.
 
     >>> from crfkit import ChainCRF

@@ -34,7 +34,9 @@ class WorstSequence(NamedTuple):
         return [t for t, (a, b) in enumerate(zip(self.gold, self.predicted, strict=True)) if a != b]
 
 
-def worst_sequences(model: Any, X: Sequence[object], y: Sequence[Sequence[Label]], n: int = 10) -> list[WorstSequence]:
+def worst_sequences(
+    model: object, X: Sequence[object], y: Sequence[Sequence[Label]], n: int = 10
+) -> list[WorstSequence]:
     """Return the n sequences with the lowest log-probability of their labels, lowest first.
 
     >>> from crfkit import ChainCRF
@@ -46,19 +48,20 @@ def worst_sequences(model: Any, X: Sequence[object], y: Sequence[Sequence[Label]
     gold = [list(row) for row in y]
     chances = log_probabilities(model, X, gold)
     order = np.argsort(chances, kind="stable")[: max(n, 0)].tolist()
-    predicted = model.predict([X[k] for k in order])
+    predicted = trained_model(model).predict([X[k] for k in order])
     return [WorstSequence(k, float(chances[k]), gold[k], list(row)) for k, row in zip(order, predicted, strict=True)]
 
 
-def log_probabilities(model: Any, X: Sequence[object], y: Sequence[Sequence[Label]]) -> Floats:
+def log_probabilities(model: object, X: Sequence[object], y: Sequence[Sequence[Label]]) -> Floats:
     """Return the log-probability of the labels of each sequence, −inf where the model does not know one of them."""
     if len(X) != len(y):
         raise DataError(f"there are {len(X)} sequences but {len(y)} label sequences")
-    known = set(trained_model(model).class_list)
+    trained = trained_model(model)
+    known = set(trained.class_list)
     fine = [k for k, row in enumerate(y) if known.issuperset(row)]
     found = np.full(len(y), -np.inf)
     if fine:
-        found[fine] = model.sequence_probability([X[k] for k in fine], [y[k] for k in fine], log=True)
+        found[fine] = trained.sequence_probability([X[k] for k in fine], [y[k] for k in fine], log=True)
     return found
 
 
@@ -109,7 +112,7 @@ class LearningCurve:
 
 
 def learning_curve(
-    estimator: Any,
+    estimator: object,
     X: Sequence[object],
     y: Sequence[Sequence[Label]],
     X_test: Sequence[object],

@@ -15,7 +15,7 @@ needed to reach a score, on chunking; larger values of SHORT save labels there a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(
-    model: Any,
+    model: object,
     X: Sequence[object],
     n: int,
     strategy: str = "entropy",
@@ -114,13 +114,13 @@ def _cost(data: SequenceData) -> Ints:
     return lengths
 
 
-def _sums(values: Floats, starts: Any) -> Floats:
+def _sums(values: Floats, starts: Ints) -> Floats:
     of = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     sums: Floats = np.bincount(of, values, minlength=len(starts) - 1).astype(np.float64, copy=False)
     return sums
 
 
-def _diverse(data: SequenceData, values: Floats, order: Any, n: int, diversity: float) -> list[int]:
+def _diverse(data: SequenceData, values: Floats, order: Ints, n: int, diversity: float) -> list[int]:
     """Choose greedily the largest value · (1 − diversity · largest resemblance to those chosen)."""
     from scipy.sparse import csr_matrix
 

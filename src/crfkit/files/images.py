@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def read_image(given: Any, where: str = "the image") -> Image:
+def read_image(given: object, where: str = "the image") -> Image:
     """Return an image [H, W] or [H, W, 3] with values from 0 to 1, from a path or an array.
 
     Arrays may be grey (H, W) or (H, W, 1), RGB or RGBA, with integers of 8 or 16 bits, bool, or floats from 0 to 1.
@@ -83,7 +83,7 @@ def _unit(array: Array, where: str) -> Image:
     return np.asarray(np.clip(array, 0, 1), dtype=np.float32)
 
 
-def as_list(given: Any, what: str) -> list[Any]:
+def as_list(given: object, what: str) -> list[Any]:
     """Return a list of images, masks or probability maps; raise DataError for a single one.
 
     An array [n, H, W] is a list of n grey images; one of [H, W, 3] or [H, W, 4] is a single image in colour.

@@ -38,7 +38,7 @@ NAMES = {
 UNKNOWN = ("ignore", "unknown", "void")
 
 
-def read_colours(given: Any) -> Colours:
+def read_colours(given: object) -> Colours:
     """Return the map of colours that a dict, a text such as "black=0, #ff0000=1" or a file describes.
 
     A file has a line per colour: ``#ff0000 1``, ``red 1`` or ``255 0 0 1``, also separated by commas or =. The class
@@ -119,7 +119,7 @@ def _colour(given: Any) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def _label(given: Any, colour: tuple[int, int, int]) -> int | None:
+def _label(given: object, colour: tuple[int, int, int]) -> int | None:
     if given is None or (isinstance(given, str) and given.lower() in UNKNOWN):
         return None
     if isinstance(given, numbers.Integral) and not isinstance(given, bool):

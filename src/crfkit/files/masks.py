@@ -54,7 +54,7 @@ class MaskRules:
         object.__setattr__(self, "colours", colours)
         object.__setattr__(self, "multiclass", bool(self.multiclass) or len(known) > 2)
 
-    def read(self, given: Any, where: str = "the mask") -> tuple[Mask, bool]:
+    def read(self, given: object, where: str = "the mask") -> tuple[Mask, bool]:
         """Return (mask, whether it is yes or no): an array of bool, one bit per pixel, or a thresholded lossy file.
 
         The "yes" of such a mask is 255 in a lossy file and 1 in others; a set of masks may have another number for it.
@@ -141,7 +141,7 @@ class MaskRules:
 
 
 def read_mask(
-    given: Any, where: str = "the mask", multiclass: bool = False, ignore: Any = None, colours: Any = None
+    given: object, where: str = "the mask", multiclass: bool = False, ignore: object = None, colours: object = None
 ) -> Mask:
     """Return [H, W] integers, from a path or an array of integers or bool.
 

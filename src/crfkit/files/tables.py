@@ -15,12 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Array
+from crfkit._types import Array, Ints
 from crfkit.errors import DataError, ParameterError
 from crfkit.files import limits
 from crfkit.files.arff import read_arff
@@ -59,7 +58,7 @@ class Table:
         columns, values = [self.columns[i] for i in ids], [self.values[i] for i in ids]
         return Table(columns, values, self.path, self.lines, self.n_rows, self.header)
 
-    def rows(self, ids: Any) -> Table:
+    def rows(self, ids: Ints) -> Table:
         """Return a table with some of the rows."""
         lines = self.lines[ids] if len(self.lines) else self.lines
         values = [column[ids] for column in self.values]

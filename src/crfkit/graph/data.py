@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import check_features, mark_checked, unmasked, weights_of, whole_numbers
-from crfkit._types import Array, Features, Floats, Ids
+from crfkit._types import Array, Features, Floats, Ids, Ints
 from crfkit.errors import DataError
 from crfkit.graph.graph import Graph
 
@@ -79,7 +79,7 @@ class GraphData:
         self._set("node_counts", nodes)
         self._set("edge_counts", edges)
 
-    def _set(self, name: str, array: Any) -> None:
+    def _set(self, name: str, array: Array) -> None:
         object.__setattr__(self, name, array)
 
     def _ids(self, name: str, count: int, end: int | None) -> Ids | None:
@@ -245,7 +245,7 @@ class GraphData:
             features, rows = getattr(self, f"{kind}_features"), getattr(self, f"{kind}_rows")
             return (features[chosen], None) if rows is None else (features, rows[chosen])
 
-        def at(name: str, chosen: Any) -> Any:
+        def at(name: str, chosen: Ints) -> Any:
             array = getattr(self, name)
             return None if array is None else array[chosen]
 
@@ -289,7 +289,7 @@ class GraphData:
         return np.repeat(self.graph_weights, np.diff(self.graph.edge_offsets))
 
 
-def with_intercept(features: Any, count: int, intercept: bool, what: str) -> tuple[Features, Array | None]:
+def with_intercept(features: Features, count: int, intercept: bool, what: str) -> tuple[Features, Array | None]:
     """Return (the features with a column of ones before them, rows): without features one row of a one serves all."""
     from scipy.sparse import csr_array, hstack, issparse
 

@@ -275,7 +275,7 @@ def _ranges(offsets: Ints, chosen: Ints) -> tuple[Ints, Ints]:
     return ids, np.concatenate([[0], ends]).astype(np.int64)
 
 
-def _sum_by(values: Any, offsets: Any) -> Any:
+def _sum_by(values: Any, offsets: Ints) -> Any:
     """Return sums of rows by graph; graphs without rows get 0."""
     values = np.asarray(values)
     out = np.zeros((len(offsets) - 1, *values.shape[1:]))
@@ -285,7 +285,7 @@ def _sum_by(values: Any, offsets: Any) -> Any:
     return out
 
 
-def _repeated(offsets: Any, times: int, total: int) -> Ints:
+def _repeated(offsets: Ints, times: int, total: int) -> Ints:
     rest = (offsets[1:] + (np.arange(times, dtype=np.int64) * total)[:, None]).ravel()
     return np.concatenate([[0], rest]).astype(np.int64)
 
@@ -304,7 +304,7 @@ def _count(n: Any, what: str = "the number of nodes") -> int:
     return int(n)
 
 
-def _edge_array(edges: Any, n_nodes: int) -> Ids:
+def _edge_array(edges: object, n_nodes: int) -> Ids:
     array = whole_numbers(edges, "edges, pairs of node numbers,", dtype=np.int64, floats=True)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int32)

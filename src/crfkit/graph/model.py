@@ -191,7 +191,7 @@ class GraphModel:
                 out[(*self.encoder.edge_name(s, f), pair)] = value
         return out
 
-    def _scored_pair(self, edge_type: int, labels: tuple[Any, Any]) -> Any:
+    def _scored_pair(self, edge_type: int, labels: tuple[object, object]) -> Any:
         """Return what a weight of an ordinal edge belongs to: its labels, with "scores" for ends that have scores."""
         field = self.field
         if field.scored is None or field.edge_ends is None or field.scored[field.edge_ends[edge_type]].all():

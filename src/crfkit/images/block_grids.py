@@ -31,7 +31,7 @@ class BlockEncoder(GridEncoder):
     penalty on edge weights holds that shift down too. Centred, the intercept alone is the coupling of an average pair.
     """
 
-    edge_mean: Any = 0.0  # [F]
+    edge_mean: Floats | float = 0.0  # [F]
     known_only: bool = False  # whether to leave out blocks without a label, and their edges
 
     noun = "graph"  # in errors; training puts the name of the image in its place

@@ -64,7 +64,7 @@ class CustomFeatures:
         return values if shape[:2] == blocks else block_means(values, block_size)
 
 
-def function_name(function: Any) -> str:
+def function_name(function: object) -> str:
     """Return the name that a model file has for a function; for an object, that of its class."""
     while isinstance(function, partial):
         function = function.func

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +52,7 @@ class ImageFeatures:
     """
 
     block_size: int = 2
-    kinds: tuple[str | Callable[[Image], Any], ...] = KINDS
+    kinds: tuple[str | Callable[[Image], object], ...] = KINDS
     colour: bool = False
     position: bool = False
     size: tuple[int, int] | None = None

@@ -180,7 +180,7 @@ def confusion(found: Array, mask: Mask, classes: Array) -> NDArray[np.int64]:
     return np.bincount(states[0] * K + states[1], minlength=K * K).reshape(K, K)
 
 
-def _attempt(read: Callable[[Any, str], Value], given: Any, name: str, problems: list[str]) -> Value | None:
+def _attempt(read: Callable[[object, str], Value], given: object, name: str, problems: list[str]) -> Value | None:
     try:
         return read(given, name)
     except (DataError, LimitError) as error:
@@ -230,5 +230,5 @@ def _scaled(mask: tuple[int, ...], image: tuple[int, ...]) -> bool:
     return abs(h * W - w * H) <= 0.02 * max(h * W, w * H)
 
 
-def _name(given: Any, otherwise: str) -> str:
+def _name(given: object, otherwise: str) -> str:
     return str(given) if isinstance(given, (str, Path)) else otherwise

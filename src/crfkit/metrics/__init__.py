@@ -253,7 +253,7 @@ def evaluate(gold: Iterable[Sequence[Label]], predicted: Iterable[Sequence[Label
     return result
 
 
-def _labels(row: Any, what: str) -> list[Label]:
+def _labels(row: object, what: str) -> list[Label]:
     if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
         raise DataError(
             f"expected sequences of {what} labels, but one of them is {row!r}; put a single sequence into a list: "

@@ -28,7 +28,7 @@ class Groups:
     (2, 2)
     """
 
-    def __init__(self, groups: Any) -> None:
+    def __init__(self, groups: object) -> None:
         ids, self.open_ended = _ids(groups)
         self.ids: NDArray[np.int64] = ids  # [n]; −1: in no group
         self.ids.flags.writeable = False
@@ -149,7 +149,7 @@ def _take(w: Vector, block: NDArray[np.int64], span: slice | None = None) -> Vec
     return xp.reshape(xp.take(w, xp.asarray(block.ravel(), device=device(w))), block.shape)
 
 
-def _ids(groups: Any) -> tuple[NDArray[np.int64], bool]:
+def _ids(groups: object) -> tuple[NDArray[np.int64], bool]:
     if isinstance(groups, (list, tuple)) and any(not isinstance(group, (int, np.integer)) for group in groups):
         return _from_blocks(groups), True
     ids = np.array(groups)

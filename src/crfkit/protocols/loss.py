@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from crfkit._types import Ints
 from crfkit.capabilities import BlockNorm, Capability
 from crfkit.errors import CapabilityError
 
@@ -99,7 +100,7 @@ class Loss:
 
     # --- with the capability of the same name
 
-    def subset(self, ids: Any) -> Loss:
+    def subset(self, ids: Ints) -> Loss:
         """Return the loss of some sequences or graphs only."""
         raise self._cannot(Capability.SUBSET)
 

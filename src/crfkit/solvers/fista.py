@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from array_api_compat import array_namespace
 
@@ -42,7 +42,7 @@ class FISTAState:
     def saved(self) -> Saved:
         return {"v": self.v, "t": self.t, "L": self.L, **self.length.saved(), **self.progress.saved()}
 
-    def grown(self, point: Point, place: Any) -> FISTAState:
+    def grown(self, point: Point, place: Vector) -> FISTAState:
         """Return the state in a larger space, where weight i stands at place[i]: its momentum and L stay."""
         v = extended(self.v, place, point.w.shape[0])
         return FISTAState(point, v, self.t, self.L, self.length, Progress.at(point, {}))

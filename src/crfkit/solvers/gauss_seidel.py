@@ -38,8 +38,8 @@ class At:
     """A point and the candidates that violate there."""
 
     point: Point
-    ids: Any
-    scores: Any
+    ids: Vector
+    scores: Vector
     progress: Progress
 
     def saved(self) -> Saved:
@@ -65,7 +65,7 @@ class GaussSeidel(TakesBatches):
 
     select_unit: int = 50
     memory: int = 20
-    batches: Iterable[Any] = ()
+    batches: Iterable[object] = ()
     stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-6))
     max_iterations: int = 100_000
     inner_stopping: StoppingRule = field(default_factory=lambda: PeriodDecrease(1e-7, 3))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from crfkit._checks import check_count
 from crfkit.errors import ParameterError
@@ -52,7 +52,7 @@ class GraftingLight(TakesBatches):
     select_unit: int = 50
     inner_steps: int = 1
     memory: int = 20
-    batches: Iterable[Any] = ()
+    batches: Iterable[object] = ()
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 10_000
 
@@ -102,7 +102,7 @@ class Grafting(TakesBatches):
     select_unit: int = 50
     restart: Literal["last", "origin"] = "last"
     memory: int = 20
-    batches: Iterable[Any] = ()
+    batches: Iterable[object] = ()
     stopping: StoppingRule = field(default_factory=PeriodDecrease)
     max_iterations: int = 10_000
     inner_iterations: int = 1000

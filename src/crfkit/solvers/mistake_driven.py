@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from crfkit._checks import check_positive
+from crfkit._types import Ints
 from crfkit.errors import ParameterError
 from crfkit.solvers.parts.online import MistakeDriven
 
@@ -16,7 +17,7 @@ class AveragedPerceptron(MistakeDriven):
 
     name: ClassVar[str] = "averaged-perceptron"
 
-    def update(self, online: Any, order: Any) -> None:
+    def update(self, online: Any, order: Ints) -> None:
         online.perceptron(order)
 
 
@@ -41,7 +42,7 @@ class PassiveAggressive(MistakeDriven):
         if self.kind not in (0, 1, 2):
             raise ParameterError(f"kind must be 0 (PA), 1 (PA-I) or 2 (PA-II), not {self.kind!r}")
 
-    def update(self, online: Any, order: Any) -> None:
+    def update(self, online: Any, order: Ints) -> None:
         online.passive_aggressive(order, self.kind, self.c)
 
 
@@ -65,7 +66,7 @@ class AROW(MistakeDriven):
         super().__post_init__()
         check_positive(variance=self.variance, gamma=self.gamma)
 
-    def update(self, online: Any, order: Any) -> None:
+    def update(self, online: Any, order: Ints) -> None:
         online.arow(order, self.variance, self.gamma)
 
 
@@ -87,5 +88,5 @@ class MIRA(MistakeDriven):
         super().__post_init__()
         check_positive(c=self.c)
 
-    def update(self, online: Any, order: Any) -> None:
+    def update(self, online: Any, order: Ints) -> None:
         online.mira(order, self.c)

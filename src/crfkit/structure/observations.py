@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import unmasked, weights_of, whole_numbers
-from crfkit._types import Flags, Floats, Ids
+from crfkit._types import Features, Flags, Floats, Ids
 from crfkit.errors import DataError, ParameterError
 
 
@@ -46,7 +46,7 @@ class Observations:
         cls,
         states: ArrayLike,
         n_states: ArrayLike,
-        features: Any = None,
+        features: Features = None,
         weights: ArrayLike | None = None,
         ising: bool = False,
         edge_inputs: bool = True,

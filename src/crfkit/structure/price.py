@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, chdtri, gammaln
 
-from crfkit._types import Flags, Floats, Ints
+from crfkit._types import Flags, Floats, Ids, Ints
+from crfkit._values import Sparse
 from crfkit.structure.losses.edges import EdgeLoss
 from crfkit.structure.losses.evaluation import SparseEvaluation
 from crfkit.structure.losses.pseudo import StructurePseudoLikelihood
@@ -72,7 +73,7 @@ class EdgePrices:
         """Return [E] what each edge has to gain: df·log n + prior; df is (K_i − 1)(K_j − 1), with 1 for a scale."""
         return self.of_edges(loss, loss.edges, prior)
 
-    def of_edges(self, loss: EdgeLoss, edges: Any, prior: float) -> Floats:
+    def of_edges(self, loss: EdgeLoss, edges: Ids, prior: float) -> Floats:
         """Return what edges [E, 2] have to gain.
 
         With features, an edge has df·features weights, and the price is the gain that is as unlikely by chance. log n
@@ -138,7 +139,7 @@ def edges_counted(loss: StructurePseudoLikelihood, evaluation: Any) -> Floats:
     return found
 
 
-def _counted_by_hessian(loss: StructurePseudoLikelihood, H: Any, i: Ints, j: Ints) -> Floats:
+def _counted_by_hessian(loss: StructurePseudoLikelihood, H: Sparse, i: Ints, j: Ints) -> Floats:
     """Return [E] t of couplings of ±1.
 
     The bias of i meets the coupling of i and j in the conditional of i alone, and has the curvature of the coupling.

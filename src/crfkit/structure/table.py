@@ -149,7 +149,7 @@ class TableRows:
     weights: Floats  # [lines]
     form: dict[str, Any]  # the form of nodes and edges, as fields of Observations
 
-    def lines(self, chosen: Ints, states: Ids) -> Observations:
+    def lines(self, chosen: Ints | slice, states: Ids) -> Observations:
         """Return the table of some lines in their order, with other states; equal lines are not merged."""
         inputs, own = self._features(chosen)
         return Observations(states, self.n_states, inputs, self.weights[chosen], own=own, **self.form)
@@ -159,7 +159,7 @@ class TableRows:
         inputs, own = self._features(chosen)
         return Observations.of(self.states[chosen], self.n_states, inputs, self.weights[chosen], own=own, **self.form)
 
-    def _features(self, chosen: Any) -> tuple[Floats | None, Floats | None]:
+    def _features(self, chosen: Ints | slice) -> tuple[Floats | None, Floats | None]:
         """Return the features of rows and of variables for some lines."""
         return None if self.inputs is None else self.inputs[chosen], None if self.own is None else self.own[chosen]
 

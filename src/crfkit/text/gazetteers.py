@@ -24,7 +24,7 @@ class Phrases(Sequence[str]):
         self._joined = tuple(dict.fromkeys(joined))  # words joined by tabs
 
     @classmethod
-    def of_lines(cls, name: str, lines: Iterable[Any]) -> Phrases:
+    def of_lines(cls, name: str, lines: Iterable[object]) -> Phrases:
         """Return the phrases of strings, whose words are separated by blanks, or of sequences of words."""
         found = []
         for k, line in enumerate(lines):
@@ -70,7 +70,7 @@ class Phrases(Sequence[str]):
         return {"_joined": self._joined}
 
 
-def phrases_of(name: str, given: Any) -> Phrases:
+def phrases_of(name: str, given: object) -> Phrases:
     """Return the phrases of a collection, or of a file with one per line."""
     if isinstance(given, Phrases):
         return given
@@ -95,7 +95,7 @@ def _read_lines(path: str | Path, name: str) -> Iterator[str]:
         place += len(block)
 
 
-def check_name(name: Any) -> str:
+def check_name(name: object) -> str:
     """Return the name of a gazetteer; raise ParameterError if it is not a usable string."""
     if not isinstance(name, str) or not name:
         raise ParameterError(f"a gazetteer needs a name that is a string, not {name!r}")

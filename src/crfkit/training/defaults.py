@@ -8,9 +8,8 @@ decoders, :meth:`crfkit.structure.solve.EdgeSolver.method_for` the method of str
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from crfkit.protocols import Capability, GrowingLoss, Loss, Penalty
+from crfkit.protocols import Capability, GrowingLoss, Loss, Penalty, Solver
 from crfkit.result import Result
 
 
@@ -38,7 +37,7 @@ def default_solver(loss: Loss, penalty: Penalty) -> str:
     return finishing_solver(rest)
 
 
-def default_penalty(solver: Any) -> Penalty:
+def default_penalty(solver: Solver) -> Penalty:
     """Return what `penalty=None` means for a solver: L2(1), but L1(1) for solvers that select attributes or edges
     (the Grafting family, which needs an L1 part), and no penalty for solvers that take none (those driven by mistakes).
 
@@ -54,7 +53,7 @@ def default_penalty(solver: Any) -> Penalty:
     return NoPenalty() if takes is not None and not takes else L2(1.0)
 
 
-def chosen_solver(solver: Any, loss: Loss, penalty: Penalty, result: Result) -> Mapping[str, str]:
+def chosen_solver(solver: Solver, loss: Loss, penalty: Penalty, result: Result) -> Mapping[str, str]:
     """Return the entry of the record of a model that says what the solver "auto" was; nothing for other solvers."""
     if solver.name != "auto":
         return {}

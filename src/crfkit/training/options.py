@@ -10,7 +10,7 @@ from crfkit._checks import check_optional_count
 from crfkit._checks import make_seed as make_seed
 from crfkit._values import Record
 from crfkit.errors import ParameterError
-from crfkit.protocols import Penalty
+from crfkit.protocols import Penalty, Solver
 
 if TYPE_CHECKING:  # solvers take longest to load and are needed by training alone
     from crfkit.solvers import StoppingRule
@@ -38,11 +38,11 @@ class SolverOptions:
             raise ParameterError(f"penalty must be a member of crfkit.penalties such as L2(1.0), not {self.penalty!r}")
         self.make_solver()
 
-    def make_solver(self, **options: Any) -> Any:
+    def make_solver(self, **options: object) -> Any:
         """Return the solver with these options; those given here take precedence, except over max_iterations."""
         from crfkit.solvers import AnyOf, GradientNorm, PeriodDecrease, make_solver
 
-        rule: Any = self.tolerance
+        rule: object = self.tolerance
         if isinstance(rule, numbers.Real):
             rule = AnyOf((PeriodDecrease(float(rule)), GradientNorm(float(rule))))
         options = {"stopping": rule, "seed": self.seed, **options}
@@ -50,7 +50,7 @@ class SolverOptions:
             options["max_iterations"] = int(self.max_iterations)
         return make_solver(self.solver, **options)
 
-    def make_penalty(self, solver: Any) -> Penalty:
+    def make_penalty(self, solver: Solver) -> Penalty:
         """Return the penalty of the options, or the one that None stands for."""
         from crfkit.training.defaults import default_penalty
 

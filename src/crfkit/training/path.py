@@ -15,7 +15,7 @@ import numpy as np
 
 from crfkit._checks import check_count
 from crfkit.errors import ParameterError, StopTraining
-from crfkit.protocols import BlockNorm, GrowingLoss, Loss, Penalty, Vector
+from crfkit.protocols import BlockNorm, GrowingLoss, Loss, Penalty, Solver, Vector
 from crfkit.result import Result, Status
 
 S = TypeVar("S")  # what a point keeps besides numbers: a model, or the edges of a graph
@@ -161,7 +161,7 @@ class PathOptions:
         self,
         loss: Loss,
         penalty: Penalty,
-        solver: Any,
+        solver: Solver,
         make: Callable[[Loss, Penalty, Result], S] | None = None,
         score: Callable[[Vector], float] | None = None,
         judge: Callable[[S], float] | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class FrameInputs:
         sequence: str = "sentence",
         token: str | Sequence[str] | None = None,
         sample_weight: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> Fitted:
         """Learn from a frame of pandas or polars with a row per token.
 

@@ -8,7 +8,7 @@ from typing import Any
 from crfkit._values import Record
 
 
-def describe_choices(training: Record, inference: Any = None, decode: Any = None) -> list[str]:
+def describe_choices(training: Record, inference: Any = None, decode: object = None) -> list[str]:
     """Return a line with the options and what "auto" was, or none for models whose file does not record them.
 
     >>> describe_choices({"solver": "auto", "auto": {"solver": "owlqn", "decode": "tree"}}, "junction", "auto")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from crfkit._values import Record
 from crfkit.cli.commands.inspect_choices import describe_choices
 from crfkit.graph.encoding.tables import TableEncoder
@@ -74,5 +72,5 @@ def describe_structure(record: Record, path: bool = False) -> list[str]:
     return lines
 
 
-def _show(name: tuple[Any, ...]) -> str:
+def _show(name: tuple[object, ...]) -> str:
     return "  ".join(" – ".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in name)

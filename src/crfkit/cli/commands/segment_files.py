@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from crfkit._types import Array
 from crfkit.cli.runtime.output import say, unwritable
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.atomic import replacing
@@ -25,7 +26,7 @@ MAP = "_probabilities"  # follows the name of an image in the name of its probab
 COLOURS = np.array([[230, 60, 40], [40, 120, 230], [60, 180, 75], [245, 180, 30], [150, 80, 200], [70, 200, 210]])
 
 
-def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, classes: Any) -> None:
+def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, classes: Array) -> None:
     """Write STEM_mask.png (with the values of the training masks), STEM_overlay.png and STEM_probability.png.
 
     The probability is that of the second class if there are two classes, else that of the predicted class.
@@ -37,27 +38,27 @@ def write_pictures(folder: Path, stem: str, image: Image, found: Segmentation, c
     write_picture(folder / f"{stem}_probability.png", np.rint(255 * p).astype(np.uint8))
 
 
-def check_classes(classes: Any) -> None:
+def check_classes(classes: Array) -> None:
     """Raise ParameterError unless the classes are integers that a picture can hold."""
     if classes.dtype.kind not in "iu" or int(classes.min()) < 0 or int(classes.max()) > 65535:
         shown = ", ".join(map(str, classes.tolist()[:6]))
         raise ParameterError(f"masks need classes that are integers from 0 to 65535; the model's classes are {shown}")
 
 
-def write_mask(folder: Path, stem: str, mask: Any, classes: Any) -> None:
+def write_mask(folder: Path, stem: str, mask: Any, classes: Array) -> None:
     """Write STEM_mask.png with 8 or 16 bits per pixel."""
     check_classes(classes)
     write_picture(folder / f"{stem}_mask.png", mask.astype(np.uint8 if classes.max() <= 255 else np.uint16))
 
 
-def write_map(folder: Path, stem: str, probabilities: Any) -> None:
+def write_map(folder: Path, stem: str, probabilities: object) -> None:
     """Write STEM_probabilities.npy, a float32 array [H, W, classes] in the order of the classes."""
     path = folder / f"{stem}{MAP}.npy"
     with replacing(path, unwritable(path), durable=False) as stream:
         np.save(stream, np.asarray(probabilities, dtype=np.float32))
 
 
-def overlay(image: Image, mask: Any, classes: Any) -> Any:
+def overlay(image: Image, mask: Any, classes: Array) -> Any:
     """Return the image [H, W, 3] with all classes but the first tinted."""
     rgb = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     tints = np.concatenate([[[0, 0, 0]], COLOURS[np.arange(len(classes) - 1) % len(COLOURS)]]).astype(np.float32)
@@ -67,7 +68,7 @@ def overlay(image: Image, mask: Any, classes: Any) -> Any:
     return np.rint(255 * rgb * (1 - share) + tints[states] * share).astype(np.uint8)
 
 
-def write_picture(path: Path, pixels: Any) -> None:
+def write_picture(path: Path, pixels: object) -> None:
     """Write an array of pixels as a PNG file."""
     from crfkit.files.pictures import pillow
 

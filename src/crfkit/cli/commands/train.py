@@ -195,7 +195,7 @@ def _read_dev(given: TrainOptions, corpus: TaggedCorpus, sources: Sequence[Colum
     return Dev(data, gold, PATIENCE if given.patience is None else given.patience, sources[-1].name)
 
 
-def _run(given: TrainOptions, work: Work, checkpoints: list[Any]) -> tuple[ChainModel, Result]:
+def _run(given: TrainOptions, work: Work, checkpoints: list[object]) -> tuple[ChainModel, Result]:
     """Train, show progress, and name the files in errors that are of all of them."""
     from crfkit.cli.runtime.progress import json_log, progress_callback
     from crfkit.cli.runtime.signals import result_is_kept

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from crfkit._values import Entries
 from crfkit.cli.demo import data as demo_data
 from crfkit.cli.runtime.help import INPUT, OUTPUT, flag, option
 from crfkit.cli.runtime.output import say
+
+if TYPE_CHECKING:
+    from crfkit.chain.model.model import ChainModel
 
 FOLDER = Path("crfkit-demo")
 
@@ -100,7 +103,7 @@ def _tour(folder: Path, sentences: int, seed: int, screen: Any) -> Entries:
     return {**figures, "report": str(report), "next": [command for _, command in commands], "seconds": seconds}
 
 
-def _report(model: Any, folder: Path) -> Path:
+def _report(model: ChainModel, folder: Path) -> Path:
     """Write report.html, as `crfkit report` does."""
     from crfkit.cli.runtime.output import open_output
     from crfkit.explain.inputs import read_labelled

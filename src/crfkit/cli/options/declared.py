@@ -44,7 +44,7 @@ def takes(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable
 
     def decorate(command: Callable[[Options], None]) -> Callable[..., None]:
         @wraps(command, ("__module__", "__name__", "__qualname__", "__doc__"))
-        def call(**given: Any) -> None:
+        def call(**given: object) -> None:
             command(kind(**given))
 
         call.__annotations__ = types = get_type_hints(kind, include_extras=True)
@@ -55,7 +55,7 @@ def takes(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable
     return decorate
 
 
-def _parameter(item: Field[Any], annotation: Any) -> inspect.Parameter:
+def _parameter(item: Field[object], annotation: object) -> inspect.Parameter:
     """Return the parameter that tells typer of a field."""
     if "option" in item.metadata:
         annotation = Annotated[annotation, item.metadata["option"]]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from crfkit.errors import DataError
 from crfkit.files.atomic import replacing
@@ -46,7 +46,7 @@ def unwritable(path: Path) -> Callable[[str], DataError]:
     return lambda reason: DataError(f"cannot write the output: {reason}", path)
 
 
-def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
+def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[object]]) -> bytes:
     """Return a table as CSV in UTF-8.
 
     >>> csv_bytes(["a", "b"], [(1, "x,y")])

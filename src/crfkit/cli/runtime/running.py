@@ -29,8 +29,8 @@ def run(
         _run(command, usage_error)
 
 
-def _run(command: Callable[[], Any], usage_error: type[Exception] | tuple[()]) -> NoReturn:
-    code: Any = None
+def _run(command: Callable[[], object], usage_error: type[Exception] | tuple[()]) -> NoReturn:
+    code: object = None
     try:
         with signals.Interrupts() as interrupts, _plain_warnings():
             code = command()
@@ -128,7 +128,7 @@ def _named(program: str, failure: int) -> Any:
 def _plain_warnings() -> Any:
     """Show warnings as one line each, without the line of source code that raised them."""
 
-    def show(message: Warning | str, *place: Any, **more: Any) -> None:
+    def show(message: Warning | str, *place: object, **more: object) -> None:
         print(f"{_program[0]}: warning: {printable(str(message))}", file=sys.stderr, flush=True)
 
     before = warnings.showwarning

@@ -16,7 +16,7 @@ from crfkit._types import Floats
 from crfkit.chain.inference import ChainInference
 from crfkit.chain.losses.likelihood import ChainEvaluation, ChainLoss
 from crfkit.errors import StopTraining
-from crfkit.protocols import Capability, Evaluation, Penalty
+from crfkit.protocols import Capability, Evaluation, Penalty, Solver
 from crfkit.protocols.field_loss import FieldLoss
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers import LBFGS, MIRA, OWLQN, GradientNorm, MoreThuente
@@ -74,7 +74,9 @@ class WatchedLoss(FieldLoss):
         return evaluation
 
 
-def watched_training(loss: ChainLoss, penalty: Penalty, solver: Any, eta: float, limit: int) -> tuple[Floats, Status]:
+def watched_training(
+    loss: ChainLoss, penalty: Penalty, solver: Solver, eta: float, limit: int
+) -> tuple[Floats, Status]:
     """Return the weights that CRF++ would keep, and why training ended."""
     watched = WatchedLoss(loss, penalty, eta, limit)
     try:

@@ -18,7 +18,7 @@ from crfkit.compat.pycrfsuite._orthants import OrthantWise
 from crfkit.compat.pycrfsuite._parameters import UNLIMITED, Parameters
 from crfkit.compat.pycrfsuite._searches import Watch, WatchedSearch, make_search
 from crfkit.penalties import L2, ElasticNet, NoPenalty
-from crfkit.protocols import Penalty
+from crfkit.protocols import Penalty, Vector
 from crfkit.result import Result, Status, TraceRow
 from crfkit.solvers.lbfgs import LBFGS
 from crfkit.solvers.parts.stopping import AnyOf, GradientNorm, PeriodDecrease
@@ -52,7 +52,7 @@ class Algorithm(ABC):
         yield "\n"
 
     @abstractmethod
-    def progress(self, row: TraceRow, w: Any) -> Iterator[str]:
+    def progress(self, row: TraceRow, w: Vector) -> Iterator[str]:
         """Yield the lines of an iteration, without its time."""
 
     def end(self, result: Result) -> Iterator[str]:
@@ -108,7 +108,7 @@ class LBFGSAlgorithm(Algorithm):
         search = make_search(given["linesearch"], given["max_linesearch"])
         return LBFGS(**options, line_search=WatchedSearch(search, self.watch), double=True)
 
-    def progress(self, row: TraceRow, w: Any) -> Iterator[str]:
+    def progress(self, row: TraceRow, w: Vector) -> Iterator[str]:
         yield f"Loss: {row.value:f}\n"
         yield f"Feature norm: {norm(w):f}\n"
         yield f"Error norm: {row.optimality:f}\n"
@@ -165,7 +165,7 @@ class SGDAlgorithm(Algorithm):
             say=self.say,
         )
 
-    def progress(self, row: TraceRow, w: Any) -> Iterator[str]:
+    def progress(self, row: TraceRow, w: Vector) -> Iterator[str]:
         self.losses.append(row.value)
         period = self.given["period"]
         yield f"Loss: {row.value:f}\n"
@@ -190,7 +190,7 @@ class SGDAlgorithm(Algorithm):
 class EpochAlgorithm(Algorithm):
     """Base of the learners that are driven by mistakes."""
 
-    def progress(self, row: TraceRow, w: Any) -> Iterator[str]:
+    def progress(self, row: TraceRow, w: Vector) -> Iterator[str]:
         yield f"Loss: {row.value:f}\n"
         yield f"Feature norm: {row.extra['norm']:f}\n"
 

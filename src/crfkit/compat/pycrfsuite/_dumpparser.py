@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 _SECTION = re.compile(r"(FILEHEADER|LABELS|ATTRIBUTES|TRANSITIONS|STATE_FEATURES) = {")
 _ENTRY = re.compile(r"(\w+): (.*)")
@@ -21,8 +20,8 @@ class ParsedDump:
         self.header: dict[str, str] = {}
         self.labels: dict[str, str] = {}
         self.attributes: dict[str, str] = {}
-        self.transitions: dict[tuple[Any, Any], float] = {}
-        self.state_features: dict[tuple[str, Any], float] = {}
+        self.transitions: dict[tuple[object, object], float] = {}
+        self.state_features: dict[tuple[str, object], float] = {}
 
 
 class CRFsuiteDumpParser:

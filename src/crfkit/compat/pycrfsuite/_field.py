@@ -64,7 +64,7 @@ def _part(field: ChainField, keep: Any) -> ChainField:
     )
 
 
-def _offsets(ids: Any, n: int) -> Ints:
+def _offsets(ids: Ints, n: int) -> Ints:
     return np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=n))]).astype(np.int64)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from crfkit import _core
 from crfkit.errors import DataError
@@ -19,7 +18,7 @@ class ItemSequence(_core.Items):
     [{'foo': 1.0}, {'bar:baz': 2.0, 'word:the': 1.0}]
     """
 
-    def __init__(self, pyseq: Iterable[Any]) -> None:
+    def __init__(self, pyseq: Iterable[object]) -> None:
         try:
             super().__init__(pyseq)
         except _core.BadInput as error:

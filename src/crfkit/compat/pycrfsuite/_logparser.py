@@ -52,7 +52,7 @@ class TrainLogParser:
         self.featgen_seconds: float | None = None
         self.training_seconds: float | None = None
         self.storing_seconds: float | None = None
-        self.iterations: list[dict[str, Any]] = []
+        self.iterations: list[dict[str, object]] = []
         self.last_iteration: dict[str, Any] | None = None
         self.log: list[str] = []
         self.events: list[tuple[str, int, int]] = []  # name, first line, line after the last

@@ -16,7 +16,7 @@ def _flat(name: str, y_true: Any, y_pred: Any, *args: Any, **options: Any) -> An
     return getattr(metrics, name)(flatten(y_true), flatten(y_pred), *args, **options)
 
 
-def flat_accuracy_score(y_true: Any, y_pred: Any) -> Any:
+def flat_accuracy_score(y_true: object, y_pred: object) -> Any:
     """Return the share of labels that are right.
 
     >>> float(flat_accuracy_score([["a", "b"], ["a"]], [["a", "b"], ["b"]]))
@@ -25,27 +25,27 @@ def flat_accuracy_score(y_true: Any, y_pred: Any) -> Any:
     return _flat("accuracy_score", y_true, y_pred)
 
 
-def flat_precision_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
+def flat_precision_score(y_true: object, y_pred: object, **kwargs: object) -> Any:
     """Return the precision over all labels."""
     return _flat("precision_score", y_true, y_pred, **kwargs)
 
 
-def flat_recall_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
+def flat_recall_score(y_true: object, y_pred: object, **kwargs: object) -> Any:
     """Return the recall over all labels."""
     return _flat("recall_score", y_true, y_pred, **kwargs)
 
 
-def flat_f1_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
+def flat_f1_score(y_true: object, y_pred: object, **kwargs: object) -> Any:
     """Return F1 over all labels."""
     return _flat("f1_score", y_true, y_pred, **kwargs)
 
 
-def flat_fbeta_score(y_true: Any, y_pred: Any, beta: float, **kwargs: Any) -> Any:
+def flat_fbeta_score(y_true: object, y_pred: object, beta: float, **kwargs: object) -> Any:
     """Return F-beta over all labels."""
     return _flat("fbeta_score", y_true, y_pred, beta=beta, **kwargs)
 
 
-def flat_classification_report(y_true: Any, y_pred: Any, labels: Any = None, **kwargs: Any) -> Any:
+def flat_classification_report(y_true: object, y_pred: object, labels: object = None, **kwargs: object) -> Any:
     """Return scikit-learn's report over all labels."""
     return _flat("classification_report", y_true, y_pred, labels=labels, **kwargs)
 

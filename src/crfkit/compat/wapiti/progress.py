@@ -16,6 +16,7 @@ from crfkit.chain.training.early_stopping import all_weights
 from crfkit.errors import StopTraining
 
 if TYPE_CHECKING:
+    from crfkit.protocols import Vector
     from crfkit.solvers.parts.loop import Iteration
 
 
@@ -56,7 +57,7 @@ class Progress:
         if self._finished():
             raise StopTraining
 
-    def _rates(self, chain: Any, w: Any) -> tuple[float, float]:
+    def _rates(self, chain: Any, w: Vector) -> tuple[float, float]:
         best, _ = ChainInference(chain, w, self.n_threads).decode(self.data)
         wrong = best != self.gold
         per_sequence = np.add.reduceat(wrong, self.data.starts[:-1])

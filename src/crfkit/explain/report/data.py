@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Report:
 
 
 def make_report(
-    model: Any,
+    model: object,
     X: Sequence[object],
     y: Sequence[Sequence[Label]],
     tokens: Sequence[Sequence[str]] | None = None,

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def _bins(report: Report) -> list[_Bin]:
     return [_Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True) if row[2]]
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     """Return JSON that is safe inside a script element: it cannot end it or begin a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._types import Features, Ids
 from crfkit.errors import CrfkitError, DataError
 from crfkit.graph.encoding.states import Labels, read_labels
 from crfkit.graph.graph import Graph
@@ -23,20 +24,20 @@ class GraphSample(NamedTuple):
     True
     """
 
-    features: Any
+    features: Features
     edges: Any
-    edge_features: Any = None
+    edge_features: object = None
     n_nodes: int | None = None  # needed where there are no features of nodes
 
 
-def is_sample(x: Any) -> bool:
+def is_sample(x: object) -> bool:
     """Return whether x is a graph rather than a row of a table."""
     if isinstance(x, Mapping) or _is_networkx(x):
         return True
     return isinstance(x, tuple) and 2 <= len(x) <= 4 and not any(np.isscalar(part) for part in x[:2])
 
 
-def is_one_graph(X: Any) -> bool:
+def is_one_graph(X: object) -> bool:
     """Return whether X is a graph by itself: a dict, a networkx graph, a GraphSample or a tuple (features, edges, …).
 
     >>> features, edges = np.zeros((3, 2)), [(0, 1), (1, 2)]
@@ -52,7 +53,7 @@ def is_one_graph(X: Any) -> bool:
     return isinstance(X[1], Graph) or _are_pairs(X[1])
 
 
-def _are_pairs(edges: Any) -> bool:
+def _are_pairs(edges: Ids) -> bool:
     """Return whether these are pairs of whole numbers; features of the variables of a table have three axes."""
     try:
         array = np.asarray(edges)
@@ -79,7 +80,7 @@ def labels_of_one(Y: Any) -> list[Any] | None:
     return [Y]
 
 
-def read_samples(X: Any) -> list[GraphSample]:
+def read_samples(X: object) -> list[GraphSample]:
     """Return graphs in one form, from dicts, tuples (features, edges, …) and networkx graphs."""
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
         X = list(X)
@@ -102,7 +103,7 @@ def _sample(x: Any, g: int) -> GraphSample:
     return GraphSample(*x)
 
 
-def _is_networkx(x: Any) -> bool:
+def _is_networkx(x: object) -> bool:
     return hasattr(x, "nodes") and hasattr(x, "edges") and hasattr(x, "adjacency")
 
 
@@ -150,14 +151,14 @@ def graph_of(sample: GraphSample, g: int) -> Graph:
         raise DataError(f"graph {g}: {error}") from None
 
 
-def matrix_width(features: Any, what: str) -> int:
+def matrix_width(features: Features, what: str) -> int:
     shape = features.shape if hasattr(features, "shape") else np.shape(features)
     if len(shape) != 2:
         raise DataError(f"{what} must be a matrix with a row each; got shape {tuple(shape)}")
     return int(shape[1])
 
 
-def joined_labels(Y: Any, X: Any, sizes: Sequence[int], noun: str = "graph") -> tuple[Labels, NDArray[np.bool_]]:
+def joined_labels(Y: object, X: Any, sizes: Sequence[int], noun: str = "graph") -> tuple[Labels, NDArray[np.bool_]]:
     """Return the labels of all nodes, and which of them are known; those of a networkx graph may be a dict by node.
 
     `noun` is what messages call a sample.
@@ -185,5 +186,5 @@ def joined_labels(Y: Any, X: Any, sizes: Sequence[int], noun: str = "graph") -> 
         raise DataError(f"some {noun}s have {kinds[0]} as labels, others have {kinds[1]}; use one kind")
     text = "strings" in kinds
     all_values = [v if known.any() else np.full(v.shape, "" if text else 0) for v, known in parts]
-    empty: list[Any] = [np.zeros(0, dtype="U1" if text else np.int64)] if not parts else []
+    empty: list[object] = [np.zeros(0, dtype="U1" if text else np.int64)] if not parts else []
     return np.concatenate([*all_values, *empty]), np.concatenate([np.zeros(0, dtype=bool), *(k for _, k in parts)])

@@ -19,7 +19,7 @@ Labels = Array
 UNKNOWN = -1  # the state number
 
 
-def read_labels(given: Any, what: str) -> tuple[Labels, NDArray[np.bool_]]:
+def read_labels(given: object, what: str) -> tuple[Labels, NDArray[np.bool_]]:
     """Return labels and which of them are known, in the shape given; unknown labels hold any value."""
     try:
         array = np.ma.asanyarray(given) if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
@@ -42,7 +42,7 @@ def read_labels(given: Any, what: str) -> tuple[Labels, NDArray[np.bool_]]:
     return values, known
 
 
-def check_unicode(texts: Iterable[Any], found: str) -> None:
+def check_unicode(texts: Iterable[object], found: str) -> None:
     """Raise DataError if one of the texts is not valid Unicode; `found` begins the message."""
     for text in texts:
         if isinstance(text, str):
@@ -99,7 +99,7 @@ def check_classes(labels: Any) -> Labels:
     return classes
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in _NA
 
 
@@ -120,7 +120,7 @@ def _typed(values: Labels, known: NDArray[np.bool_], what: str) -> Labels:
     return out
 
 
-def _check_one_kind(items: Sequence[Any], what: str) -> None:
+def _check_one_kind(items: Sequence[object], what: str) -> None:
     """Raise DataError if NumPy would make one label of two, as it does of 1 and True, or of 1 and "1"."""
     kinds = {
         "a string" if issubclass(kind, str) else "a boolean" if issubclass(kind, (bool, np.bool_)) else "a number": kind
@@ -135,6 +135,6 @@ def _check_one_kind(items: Sequence[Any], what: str) -> None:
         )
 
 
-def _odd(items: Sequence[Any]) -> str:
+def _odd(items: Sequence[object]) -> str:
     kinds = {type(v).__name__: v for v in items}
     return " and ".join(f"{v!r}" for v in list(kinds.values())[:2])

@@ -56,7 +56,7 @@ def have_names(names: list[str], letter: str) -> bool:
 # --- pairs of columns
 
 
-def make_structure(graph: Any, names: list[str]) -> Graph:
+def make_structure(graph: object, names: list[str]) -> Graph:
     """Return the edges between variables, from "complete", "none", pairs of column numbers or names, or a graph."""
     n = len(names)
     if isinstance(graph, str):
@@ -84,7 +84,7 @@ def make_structure(graph: Any, names: list[str]) -> Graph:
     return Graph(n, np.array(pairs, dtype=np.int32).reshape(-1, 2))
 
 
-def candidate_pairs(candidates: Any, names: list[str], kept: list[str]) -> Ids | None:
+def candidate_pairs(candidates: object, names: list[str], kept: list[str]) -> Ids | None:
     """Return [M, 2] places among the columns `kept` that may be edges, from pairs of names or numbers of all columns.
 
     None stands for all pairs.
@@ -122,7 +122,7 @@ def _places(names: list[str]) -> dict[str, int]:
     return {name: i for i, name in reversed(list(enumerate(names)))}
 
 
-def _column_number(column: Any, places: dict[str, int], found: str) -> int:
+def _column_number(column: object, places: dict[str, int], found: str) -> int:
     """Return the number of a column from its name or number; `found` begins the error if there is no such column."""
     if isinstance(column, str):
         if column not in places:

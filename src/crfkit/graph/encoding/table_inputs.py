@@ -30,7 +30,7 @@ def split_inputs(X: Any) -> tuple[Any, Any]:
     return (None, X) if _depth(X) == 3 else (X, None)
 
 
-def check_own(own: Any, n_variables: int, n_features: int | None = None) -> Floats:
+def check_own(own: object, n_variables: int, n_features: int | None = None) -> Floats:
     """Return the features [samples, variables, d] of variables; raise DataError unless they are finite numbers."""
     own = unmasked(own, "the features of variables in X")
     try:

@@ -47,7 +47,7 @@ class TableEncoder:
         X: Any,
         Y: Any,
         *,
-        graph: Any = "complete",
+        graph: object = "complete",
         intercept: bool = True,
         edge_inputs: bool = False,
         constant: Constant | None = None,
@@ -62,7 +62,7 @@ class TableEncoder:
         if not names or not len(columns[0][0]):
             raise DataError("Y has no columns" if not names else "Y has no rows")
         found = [np.unique(values[known]) for values, known in columns]
-        shared: dict[tuple[str, Any], Labels] = {}
+        shared: dict[tuple[str, object], Labels] = {}
         classes = [
             _borrowed(found, i, name, constant, shared)
             if constant is not None and len(found[i]) == 1
@@ -313,7 +313,7 @@ class TableEncoder:
 
 
 def _borrowed(
-    found: list[Labels], i: int, name: str, constant: Constant, shared: dict[tuple[str, Any], Labels]
+    found: list[Labels], i: int, name: str, constant: Constant, shared: dict[tuple[str, object], Labels]
 ) -> Labels:
     """Return labels for a column that has only one: those of the columns that have this label and more.
 

@@ -18,7 +18,7 @@ def learn_encoder(
     X: Any,
     Y: Any,
     *,
-    graph: Any = "complete",
+    graph: object = "complete",
     intercept: bool = True,
     edge_features: bool | None = None,
     tell: Callable[[str], None] | None = None,

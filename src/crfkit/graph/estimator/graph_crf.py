@@ -103,7 +103,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
 
     def __init__(
         self,
-        graph: Any = "complete",
+        graph: object = "complete",
         inference: Any = "auto",
         sweeps: int | None = None,
         loss: Any = "auto",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import check_count, whole_numbers
-from crfkit._types import Flags, Floats, Ids
+from crfkit._types import Features, Flags, Floats, Ids
 from crfkit.errors import DataError, ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.basis import projected, unit_tables
@@ -288,7 +288,7 @@ class GraphField:
     def adjoint_of_sums(self, data: GraphData, nodes: Floats, edges: Floats) -> Floats:
         """Return the adjoint where edges have one row of features, from edge values [S, B] summed by type."""
         node_values = nodes @ self.node_basis.T if self.node_form == "ising" else nodes
-        features: Any = data.edge_features
+        features: Features = data.edge_features
         return self.pack(transposed(data, "node", node_values, self.n_types), edges[:, :, None] * features[0])
 
     def observed_weights(self, data: GraphData) -> Floats:

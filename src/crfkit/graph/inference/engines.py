@@ -30,7 +30,7 @@ ENGINES = {
 }
 
 
-def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int = 2, **options: Any) -> Engine:
+def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int = 2, **options: object) -> Engine:
     """Return an engine by name with its options, or the one given; "auto" is the most exact that `graph` allows.
 
     >>> make_engine("trw", damping=0.3).bound
@@ -47,7 +47,7 @@ def make_engine(engine: str | Engine, graph: Graph | None = None, n_states: int 
     return new_engine(engine, options)
 
 
-def new_engine(name: str, options: Mapping[str, Any]) -> Engine:
+def new_engine(name: str, options: Mapping[str, object]) -> Engine:
     """Return an engine with these options, whatever their names are; raise ParameterError if it does not have them."""
     kind = engine_class(name)
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _core
-from crfkit._types import Floats, Ids
+from crfkit._types import Features, Floats, Ids
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.basis import native_basis
 from crfkit.graph.fields.field import GraphField
@@ -54,7 +54,7 @@ class _Bank:
         self.columns: list[Floats] = []
         self._known: dict[bytes, int] = {}
 
-    def add(self, features: Any, rows: Ids | None, N: int, T: int) -> Any:
+    def add(self, features: Features, rows: Ids | None, N: int, T: int) -> Any:
         """[T, d] the columns of the features of each type; None if a node (edge) shares its row with another's."""
         if not isinstance(features, np.ndarray):
             return None

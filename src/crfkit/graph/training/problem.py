@@ -220,7 +220,7 @@ def _takes_blocks(solver: Any) -> bool:
     return takes is None or Kind.PARTS in takes
 
 
-def check_sweeps(sweeps: Any, inference: Any) -> None:
+def check_sweeps(sweeps: object, inference: Any) -> None:
     """Raise ParameterError unless `sweeps` is None or a limit that the engine can use."""
     if sweeps is None:
         return

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit.graph.data import GraphData
 from crfkit.graph.inference.defaults import default_decoder
 from crfkit.graph.model import GraphModel
-from crfkit.protocols import Loss, Penalty
+from crfkit.protocols import Loss, Penalty, Solver
 from crfkit.result import Result
 from crfkit.training.defaults import chosen_solver
+
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
 
 QUICK = 2500  # nodes of a graph up to which looking for its decoder takes a few hundredths of a second
 
 
 def graph_choices(
-    model: GraphModel, data: GraphData, solver: Any, loss: Loss, penalty: Penalty, result: Result
+    model: GraphModel, data: GraphData, solver: Solver, loss: Loss, penalty: Penalty, result: Result
 ) -> dict[str, str]:
     """Return what "auto" was for the options of a pairwise field that were "auto": solver, inference, decode.
 
@@ -37,7 +40,7 @@ def graph_choices(
     return chosen
 
 
-def with_chosen_engine(model: GraphModel, engine: Any) -> GraphModel:
+def with_chosen_engine(model: GraphModel, engine: Engine) -> GraphModel:
     """Return a model of images whose record names the engine that "auto" became for its training."""
     if model.inference != "auto" or isinstance(engine, str):
         return model

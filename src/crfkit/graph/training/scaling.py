@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Features, Floats
 from crfkit.graph.data import GraphData
 from crfkit.graph.fields.field import GraphField
 
@@ -29,7 +29,7 @@ class Scales:
     intercept: bool  # whether the first column is a one
 
     @classmethod
-    def of(cls, features: Any, intercept: bool, times: Floats) -> Scales:
+    def of(cls, features: Features, intercept: bool, times: Floats) -> Scales:
         """Return the scales of a matrix whose rows count `times` each."""
         width = features.shape[1]
         mean, total = np.zeros(width), float(times.sum())
@@ -55,7 +55,7 @@ class Scales:
         """Return whether there is nothing to scale, for example if there is only an intercept."""
         return not self.mean.any() and bool((self.scale == 1.0).all())
 
-    def apply(self, features: Any) -> Any:
+    def apply(self, features: Features) -> Any:
         """Return standardised features."""
         if self.idle:
             return features
@@ -124,5 +124,5 @@ class FieldScales:
         return field.pack(self.node.from_inputs(nodes), self.edge.from_inputs(edges))
 
 
-def _is_one(features: Any) -> bool:
+def _is_one(features: Features) -> bool:
     return isinstance(features, np.ndarray) and features.shape[1] == 1 and bool((features == 1.0).all())

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit._types import Floats
+from crfkit._types import Floats, Ints
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.field import GraphField
@@ -110,7 +110,13 @@ class _Fold:
 
     @classmethod
     def make(
-        cls, data: GraphData, held_out: Any, rows: Any, field: GraphField, encoder: TableEncoder, options: SolverOptions
+        cls,
+        data: GraphData,
+        held_out: Any,
+        rows: Ints,
+        field: GraphField,
+        encoder: TableEncoder,
+        options: SolverOptions,
     ) -> _Fold:
         train, test = data.take(np.setdiff1d(rows, held_out)), data.take(np.sort(held_out))
         judge = _likelihood(test, field, encoder, options)

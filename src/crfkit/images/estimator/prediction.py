@@ -25,7 +25,7 @@ class SegmenterPrediction(StructuredInputs, Estimator):
 
     multiclass: bool
     ignore: Any
-    mask_colours: Any
+    mask_colours: object
     cache: str | Path | None
 
     def segment(self, images: Any, probabilities: bool = True) -> list[Segmentation]:
@@ -41,15 +41,15 @@ class SegmenterPrediction(StructuredInputs, Estimator):
 
         return list(in_threads(one, range(len(given)), self.n_threads))
 
-    def predict(self, images: Any) -> list[Array]:
+    def predict(self, images: object) -> list[Array]:
         """Return a mask [H, W] for each image, with the values of the masks of `fit`."""
         return [found.mask for found in self.segment(images, probabilities=False)]
 
-    def predict_marginals(self, images: Any) -> list[Floats]:
+    def predict_marginals(self, images: object) -> list[Floats]:
         """Return the probabilities [H, W, classes] of each image, in the order of classes_."""
         return [found.probabilities for found in self.segment(images) if found.probabilities is not None]
 
-    def errors(self, images: Any, masks: Any) -> Floats:
+    def errors(self, images: object, masks: object) -> Floats:
         """Return [images] the share of wrong pixels among the known ones of each; NaN where none is known."""
         counts = self._compare(images, masks)
         return np.where(counts[:, 1] > 0, counts[:, 0] / np.maximum(1, counts[:, 1]), np.nan)
@@ -70,7 +70,7 @@ class SegmenterPrediction(StructuredInputs, Estimator):
     def mask_rules(self) -> MaskRules:
         return MaskRules(self.multiclass, self.ignore, self.mask_colours)
 
-    def _compare(self, images: Any, masks: Any) -> Ints:
+    def _compare(self, images: object, masks: object) -> Ints:
         """Return [images, 2]: wrong pixels, known pixels."""
         given = Pairs.read(images, masks, self.mask_rules(), self._fitted().classes)
         given.warn()

@@ -86,10 +86,10 @@ class Refiner(Estimator):
         neighbours: int = 4,
         block_size: int = 1,
         superpixels: int | None = None,
-        edge_features: Any = "contrast",
+        edge_features: object = "contrast",
         edge_form: str = "potts",
         classes: Sequence[Label] | None = None,
-        ignore: Any = None,
+        ignore: object = None,
         layout: str = "auto",
         inference: Any = "auto",
         sweeps: int | None = 30,
@@ -111,7 +111,7 @@ class Refiner(Estimator):
         self.max_iterations, self.n_threads = max_iterations, n_threads
         self.random_state, self.verbose = random_state, verbose
 
-    def fit(self, probabilities: Any, images: Any, masks: Any, callbacks: Sequence[Callback] = ()) -> Refiner:
+    def fit(self, probabilities: object, images: Any, masks: object, callbacks: Sequence[Callback] = ()) -> Refiner:
         """Learn from probability maps, their images and masks.
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
@@ -137,7 +137,7 @@ class Refiner(Estimator):
 
     # --- prediction
 
-    def refine(self, probabilities: Any, images: Any) -> list[tuple[Array, Floats]]:
+    def refine(self, probabilities: object, images: object) -> list[tuple[Array, Floats]]:
         """Return the mask [H, W] and the probabilities [H, W, K] of each image, from one inference."""
         model = self._model_to_save()
         model = replace(model, field=replace(model.field, n_threads=1))
@@ -147,11 +147,11 @@ class Refiner(Estimator):
                 raise DataError(f"probabilities {k} have {p.shape[2]} classes; the model has {len(model.classes)}")
         return list(in_threads(lambda pair: model.refine(*pair), given, self.n_threads))
 
-    def predict(self, probabilities: Any, images: Any) -> list[Array]:
+    def predict(self, probabilities: object, images: object) -> list[Array]:
         """Return a mask [H, W] of labels for each image."""
         return [mask for mask, _ in self.refine(probabilities, images)]
 
-    def predict_proba(self, probabilities: Any, images: Any) -> list[Floats]:
+    def predict_proba(self, probabilities: object, images: object) -> list[Floats]:
         """Return the refined probabilities [H, W, K] of each image, in the order of classes_."""
         return [p for _, p in self.refine(probabilities, images)]
 
@@ -163,7 +163,7 @@ class Refiner(Estimator):
     # --- model files, and what was learned
 
     @classmethod
-    def load(cls, path: str | Path, n_threads: int | None = None, edge_features: Any = None) -> Refiner:
+    def load(cls, path: str | Path, n_threads: int | None = None, edge_features: object = None) -> Refiner:
         """Open a model file. `edge_features` is the function that the model was trained with, if it was one."""
         model = RefinerModel.load(path, n_threads, edge_features)
         refiner = cls(n_threads=n_threads, **model.options())

@@ -110,7 +110,7 @@ class ImageSegmenter(SegmenterPrediction):
         verbose: int = 0,
         sift_cell: int = 4,
         ignore: int | Sequence[int] | None = None,
-        mask_colours: Any = None,
+        mask_colours: object = None,
         upsample: str = "bilinear",
         time_limit: float | None = None,
     ) -> None:
@@ -126,8 +126,8 @@ class ImageSegmenter(SegmenterPrediction):
     def fit(
         self,
         images: Any,
-        masks: Any,
-        validation: tuple[Any, Any] | None = None,
+        masks: object,
+        validation: tuple[object, object] | None = None,
         callbacks: Sequence[Callback] = (),
         progress: Progress | None = None,
         skip_bad: bool = False,
@@ -169,7 +169,7 @@ class ImageSegmenter(SegmenterPrediction):
         """Raise ParameterError if an option is out of range; `fit` checks them before anything else."""
         self._training().check(validation)
 
-    def estimate(self, images: Any, masks: Any, skip_bad: bool = False) -> SegmenterEstimate:
+    def estimate(self, images: object, masks: object, skip_bad: bool = False) -> SegmenterEstimate:
         """Return how large the training on these images is, its memory and its time; ``str`` gives lines to read.
 
         The time is measured in a few iterations on some of the images.

@@ -44,7 +44,7 @@ def limited_engine(
     )
 
 
-def with_options(engine: Any, **options: Any) -> Engine:
+def with_options(engine: Any, **options: object) -> Engine:
     """Return the engine with those of the options that it has."""
     known = {item.name for item in dataclasses.fields(engine)}
     made: Engine = replace(engine, **{name: value for name, value in options.items() if name in known})

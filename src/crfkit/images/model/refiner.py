@@ -158,7 +158,7 @@ class RefinerModel:
         modelfile.write(path, KIND, *self.parts())
 
     @classmethod
-    def load(cls, path: str | Path, n_threads: int | None = None, edge_features: Any = None) -> RefinerModel:
+    def load(cls, path: str | Path, n_threads: int | None = None, edge_features: object = None) -> RefinerModel:
         """Open a model file. `edge_features` is the function that the model was trained with, if it was one."""
         model = modelfile.load(path, cls.from_parts, n_threads)
         if edge_features is None:

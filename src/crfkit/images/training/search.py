@@ -159,7 +159,12 @@ def try_penalties(
 
 
 def choose_edge_penalty(
-    run: BlockTraining, given: Pairs, raw: Callable[[Any], Image], fraction: float, seed: int, start: GraphModel | None
+    run: BlockTraining,
+    given: Pairs,
+    raw: Callable[[object], Image],
+    fraction: float,
+    seed: int,
+    start: GraphModel | None,
 ) -> Search:
     """Train with a stronger penalty on edges than on nodes, chosen on held-out images, then on all images.
 

@@ -268,7 +268,7 @@ class SegmenterTraining:
         )
 
     def _read(
-        self, images: Any, masks: Any, validation: tuple[Any, Any] | None, skip_bad: bool
+        self, images: object, masks: object, validation: tuple[object, object] | None, skip_bad: bool
     ) -> tuple[Pairs, Pairs | None, int]:
         """Return the images to learn from, those to choose strengths on, and how many there were."""
         given = Pairs.read(images, masks, self.masks, skip_bad=skip_bad).known()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Flags
+from crfkit._types import Flags, Ints
 from crfkit.errors import DataError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.table_columns import column_names, read_columns
@@ -71,7 +71,7 @@ def labelled_rows(Y: Any, X: Any) -> tuple[Any, Any]:
     return take_rows(Y, kept), _take_inputs(X, kept)
 
 
-def take_rows(table: Any, rows: Any) -> Any:
+def take_rows(table: Any, rows: Ints) -> Any:
     """Return some rows of an array, a data frame, a table of a file or a list."""
     if isinstance(table, Table):
         return replace(table.rows(rows), values=[whole(column[rows]) for column in table.values])
@@ -80,7 +80,7 @@ def take_rows(table: Any, rows: Any) -> Any:
     return table[rows] if hasattr(table, "shape") else [table[i] for i in rows.tolist()]
 
 
-def _take_inputs(X: Any, rows: Any) -> Any:
+def _take_inputs(X: Any, rows: Ints) -> Any:
     if isinstance(X, tuple):
         return tuple(None if part is None else take_rows(part, rows) for part in X)
     return None if X is None else take_rows(X, rows)

@@ -123,7 +123,7 @@ def unordered_columns(Y: Any, encoder: TableEncoder, binned: set[str]) -> list[s
     ]
 
 
-def with_another(classes: Labels, pairs: set[tuple[Any, ...]]) -> Labels:
+def with_another(classes: Labels, pairs: set[tuple[object, ...]]) -> Labels:
     """Return a constant column's label and one that it never takes: that of the other columns if they share two.
 
     `pairs` are the labels of the columns that have two.

@@ -22,7 +22,7 @@ from crfkit.warn import warn_caller
 LARGE_SCORE_ERROR = 0.05  # standard error of a score that is worth a warning
 
 
-def given_inputs(inputs: Any, X: Any, Y: Any = None) -> Any:
+def given_inputs(inputs: object, X: Any, Y: Any = None) -> Any:
     """Return the inputs; warn if they were given in the old way, as X, and raise if X and Y are in the wrong order."""
     if X is None:
         return inputs
@@ -37,7 +37,7 @@ def given_inputs(inputs: Any, X: Any, Y: Any = None) -> Any:
     return X
 
 
-def _has_fractions(table: Any) -> bool:
+def _has_fractions(table: object) -> bool:
     """Return whether a table holds numbers that are not whole."""
     try:
         numbers = np.asarray(table, dtype=np.float64)
@@ -92,7 +92,7 @@ class PredictionMixin:
         self.inference_status_ = marginals.status
         return encoder.by_node(marginals.nodes, data, X)
 
-    def complete(self, Y: Any, X: Any = None, *, inputs: Any = None) -> Any:
+    def complete(self, Y: Any, X: Any = None, *, inputs: object = None) -> Any:
         """Return Y with missing labels (None, NaN) filled in: the most probable ones given all others."""
         model, encoder = self._fitted(), self._encoder()
         X, Y = given_inputs(inputs, X), self._grouped(Y)
@@ -100,7 +100,7 @@ class PredictionMixin:
         found = model.best(data, encoder.encode_labels(Y, data, X))
         return encoder.labels(found.labels, data, X)
 
-    def sample(self, n_samples: int = 1, X: Any = None, random_state: object = None, *, inputs: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, X: Any = None, random_state: object = None, *, inputs: object = None) -> Any:
         """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
         They are independent where the graph allows exact inference; else particles that are carried from independent
@@ -113,7 +113,7 @@ class PredictionMixin:
         drawn = encoder.labels(ready.sample(data, int(n_samples), make_seed(random_state)), data, X)
         return drawn if encoder.features is not None else drawn[:, 0]
 
-    def log_likelihood(self, Y: Any, X: Any = None, *, inputs: Any = None) -> Floats:
+    def log_likelihood(self, Y: Any, X: Any = None, *, inputs: object = None) -> Floats:
         """Return log p(y) of each row, as `inference` computes it.
 
         "auto" is exact where the graph allows it (``inference_status_``), else an estimate by annealed runs: one log Z
@@ -149,7 +149,7 @@ class PredictionMixin:
             )
         return found
 
-    def log_likelihood_bounds(self, Y: Any, X: Any = None, *, inputs: Any = None) -> tuple[Floats, Floats]:
+    def log_likelihood_bounds(self, Y: Any, X: Any = None, *, inputs: object = None) -> tuple[Floats, Floats]:
         """Return a lower and an upper bound of log p(y) of each row, equal where the graph allows exact inference.
 
         Tree-reweighted inference bounds log Z from above, mean field from below.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crfkit._values import Label
 from crfkit.graph.model import GraphModel
 from crfkit.solvers.parts.loop import Callback
 from crfkit.structure.estimator.base import StructureEstimator
@@ -118,9 +119,9 @@ class StructureLearner(StructureEstimator):
         inference: Any = "auto",
         group_norm: str = "inf",
         node_strength: float = 1.0,
-        edge_strength: Any = "ebic",
+        edge_strength: object = "ebic",
         select_unit: int = 50,
-        candidates: Any = None,
+        candidates: object = None,
         form: str = "auto",
         edge_features: bool = True,
         refit: str = "auto",
@@ -129,13 +130,13 @@ class StructureLearner(StructureEstimator):
         n_folds: int = 5,
         n_subsamples: int = 50,
         threshold: float = 0.75,
-        tolerance: Any = 1e-5,
+        tolerance: object = 1e-5,
         max_iterations: int | None = None,
         n_threads: int | None = None,
         random_state: object = None,
         verbose: int = 0,
         missing: str = "impute",
-        bins: int | dict[Any, int] | None = None,
+        bins: int | dict[Label, int] | None = None,
         standardize: bool = True,
         cluster: Any = None,
     ) -> None:
@@ -170,7 +171,7 @@ class StructureLearner(StructureEstimator):
         Y: Any,
         X: Any = None,
         *,
-        inputs: Any = None,
+        inputs: object = None,
         callbacks: Sequence[Callback] = (),
         on_half: Callable[[int, int], None] | None = None,
     ) -> StructureLearner:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from crfkit._threads import thread_count
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ids, Ints
 from crfkit.structure.losses.ising_patterns import CACHED_PATTERNS, BinaryTable, Group, GroupTerms
 
 FACTORS_PER_LOG = 512  # numbers up to 2 that are multiplied before their logarithm is taken
@@ -32,7 +32,7 @@ T = TypeVar("T")
 class Neighbours:
     """Who is joined to whom: of variable i, `others[starts[i]:starts[i + 1]]` by the edges `ids` of the same places."""
 
-    def __init__(self, edges: Any, table: BinaryTable) -> None:
+    def __init__(self, edges: Ids, table: BinaryTable) -> None:
         p = len(table.s)
         ends = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
         order = np.argsort(ends, kind="stable")
