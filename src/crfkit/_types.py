@@ -11,8 +11,10 @@ from crfkit._values import Entries as Entries
 from crfkit._values import Frame as Frame
 from crfkit._values import Label as Label
 from crfkit._values import Record as Record
+from crfkit._values import Samples as Samples
 from crfkit._values import Sequences as Sequences
 from crfkit._values import Sparse as Sparse
+from crfkit._values import Vector as Vector
 
 Ints = NDArray[np.int64]
 Ids = NDArray[np.int32]

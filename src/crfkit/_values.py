@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+Vector = Any  # an array of any library that follows the array API
+Samples = Any  # rows, graphs or images as people have them: arrays, data frames, lists, files
 Label = Any  # what people call a state: a string, a number, anything hashable
 Sequences = Iterable[object]  # what a model of chains reads: each as features, tokens, a matrix …
 Frame = Any  # a data frame of pandas or Polars

@@ -15,14 +15,14 @@ from array_api_compat import array_namespace, device
 
 from crfkit import _core
 from crfkit._threads import thread_count
-from crfkit._types import Floats, Sparse
+from crfkit._types import Floats, Sparse, Vector
 
 _DOUBLE = np.dtype(np.float64)
 _ROWS = frozenset(map(np.dtype, (np.float64, np.float32, np.uint16)))
 MANY, VERY_MANY = 1 << 17, 1 << 20  # numbers of a vector
 
 
-def namespace(x: Any) -> Any:
+def namespace(x: Vector) -> Any:
     """Return the array library of x; that of NumPy without a search."""
     return _numpy() if type(x) is np.ndarray else array_namespace(x)
 
@@ -36,14 +36,14 @@ def _numpy() -> Any:
     return numpy
 
 
-def dot(x: Any, y: Any) -> float:
+def dot(x: Vector, y: Vector) -> float:
     """Return ``x·y``"""
     if is_native(x, y):
         return _core.dot(x, y, thread_count())
     return float(rows_dot(x[None, :], y)[0])
 
 
-def norm(x: Any) -> float:
+def norm(x: Vector) -> float:
     """Return ``‖x‖``"""
     return math.sqrt(dot(x, x))
 
@@ -53,12 +53,12 @@ def empty(n: int) -> Floats:
     return _core.empty_vector(n)
 
 
-def empty_row(n: int, kind: Any) -> Any:
+def empty_row(n: int, kind: Any) -> Vector:
     """Return a NumPy vector of a type that `row_type` names, to be filled."""
     return _core.empty_bytes(n * np.dtype(kind).itemsize).view(kind)
 
 
-def zero_rows(k: int, x: Any, kind: Any) -> Any:
+def zero_rows(k: int, x: Vector, kind: Any) -> Vector:
     """Return k rows of zeros of a type, each as long as x, in its array library."""
     n = x.shape[0]
     if not is_native(x) or n < MANY:
@@ -73,14 +73,14 @@ def free() -> None:
     _core.free_vectors()
 
 
-def rows_dot(rows: Any, x: Any, scale: Any = None) -> Any:
+def rows_dot(rows: Vector, x: Vector, scale: Vector = None) -> Vector:
     """Return the inner products of all rows with scale·x as a NumPy vector; see `row_type` for how rows are kept."""
     if _native_rows(rows) and is_native(x):
         return _core.rows_dot(rows, x, scale, thread_count())
     return np.asarray(rows @ (x if scale is None else scale * x))
 
 
-def rows_combine(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> Any:
+def rows_combine(c: Vector, rows: Vector, a: float, x: Vector, scale: Vector = None) -> Vector:
     """Return ``scale·(a·scale·x + Σ_i c_i·rows_i)`` as a new vector; without a scale it is 1."""
     xp = namespace(x)
     if _native_rows(rows) and is_native(x):
@@ -89,7 +89,7 @@ def rows_combine(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> Any:
     return sum_of_rows + a * x if scale is None else scale * (sum_of_rows + a * (scale * x))
 
 
-def rows_descent(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> tuple[Any, float]:
+def rows_descent(c: Vector, rows: Vector, a: float, x: Vector, scale: Vector = None) -> tuple[Vector, float]:
     """Return the vector d of `rows_combine`, and ``x·d``."""
     if _native_rows(rows) and is_native(x):
         return _native_combination(c, rows, a, x, scale, measure=True)
@@ -97,7 +97,7 @@ def rows_descent(c: Any, rows: Any, a: float, x: Any, scale: Any = None) -> tupl
     return d, dot(x, d)
 
 
-def rows_direction(c: Any, rows: Any, a: float, x: Any, scale: Any, row: Any) -> float:
+def rows_direction(c: Vector, rows: Vector, a: float, x: Vector, scale: Vector, row: Vector) -> float:
     """Compute ``row = a·scale·x + Σ_i c_i·rows_i`` in place, rounded to its type. Return ``x·(scale·row)``.
 
     This, `advance`, `row_dot` and `add_step` take NumPy vectors and rows of a type that `is_narrow`.
@@ -105,17 +105,19 @@ def rows_direction(c: Any, rows: Any, a: float, x: Any, scale: Any, row: Any) ->
     return _core.rows_direction(np.ascontiguousarray(c, dtype=np.float64), rows, a, x, scale, row, thread_count())
 
 
-def advance(x: Any, a: float, row: Any, scale: Any) -> Any:
+def advance(x: Vector, a: float, row: Vector, scale: Vector) -> Vector:
     """Return ``x + a·scale·row`` as a new vector."""
     return _core.advance(x, a, row, scale, thread_count())
 
 
-def row_dot(row: Any, scale: Any, x: Any) -> float:
+def row_dot(row: Vector, scale: Vector, x: Vector) -> float:
     """Return ``x·(scale·row)``"""
     return _core.row_dot(row, scale, x, thread_count())
 
 
-def add_step(rows: Any, s: int, y: int, a: float, row: Any, g: Any, g_new: Any, scale: Any) -> tuple[Any, float, float]:
+def add_step(
+    rows: Vector, s: int, y: int, a: float, row: Vector, g: Vector, g_new: Vector, scale: Vector
+) -> tuple[Vector, float, float]:
     """Compute ``rows_s = a·row``, ``rows_y = (g_new − g)·scale`` in place.
 
     Return the inner products of all rows with scale·g_new, (s·y) and (y·y).
@@ -123,18 +125,20 @@ def add_step(rows: Any, s: int, y: int, a: float, row: Any, g: Any, g_new: Any, 
     return _core.add_step(rows, s, y, a, row, g, g_new, scale, thread_count())
 
 
-def _native_combination(c: Any, rows: Any, a: float, x: Any, scale: Any, measure: bool) -> tuple[Any, float]:
+def _native_combination(
+    c: Vector, rows: Vector, a: float, x: Vector, scale: Vector, measure: bool
+) -> tuple[Vector, float]:
     out = empty(x.shape[0])
     c = np.ascontiguousarray(c, dtype=np.float64)
     return out, _core.rows_combine(c, rows, a, x, scale, out, measure, thread_count())
 
 
-def matvec(matrix: Sparse, x: Any) -> Any:
+def matvec(matrix: Sparse, x: Vector) -> Vector:
     """Return ``matrix·x``"""
     return rows_dot(matrix, x) if is_native(matrix, x) else matrix @ x
 
 
-def add_rank_two(matrix: Sparse, a: Any, b: Any) -> None:
+def add_rank_two(matrix: Sparse, a: Vector, b: Vector) -> None:
     """Compute ``matrix += abᵀ + baᵀ`` in place, some rows at a time, so that no second matrix is made."""
     n = matrix.shape[0]
     for first in range(0, n, 64):
@@ -142,7 +146,7 @@ def add_rank_two(matrix: Sparse, a: Any, b: Any) -> None:
         matrix[rows, :] += a[rows, None] * b[None, :] + b[rows, None] * a[None, :]
 
 
-def count_nonzero(x: Any) -> int:
+def count_nonzero(x: Vector) -> int:
     """Return how many numbers of x are not zero."""
     if type(x) is np.ndarray:
         return int(np.count_nonzero(x))
@@ -150,7 +154,7 @@ def count_nonzero(x: Any) -> int:
     return int(xp.sum(xp.astype(x != 0, xp.int64)))
 
 
-def put(x: Any, places: Any, values: Any) -> None:
+def put(x: Vector, places: Vector, values: Vector) -> None:
     """``x[places] = values`` in place, where no place is named twice.
 
     The array API has no assignment by indices: there every number is read from where it now stands.
@@ -164,7 +168,7 @@ def put(x: Any, places: Any, values: Any) -> None:
     x[...] = xp.take(xp.concat([x, values]), xp.asarray(source, device=device(x)))
 
 
-def sum_absolute(x: Any) -> float:
+def sum_absolute(x: Vector) -> float:
     """Return ``Σ |x_j|``"""
     if is_native(x):
         return _core.sum_absolute(x, thread_count())
@@ -172,14 +176,14 @@ def sum_absolute(x: Any) -> float:
     return float(xp.sum(xp.abs(x)))
 
 
-def combine(x: Any, a: float, y: Any) -> Any:
+def combine(x: Vector, a: float, y: Vector) -> Vector:
     """Return ``x + a·y`` as a new vector."""
     if is_native(x, y):
         return _core.combine(x, a, y, thread_count())
     return rows_combine([a], y[None, :], 1.0, x)
 
 
-def add_scaled(y: Any, a: float, x: Any) -> None:
+def add_scaled(y: Vector, a: float, x: Vector) -> None:
     """Compute ``y += a·x`` in place."""
     if is_native(x, y):
         _core.rows_combine(np.array([a]), x[None, :], 1.0, y, None, y, False, thread_count())
@@ -187,7 +191,7 @@ def add_scaled(y: Any, a: float, x: Any) -> None:
         y += a * x
 
 
-def add_and_measure(y: Any, a: float, x: Any) -> tuple[float, float]:
+def add_and_measure(y: Vector, a: float, x: Vector) -> tuple[float, float]:
     """Compute ``y += a·x`` in place. Return ``(x·x, y·y)``."""
     if is_native(x, y):
         return _core.add_and_measure(y, a, x, thread_count())
@@ -195,7 +199,9 @@ def add_and_measure(y: Any, a: float, x: Any) -> tuple[float, float]:
     return dot(x, x), dot(y, y)
 
 
-def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y: Any) -> tuple[float, float]:
+def curvature_pair(
+    x: Vector, g: Vector, x_new: Vector, g_new: Vector, scale: Vector, s: Vector, y: Vector
+) -> tuple[float, float]:
     """Compute ``s = (x_new − x)/scale``, ``y = (g_new − g)·scale`` in place (None is 1). Return (s·y, y·y)."""
     if is_native(x, g, x_new, g_new) and _native_rows(s, y):
         return _core.curvature_pair(x, g, x_new, g_new, scale, s, y, thread_count())
@@ -209,7 +215,7 @@ def curvature_pair(x: Any, g: Any, x_new: Any, g_new: Any, scale: Any, s: Any, y
     return dot(s, y), dot(y, y)
 
 
-def row_type(x: Any) -> Any:
+def row_type(x: Vector) -> Vector:
     """Return the type of numbers for rows that are read often, less precise where more of them would fill the caches.
 
     That is single floats for many doubles, and their upper halves (bfloat16, two to three digits; kept as uint16) for
@@ -220,17 +226,17 @@ def row_type(x: Any) -> Any:
     return np.float32 if x.shape[0] < VERY_MANY else np.uint16
 
 
-def is_narrow(rows: Any) -> bool:
+def is_narrow(rows: Vector) -> bool:
     """Return whether rows of this type have fewer digits than the doubles that they are multiplied with."""
     return rows in (np.float32, np.uint16)
 
 
-def scale_type(rows: Any, x: Any) -> Any:
+def scale_type(rows: Vector, x: Vector) -> Vector:
     """Return the type of numbers of a vector that scales rows of a type, where x is one of the vectors."""
     return np.float32 if is_native(x) and rows == np.uint16 else x.dtype
 
 
-def is_native(*arrays: Any) -> bool:
+def is_native(*arrays: Vector) -> bool:
     """Return whether all are contiguous NumPy doubles, which the compiled core takes."""
     for a in arrays:  # noqa: SIM110 - all(…) takes three times as long, and this is asked for every product
         if type(a) is not np.ndarray or a.dtype != _DOUBLE or not a.flags.c_contiguous:
@@ -238,7 +244,7 @@ def is_native(*arrays: Any) -> bool:
     return True
 
 
-def secant_products(x: Any, g: Any, x_new: Any, g_new: Any) -> tuple[float, float, float, float, float]:
+def secant_products(x: Vector, g: Vector, x_new: Vector, g_new: Vector) -> tuple[float, float, float, float, float]:
     """Return ``(s·s, s·y, y·y, s·g_new, s·g)`` with ``s = x_new − x`` and ``y = g_new − g``."""
     if is_native(x, g, x_new, g_new):
         return _core.secant_products(x, g, x_new, g_new)
@@ -246,5 +252,5 @@ def secant_products(x: Any, g: Any, x_new: Any, g_new: Any) -> tuple[float, floa
     return dot(s, s), dot(s, y), dot(y, y), dot(s, g_new), dot(s, g)
 
 
-def _native_rows(*arrays: Any) -> bool:
+def _native_rows(*arrays: Vector) -> bool:
     return all(type(a) is np.ndarray and a.dtype in _ROWS and a.flags.c_contiguous for a in arrays)

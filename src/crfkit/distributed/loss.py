@@ -55,6 +55,10 @@ class ShardedLoss(FieldLoss):
     precision.
     """
 
+    n_terms: float
+    rounding: float
+    trusted: float
+
     def __init__(self, shards: Shards, field: Any, transport: str = "double") -> None:
         self.shards = shards
         self.field = field
@@ -70,10 +74,10 @@ class ShardedLoss(FieldLoss):
         self.finest = self.tolerance = DOUBLE
         self.rounding = self.trusted = 0.0
         if Capability.PRECISION in self.capabilities:
-            self.finest = min(one.finest or 0.0 for one in about)
-            self.tolerance = max(one.tolerance or 0.0 for one in about)
-            self.rounding = max(one.rounding or 0.0 for one in about)
-            self.trusted = sum(one.trusted or 0.0 for one in about)
+            self.finest = min(one.finest for one in about)
+            self.tolerance = max(one.tolerance for one in about)
+            self.rounding = max(one.rounding for one in about)
+            self.trusted = sum(one.trusted for one in about)
         self._versions = 0
 
     @property

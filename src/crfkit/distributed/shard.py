@@ -37,10 +37,10 @@ class About:
     n_terms: float
     convex: bool
     epoch_cost: float | None
-    finest: float | None  # these four are None without the capability "precision"
-    tolerance: float | None
-    rounding: float | None
-    trusted: float | None
+    finest: float
+    tolerance: float
+    rounding: float
+    trusted: float
 
 
 class Shard:
@@ -54,9 +54,8 @@ class Shard:
         self._begin, self._end = begin, end
         self._n_threads = int(_worker().state.nthreads)
         self._loss, self._places = make(*args, self._n_threads)
-        data = getattr(self._loss, "data", None)
-        if data is not None and len(data) != end - begin:
-            raise DataError(f"{end - begin} sequences became {len(data)} since training began; train again")
+        if self._loss.data is not None and len(self._loss.data) != end - begin:
+            raise DataError(f"{end - begin} sequences became {len(self._loss.data)} since training began; train again")
         self._part = Part(None, self._loss.size)
         self._size = self._loss.size  # of the union
         self._below: list[tuple[Place, Part]] = []
@@ -67,19 +66,18 @@ class Shard:
     # --- the tree
 
     def about(self) -> About:
-        loss: Any = self._loss
-        precise = Capability.PRECISION in loss.capabilities
+        loss = self._loss
         return About(
             loss.name,
             frozenset(loss.capabilities),
             loss.size,
-            float(getattr(loss, "n_terms", 0.0)),
+            loss.n_terms,
             loss.convex,
-            float(loss.epoch_cost()) if Capability.ONLINE in loss.capabilities else None,
-            *(
-                float(getattr(loss, name)) if precise else None
-                for name in ("finest", "tolerance", "rounding", "trusted")
-            ),
+            loss.epoch_cost() if Capability.ONLINE in loss.capabilities else None,
+            loss.finest,
+            loss.tolerance,
+            loss.rounding,
+            loss.trusted,
         )
 
     async def link(self, places: Sequence[Place], unions: Sequence[Ints | None]) -> Ints | None:
@@ -152,7 +150,7 @@ class Shard:
         number in this shard."""
         steps, l2, l1, whole, plain = request.options
         own = self._own_ids(request.ids)
-        loss: Any = self._loss
+        loss = self._loss
         if request.tolerance is not None and not self._fallen:
             loss.tolerance = request.tolerance
         kind = (plain, request.tolerance)
@@ -168,7 +166,7 @@ class Shard:
 
     def _at(self, request: Request, w: Floats) -> Evaluation | None:
         """Return the loss at w, of all sequences or of some; None if this shard has none of them."""
-        loss: Any = self._loss
+        loss = self._loss
         if request.ids is not None:
             _, own = self._own_ids(request.ids)
             if len(own) == 0:

@@ -117,9 +117,7 @@ class Contents:
         return sum(array.nbytes for array in self.tensors.values())
 
 
-def stored_weights(
-    metadata: Record, tensors: Mapping[str, Array], form: str
-) -> tuple[dict[str, Any], dict[str, Array]]:
+def stored_weights(metadata: Record, tensors: Mapping[str, Array], form: str) -> tuple[Entries, dict[str, Array]]:
     """Return the metadata and tensors of a file whose weights have another form: one of FORMS_OF_WEIGHTS."""
     check_name("form of weights", form, FORMS_OF_WEIGHTS)
     if form == "double":

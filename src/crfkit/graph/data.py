@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import check_features, mark_checked, unmasked, weights_of, whole_numbers
-from crfkit._types import Array, Features, Floats, Ids, Ints
+from crfkit._types import Array, Features, Floats, Ids, Ints, Samples
 from crfkit.errors import DataError
 from crfkit.graph.graph import Graph
 
@@ -98,8 +97,8 @@ class GraphData:
     def make(
         cls,
         graph: Graph,
-        node_features: Any = None,
-        edge_features: Any = None,
+        node_features: Features = None,
+        edge_features: Features = None,
         labels: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         intercept: bool = True,
@@ -114,7 +113,7 @@ class GraphData:
         cls,
         n_samples: int,
         structure: Graph,
-        X: Any = None,
+        X: Samples = None,
         Y: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         intercept: bool = True,
@@ -131,13 +130,13 @@ class GraphData:
         labels = None
         if Y is not None:
             labels = whole_numbers(Y, "labels", (n_samples, n)).ravel()
-        nodes: Any = features
-        edges: Any = features
-        node_rows: Any = np.repeat(row, n)
-        edge_rows: Any = np.repeat(row, E)
+        nodes: Features = features
+        edges: Features = features
+        node_rows: Ids | None = np.repeat(row, n)
+        edge_rows: Ids | None = np.repeat(row, E)
         if own is not None:
             i, j = structure.edges.T
-            x: Any = features if isinstance(features, np.ndarray) else features.toarray()
+            x: Floats = features if isinstance(features, np.ndarray) else features.toarray()
             d = own.shape[2]
             nodes = np.hstack([x[node_rows], own.reshape(-1, d)])
             edges = np.hstack([x[edge_rows], own[:, i].reshape(-1, d), own[:, j].reshape(-1, d)])
@@ -196,7 +195,7 @@ class GraphData:
                 if a != b:
                     raise DataError(f"graphs have {a} and {b} {kind} features; expected the same number")
 
-        def stacked(kind: str) -> tuple[Any, Any]:
+        def stacked(kind: str) -> tuple[Features, Array | None]:
             matrices = [getattr(part, f"{kind}_features") for part in parts]
             shape_rows = [getattr(part, f"{kind}_rows") for part in parts]
             if any(map(issparse, matrices)):
@@ -212,7 +211,7 @@ class GraphData:
             ]
             return stack, np.concatenate(rows)
 
-        def joined(name: str) -> Any:
+        def joined(name: str) -> Array | None:
             arrays = [getattr(part, name) for part in parts]
             missing = [g for g, array in enumerate(arrays) if array is None]
             if len(missing) == len(parts):
@@ -241,11 +240,11 @@ class GraphData:
         """Return some of the graphs."""
         graph, nodes, edges = self.graph.take(ids)
 
-        def part(kind: str, chosen: Any) -> tuple[Any, Any]:
+        def part(kind: str, chosen: Ints) -> tuple[Features, Array | None]:
             features, rows = getattr(self, f"{kind}_features"), getattr(self, f"{kind}_rows")
             return (features[chosen], None) if rows is None else (features, rows[chosen])
 
-        def at(name: str, chosen: Ints) -> Any:
+        def at(name: str, chosen: Ints) -> Array | None:
             array = getattr(self, name)
             return None if array is None else array[chosen]
 
@@ -302,6 +301,6 @@ def with_intercept(features: Features, count: int, intercept: bool, what: str) -
         return features, None
     ones = np.ones((features.shape[0], 1))
     if issparse(features):
-        columns: Any = [csr_array(ones), features]
+        columns: list[Features] = [csr_array(ones), features]
         return mark_checked(csr_array(hstack(columns, format="csr"))), None
     return np.hstack([ones, features]), None

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from crfkit import _core
 from crfkit._checks import ascends, check_count, whole_numbers
-from crfkit._types import Ids, Ints
+from crfkit._types import Array, Floats, Ids, Ints, Label, Record, Samples
 from crfkit.errors import DataError, ParameterError
 
 MOST_EDGES = 2**31 - 1
@@ -50,7 +50,7 @@ class Graph:
         if len(offsets[0]) != len(offsets[1]):
             raise DataError(f"{len(offsets[0]) - 1} graphs by their nodes, {len(offsets[1]) - 1} by their edges")
         object.__setattr__(self, "n_nodes", n)
-        arrays: dict[str, Any] = {"edges": edges, "node_offsets": offsets[0], "edge_offsets": offsets[1]}
+        arrays: dict[str, Array] = {"edges": edges, "node_offsets": offsets[0], "edge_offsets": offsets[1]}
         for name, array in arrays.items():
             view = array.view()
             view.flags.writeable = False
@@ -137,7 +137,7 @@ class Graph:
         return cls(len(ids), np.stack([ids[:-1], ids[1:]], axis=1), checked=True)
 
     @classmethod
-    def from_networkx(cls, graph: Any) -> tuple[Graph, list[Any]]:
+    def from_networkx(cls, graph: Samples) -> tuple[Graph, list[Label]]:
         """Return (the graph, its nodes' names in the order of the ids), from any networkx graph."""
         names = list(graph.nodes)
         ids = {name: i for i, name in enumerate(names)}
@@ -237,17 +237,17 @@ class Graph:
     def __getstate__(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}  # without what was made from them
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Record) -> None:
         for name, value in state.items():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False  # copies are not by themselves, and the core reads them in place
             object.__setattr__(self, name, value)
 
-    def sum_nodes(self, values: Any) -> Any:
+    def sum_nodes(self, values: Array) -> Floats:
         """Return sums of node values [n, …] by graph [G, …]."""
         return _sum_by(values, self.node_offsets)
 
-    def sum_edges(self, values: Any) -> Any:
+    def sum_edges(self, values: Array) -> Floats:
         """Return sums of edge values [E, …] by graph [G, …]."""
         return _sum_by(values, self.edge_offsets)
 
@@ -275,7 +275,7 @@ def _ranges(offsets: Ints, chosen: Ints) -> tuple[Ints, Ints]:
     return ids, np.concatenate([[0], ends]).astype(np.int64)
 
 
-def _sum_by(values: Any, offsets: Ints) -> Any:
+def _sum_by(values: Array, offsets: Ints) -> Floats:
     """Return sums of rows by graph; graphs without rows get 0."""
     values = np.asarray(values)
     out = np.zeros((len(offsets) - 1, *values.shape[1:]))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Array, Entries, Floats, Ids, Record
+from crfkit._types import Array, Entries, Floats, Ids, Label, Record, Samples
 from crfkit.errors import CrfkitError, LimitError, ModelFileError, ParameterError
 from crfkit.files import limits, modelfile
 from crfkit.files.training_record import checked_record
@@ -61,7 +61,7 @@ class GraphModel:
     auto_engine: str | None = None  # what "auto" stands for, if training chose it by its cost
 
     @property
-    def classes(self) -> Any:
+    def classes(self) -> Array | list[Array]:
         """Return the labels, sorted; of a table, a list with the labels of each variable."""
         return self.encoder.classes
 
@@ -159,7 +159,7 @@ class GraphModel:
 
     # --- weights by name
 
-    def node_weights(self) -> dict[tuple[Any, ...], float]:
+    def node_weights(self) -> dict[tuple[Label, ...], float]:
         """Return (variable, feature, label) → weight; without the variable if all nodes share their weights."""
         nodes, _ = self.field.unpack(self.w)
         out = {}
@@ -170,7 +170,7 @@ class GraphModel:
                 out[(*self.encoder.node_name(t, f), state)] = value
         return out
 
-    def edge_weights(self) -> dict[tuple[Any, ...], float]:
+    def edge_weights(self) -> dict[tuple[Label, ...], float]:
         """Return ((variable, variable), feature, (label, label)) → weight.
 
         In place of the labels it has "equal" for Potts and Ising edges, and "scores" for ordinal edges. Where only one
@@ -191,7 +191,7 @@ class GraphModel:
                 out[(*self.encoder.edge_name(s, f), pair)] = value
         return out
 
-    def _scored_pair(self, edge_type: int, labels: tuple[object, object]) -> Any:
+    def _scored_pair(self, edge_type: int, labels: tuple[Label, Label]) -> Label:
         """Return what a weight of an ordinal edge belongs to: its labels, with "scores" for ends that have scores."""
         field = self.field
         if field.scored is None or field.edge_ends is None or field.scored[field.edge_ends[edge_type]].all():
@@ -201,7 +201,7 @@ class GraphModel:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def parts(self) -> tuple[Entries, dict[str, Array]]:
         """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.encoder.parts()
         metadata = {
@@ -273,7 +273,7 @@ def naming(encoder: Encoder) -> Iterator[None]:
         raise error.of_sample(f"{encoder.noun} {error.sample}") from None
 
 
-def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Any = None) -> float:
+def node_accuracy(labels: Ids, data: GraphData, states: Ids, sample_weight: Samples = None) -> float:
     """Return the share of known states that labels agree with, with graphs weighted by `sample_weight`."""
     weights = replace(data, weights=sample_weight).node_weights * (states >= 0)
     total = float(weights.sum())

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from crfkit._types import Array, Floats, Ids
 from crfkit.errors import DataError
@@ -57,7 +56,7 @@ class BlockFeatures:
     """
 
     parts: Sequence[ImageBlocks]
-    mean: Any = 0.0  # [F]
+    mean: Floats | float = 0.0  # [F]
     exponent: int = 1
 
     streamed = True  # `check_features` leaves such matrices as they are
@@ -126,7 +125,7 @@ class BlockFeatures:
             out[:, 1:] -= self._mean
         return out
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.asarray(self.dense(), dtype=dtype)
 
     @cached_property

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Array, Floats, Ids
+from crfkit._types import Array, Floats, Ids, Samples
 from crfkit.errors import DataError
 from crfkit.files.images import VOID
 from crfkit.graph.data import GraphData
@@ -36,7 +35,7 @@ class BlockEncoder(GridEncoder):
 
     noun = "graph"  # in errors; training puts the name of the image in its place
 
-    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
+    def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
         graphs, nodes, edges, begin = [], [], [], 0
         for image in X:
             h, w, width = image.shape

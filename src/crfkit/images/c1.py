@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy.fft import irfft2, next_fast_len, rfft2
 from scipy.ndimage import gaussian_filter, maximum_filter, uniform_filter
 
+from crfkit._types import Array
+
 Image = NDArray[np.float32]
 
 ANGLES = (0, 45, 90, 135)
@@ -65,7 +67,7 @@ def block_means(image: Image, block: int) -> Image:
     return np.asarray(sums / counts.reshape(*counts.shape, *[1] * (image.ndim - 2)), dtype=np.float32)
 
 
-def _over_blocks(maps: Image, block: int, axis: int, function: np.ufunc) -> Any:
+def _over_blocks(maps: Image, block: int, axis: int, function: np.ufunc) -> Image:
     """Return the sum or maximum of every `block` entries along an axis; the last block may have fewer."""
     maps = np.moveaxis(maps, axis, 0)
     out = maps[::block].copy()
@@ -110,7 +112,7 @@ def _length(n: int) -> int:
     return 4 * int(next_fast_len(-(-n // 4), real=True))
 
 
-def _low(spectrum: Any, step: int) -> Any:
+def _low(spectrum: Array, step: int) -> Array:
     """Return the low frequencies of a spectrum [n, m/2 + 1], which is the spectrum of every `step`-th pixel."""
     if step == 1:
         return spectrum
@@ -118,11 +120,11 @@ def _low(spectrum: Any, step: int) -> Any:
     return np.concatenate([spectrum[:rows, :columns], spectrum[-rows:, :columns]]) / np.float32(step * step)
 
 
-def _filters(size: int, sigma: float, wavelength: float, shape: tuple[int, int], step: int) -> Any:
+def _filters(size: int, sigma: float, wavelength: float, shape: tuple[int, int], step: int) -> Array:
     return (_kept if shape[0] * shape[1] <= _CACHED else _transformed)(size, sigma, wavelength, shape, step)
 
 
-def _transformed(size: int, sigma: float, wavelength: float, shape: tuple[int, int], step: int) -> Any:
+def _transformed(size: int, sigma: float, wavelength: float, shape: tuple[int, int], step: int) -> Array:
     """Return conjugate spectra [4, …] of the centred Gabor filters, for correlation."""
     half = size // 2
     y, x = np.mgrid[-half : half + 1, -half : half + 1].astype(np.float64)

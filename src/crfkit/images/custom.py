@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from crfkit._checks import unmasked
 from crfkit.errors import ParameterError
 from crfkit.images.c1 import block_means
 
 Image = NDArray[np.float32]
-Function = Callable[[Image], Any]
+Function = Callable[[Image], ArrayLike]
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from crfkit.files import limits, modelfile
 from crfkit.images.c1 import C1_NAMES, block_means, c1_units
 from crfkit.images.custom import CustomFeatures, check_names, with_names
 from crfkit.images.sift import CELL, SIFT_NAMES, dense_sift
+
+if TYPE_CHECKING:
+    from crfkit.images.custom import Function
 
 Image = NDArray[np.float32]
 
@@ -52,7 +55,7 @@ class ImageFeatures:
     """
 
     block_size: int = 2
-    kinds: tuple[str | Callable[[Image], object], ...] = KINDS
+    kinds: tuple[str | Function, ...] = KINDS
     colour: bool = False
     position: bool = False
     size: tuple[int, int] | None = None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Array
+from crfkit._types import Array, Samples
 from crfkit.errors import DataError, LimitError, ParameterError
 from crfkit.files.image_folders import raise_all
 from crfkit.files.images import VOID, Image, Mask, MaskRules, as_list, known_values, read_image, resize_nearest
@@ -34,8 +34,8 @@ class Pairs:
     @classmethod
     def read(
         cls,
-        images: Any,
-        masks: Any,
+        images: Samples,
+        masks: Samples,
         rules: MaskRules,
         classes: Array | None = None,
         skip_bad: bool = False,

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit._checks import unmasked
-from crfkit._types import Array, Floats, Ids
+from crfkit._types import Array, Flags, Floats, Ids, Samples
 from crfkit.errors import CrfkitError, DataError, ParameterError, naming_file
 from crfkit.files import limits
 from crfkit.files.image_folders import merge_alike, raise_all
@@ -25,7 +26,7 @@ FLOOR = 1e-6  # a probability below this counts as this: a zero would decide aga
 SUM = 1e-2  # how far from 1 the sum of a pixel's probabilities may be
 
 
-def read_maps(probabilities: Any, images: Any, layout: str = "auto") -> list[tuple[Floats, Image]]:
+def read_maps(probabilities: Samples, images: Samples, layout: str = "auto") -> list[tuple[Floats, Image]]:
     """Return the probabilities [H, W, K] and the image of each pair, from lists of arrays or of files."""
     maps, pictures = as_list(probabilities, "probabilities"), as_list(images, "images")
     if len(maps) != len(pictures):
@@ -50,7 +51,7 @@ def read_maps(probabilities: Any, images: Any, layout: str = "auto") -> list[tup
     return out
 
 
-def read_probabilities(given: Any, shape: tuple[int, ...], where: str, layout: str = "auto") -> Floats:
+def read_probabilities(given: object, shape: tuple[int, ...], where: str, layout: str = "auto") -> Floats:
     """Return the probabilities [H, W, K] of an image of this shape (H, W, …), floored and normalised.
 
     `given` is an array [H, W, K], [K, H, W], or [H, W] with the probability of the second of two classes; or a file:
@@ -62,7 +63,7 @@ def read_probabilities(given: Any, shape: tuple[int, ...], where: str, layout: s
         return _probabilities(unmasked(_read_file(Path(given)), str(given)), shape, str(given), layout)
 
 
-def _probabilities(given: Any, shape: tuple[int, ...], where: str, layout: str) -> Floats:
+def _probabilities(given: object, shape: tuple[int, ...], where: str, layout: str) -> Floats:
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -153,7 +154,10 @@ def _check_member(path: Path) -> None:
     limits.check_memory(size, f"{path}: the array", path.stat().st_size)
 
 
-def read_truth(given: Any, shape: tuple[int, ...], where: str, ignore: Any, multiclass: bool) -> tuple[Any, Any]:
+Truth = tuple[Array, Flags]  # labels and which are known, [H, W]
+
+
+def read_truth(given: object, shape: tuple[int, ...], where: str, ignore: ArrayLike | None, multiclass: bool) -> Truth:
     """Return the labels [H, W] of one mask, and which are known: not masked, None, NaN, −1 or a value of `ignore`."""
     if isinstance(given, (str, Path)):
         where = str(given)
@@ -172,7 +176,7 @@ def read_truth(given: Any, shape: tuple[int, ...], where: str, ignore: Any, mult
     return values, known
 
 
-def choose_classes(truths: list[tuple[Any, Any]], n_classes: int, given: Any) -> Array:
+def choose_classes(truths: list[Truth], n_classes: int, given: object) -> Array:
     """Return the label of each column of the probabilities: as given, 0 … K−1, or the sorted values of the masks."""
     if given is not None:
         classes = np.asarray(given)
@@ -197,7 +201,7 @@ def choose_classes(truths: list[tuple[Any, Any]], n_classes: int, given: Any) ->
     )
 
 
-def to_class_numbers(values: Any, known: Any, classes: Array, where: str) -> Ids:
+def to_class_numbers(values: Array, known: Flags, classes: Array, where: str) -> Ids:
     """Return [H, W]: the column of each label, −1 where it is not known."""
     states = np.full(values.shape, -1, dtype=np.int32)
     for k, label in enumerate(classes.tolist()):
@@ -209,7 +213,7 @@ def to_class_numbers(values: Any, known: Any, classes: Array, where: str) -> Ids
     return states
 
 
-def pixel_accuracy(found: list[Array], masks: Any, ignore: Any, multiclass: bool) -> float:
+def pixel_accuracy(found: list[Array], masks: Samples, ignore: ArrayLike | None, multiclass: bool) -> float:
     """Return the share of known pixels of all masks that have the label found; 0 if no pixel is known."""
     truth = as_list(masks, "masks")
     if len(truth) != len(found):

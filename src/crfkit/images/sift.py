@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +79,7 @@ def _orientation_maps(grey: NDArray[np.float32]) -> NDArray[np.float32]:
     return maps.reshape(ORIENTATIONS, H, W)
 
 
-def _triangle(maps: NDArray[np.float32], axis: int, block: int, cell: int) -> Any:
+def _triangle(maps: NDArray[np.float32], axis: int, block: int, cell: int) -> NDArray[np.float32]:
     """Return sums with weights 1 − |d|/cell; d is the distance from pixel p, or p + ½ if a centre is between pixels."""
     taps = np.arange(-cell + 1, cell + 1)
     shift = 0.0 if block % 2 else 0.5

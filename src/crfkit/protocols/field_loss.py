@@ -17,7 +17,6 @@ class FieldLoss(Loss):
     name: str
     capabilities: frozenset[Capability]
     field: Any
-    engine: Any = None  # of inference; None for losses without
 
     @property
     def size(self) -> int:

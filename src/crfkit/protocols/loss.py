@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from crfkit._types import Ints
+from crfkit._values import Vector as Vector
 from crfkit.capabilities import BlockNorm, Capability
 from crfkit.errors import CapabilityError
-
-Vector = Any
 
 
 class Evaluation(Protocol):
@@ -78,7 +77,28 @@ class Loss:
         def capabilities(self) -> frozenset[Capability]:
             """Capabilities that solvers may use."""
 
+        @property
+        def n_terms(self) -> float:
+            """How many terms it sums, positions say; with the capability "online"."""
+
+        @property
+        def rounding(self) -> float:
+            """Relative rounding error of its values; with the capability "precision"."""
+
+        @property
+        def trusted(self) -> float:
+            """Length of the gradient above which its error does not matter; with the capability "precision"."""
+
+    else:
+        n_terms = rounding = trusted = 0.0
+
     convex: bool = True  # whether it is known to be, so that a stationary point is the optimum
+    data: Any = None  # the sequences or graphs of the ids of `subset`, if it keeps them
+    engine: Any = None  # of inference; None for losses without
+    tolerance: float = (
+        0.0  # how precisely it is evaluated; with the capability "precision" solvers lower it to `finest`
+    )
+    finest: float = 0.0
 
     @classmethod
     def example(cls) -> Loss:
@@ -111,6 +131,10 @@ class Loss:
     def epochs(self) -> Any:
         """Plain stochastic gradients (`start`, `sgd`, `weights`), as fast as the loss has them."""
         return self.online()
+
+    def epoch_cost(self) -> float:
+        """Return the time of an epoch of stochastic gradients, in evaluations."""
+        raise self._cannot(Capability.ONLINE)
 
     def order(self, n: int, seed: int, epoch: int) -> Any:
         """Return the order of the n sequences in an epoch of stochastic gradients; its arguments determine it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Floats, Ids, Ints, Samples
 from crfkit.errors import ParameterError
 from crfkit.graph.encoding.table_columns import candidate_pairs, column_names
 from crfkit.graph.encoding.tables import TableEncoder
@@ -23,7 +23,7 @@ from crfkit.structure.observations import Observations
 from crfkit.structure.options import StructureOptions
 
 
-def read_structure(Y: Any, inputs: Any, options: StructureOptions) -> StructureData:
+def read_structure(Y: Samples, inputs: Any, options: StructureOptions) -> StructureData:
     """Return the table Y with its inputs, encoded; warn of unusual columns and missing cells."""
     names = column_names(Y, "y")
     bins = bins_by_name(options.bins, names)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Entries, Floats, Ids
+from crfkit._types import Entries, Floats, Ids, Samples
 from crfkit.errors import ParameterError
 from crfkit.graph.model import GraphModel, ready_engine
 from crfkit.structure.encoding.drawn_labels import DrawnLabels
@@ -44,7 +44,7 @@ class StructureTraining:
     def selection(self) -> Selection:
         return Selection(self.options, self.hooks)
 
-    def fit(self, Y: Any, inputs: Any = None) -> tuple[StructureFit, StructureData]:
+    def fit(self, Y: Samples, inputs: Any = None) -> tuple[StructureFit, StructureData]:
         """Return what was learned from a table Y [samples, variables] and inputs, and the table as it was read."""
         data = self._read(Y, inputs)
         with structure_threads(self.options.n_threads):
@@ -54,7 +54,7 @@ class StructureTraining:
         record = StructureRecord.of(learned, data, self.options, self.options.edge_strength)
         return StructureFit(self._model(data, learned, record), record, learned), data
 
-    def path(self, Y: Any, inputs: Any, options: PathOptions) -> tuple[PathPoint[GraphModel], ...]:
+    def path(self, Y: Samples, inputs: Any, options: PathOptions) -> tuple[PathPoint[GraphModel], ...]:
         """Return a point with a model for every strength; the weights are those under the penalty."""
         data = self._read(Y, inputs)
         selection = Selection(self.options, replace(self.hooks, on_point=options.callback))
@@ -84,7 +84,7 @@ class StructureTraining:
 
     # --- data
 
-    def _read(self, Y: Any, inputs: Any) -> StructureData:
+    def _read(self, Y: Samples, inputs: Any) -> StructureData:
         self.options.check()
         data = read_structure(Y, inputs, self.options)
         if self.options.loss == "likelihood" and (concern := concern_of_engine(self.options.inference)):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from crfkit._values import Samples
 from crfkit.cli.commands.structure_score import score
 from crfkit.cli.options import shared
 from crfkit.cli.options.table import COLUMNS, Data, Header, MissingValues, missing_cells
@@ -211,7 +212,7 @@ def learn(
         raise ParameterError(
             "all columns are features, so that no column is left to learn the graph of; name fewer in --features"
         )
-    X: Any = None
+    X: Samples = None
     if ids:
         X = table.take(ids)
         X.check_numbers(gaps=missing != "error")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._values import Samples
 from crfkit.cli.options import shared
 from crfkit.cli.options.table import Data, Header, MissingValues, missing_cells
 from crfkit.cli.runtime.help import OUTPUT, option
@@ -78,7 +79,7 @@ def _complete(learner: StructureLearner, table: Table) -> tuple[Any, Any, list[i
     return Y, X, Y.lines.tolist()
 
 
-def _without_edges(learner: StructureLearner, Y: Any) -> float:
+def _without_edges(learner: StructureLearner, Y: Samples) -> float:
     """Return the mean log-likelihood of independent columns with the shares of labels that Y has."""
     import numpy as np
 

@@ -122,7 +122,7 @@ class SequentialMIRA(MIRA):
         full[np.setdiff1d(np.arange(n), active)] = False
         violation = float(losses[~full].max(initial=0.0))
         w = online.weights()
-        positions = max(int(objective.loss.data.n_positions), 1)  # type: ignore[attr-defined]
+        positions = max(int(objective.loss.data.n_positions), 1)
         print(
             f"iter={state.epoch} terr={wrong / positions:.5f} serr={sequences / max(n, 1):.5f} act={len(active)} "
             f"uact={int(full.sum())} obj={w @ w:.5f} kkt={violation:.5f}",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from crfkit._values import Label
 from crfkit.graph.encoding.graphs import SampleEncoder
 from crfkit.graph.fields.calibrated import CalibratedField
 from crfkit.graph.fields.field import GraphField
@@ -24,5 +24,5 @@ class CalibratedEncoder(SampleEncoder):
         n_edge_features = 1 if self.n_edge_features is None else self.n_edge_features + self.intercept
         return CalibratedField(np.array(self.n_states), 1 + len(self.classes), n_edge_features, edge_form=edge_form)
 
-    def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
+    def node_name(self, variable: int, feature: int) -> tuple[Label, ...]:
         return ("bias" if feature == 0 else f"log p({self.classes.tolist()[feature - 1]})",)

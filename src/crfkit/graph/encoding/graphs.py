@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Array, Entries, Floats, Ids
+from crfkit._types import Array, Entries, Floats, Ids, Label, Samples
 from crfkit.errors import DataError, ModelFileError, sample_error
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -41,7 +40,9 @@ class SampleEncoder:
     edge_form = "symmetric"
 
     @classmethod
-    def learn(cls, X: Any, Y: Any, *, intercept: bool = True, edge_inputs: bool = True) -> tuple[SampleEncoder, Ids]:
+    def learn(
+        cls, X: Samples, Y: Samples, *, intercept: bool = True, edge_inputs: bool = True
+    ) -> tuple[SampleEncoder, Ids]:
         """Return the encoder for a training set, and the states [n] of its nodes."""
         samples = read_samples(X)
         if not samples:
@@ -63,7 +64,7 @@ class SampleEncoder:
 
     # --- what the estimators need
 
-    def listed(self, X: Any, Y: Any) -> tuple[Any, Any, bool]:
+    def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
         """Return X and Y as lists, and whether they were one graph given without a list."""
         return ([X], labels_of_one(Y), True) if is_one_graph(X) else (X, Y, False)
 
@@ -78,24 +79,24 @@ class SampleEncoder:
         )
         return GraphField(np.array(self.n_states), nodes, edges, node_form=node_form, edge_form=edge_form)
 
-    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
+    def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
         """Return the encoded graphs with their states; `rows` matters only to tables."""
         return self._data(read_samples(X), states, weights)
 
-    def encode(self, X: Any, observed: Any = None) -> GraphData:
+    def encode(self, X: Samples, observed: Samples = None) -> GraphData:
         """Return the encoded graphs."""
         return self._data(read_samples(X))
 
-    def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
+    def encode_labels(self, Y: Samples, data: GraphData, X: Samples) -> Ids:
         """Return the states [n] of labels; −1 where a label is unknown."""
         values, known = joined_labels(Y, X, np.diff(data.graph.node_offsets).tolist(), self.noun)
         return to_states(values, known, self.classes, "Y")
 
-    def labels(self, states: Ids, data: GraphData, X: Any) -> list[Labels]:
+    def labels(self, states: Ids, data: GraphData, X: Samples) -> list[Labels]:
         """Return an array [..., nodes] of labels for each graph, from states [..., n]."""
         return [self.classes[part] for part in np.split(states, data.graph.node_offsets[1:-1], axis=-1)][: len(data)]
 
-    def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
+    def by_node(self, values: Floats, data: GraphData, X: Samples) -> list[Floats]:
         """Return an array [nodes, K] for each graph, from values [n, K]."""
         return np.split(values, data.graph.node_offsets[1:-1])[: len(data)]
 
@@ -105,10 +106,10 @@ class SampleEncoder:
 
     # --- names
 
-    def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
+    def node_name(self, variable: int, feature: int) -> tuple[Label, ...]:
         return (_feature_name("x", feature, self.n_features, self.intercept),)
 
-    def edge_name(self, edge: int, feature: int) -> tuple[Any, ...]:
+    def edge_name(self, edge: int, feature: int) -> tuple[Label, ...]:
         return (_feature_name("e", feature, self.n_edge_features, self.intercept),)
 
     def node_classes(self, variable: int) -> Labels:
@@ -119,7 +120,7 @@ class SampleEncoder:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def parts(self) -> tuple[Entries, dict[str, Array]]:
         metadata = {
             "labels": self.classes.tolist(),
             "n_features": self.n_features,
@@ -148,7 +149,9 @@ class SampleEncoder:
 
     # --- inputs
 
-    def _data(self, samples: Sequence[GraphSample], states: Ids | None = None, weights: Any = None) -> GraphData:
+    def _data(
+        self, samples: Sequence[GraphSample], states: Ids | None = None, weights: Floats | None = None
+    ) -> GraphData:
         data = GraphData.join([self._part(sample, g) for g, sample in enumerate(samples or [self._nothing])])
         if not samples:
             data = data.take([])

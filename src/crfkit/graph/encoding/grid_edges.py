@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from crfkit._checks import unmasked
+from crfkit._types import Floats
 from crfkit.errors import ParameterError
 
-Array = NDArray[np.float64]
+EdgeFunction = Callable[..., ArrayLike]  # of the features of both ends, and of the offsets if it takes them
 CONTRAST_NAMES = ("similar", "alike", "diagonal")
 SHARP = 8.0  # how much smaller a difference must be for "alike" than for "similar"
 
 
-def contrast_features(first: Array, second: Array, offsets: Array) -> Array:
+def contrast_features(first: Floats, second: Floats, offsets: Floats) -> Floats:
     """Return features [E, 3] of edges with the colours `first` and `second` [E, C] and `offsets` [E, 2] of their ends.
 
     "similar" is exp(−d²/2m) for the squared difference d² of colours and its mean m over the edges of the image, so
@@ -31,7 +32,7 @@ def contrast_features(first: Array, second: Array, offsets: Array) -> Array:
     return np.stack([np.exp(-squares / (2 * mean)), np.exp(-squares * SHARP / (2 * mean)), diagonal], axis=1)
 
 
-def call_edge_function(function: Any, first: Array, second: Array, offsets: Array) -> Array:
+def call_edge_function(function: EdgeFunction, first: Floats, second: Floats, offsets: Floats) -> Floats:
     """Return what a user's function gives for these edges as [E, g]; one number per edge becomes a column.
 
     Functions of two arguments get the features of both ends, functions of three also the offsets.
@@ -49,7 +50,7 @@ def call_edge_function(function: Any, first: Array, second: Array, offsets: Arra
     return values
 
 
-def takes_offsets(function: Any) -> bool:
+def takes_offsets(function: EdgeFunction) -> bool:
     """Return whether a function has a third positional argument."""
     from inspect import Parameter, signature
 

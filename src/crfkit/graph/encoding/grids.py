@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from crfkit._checks import unmasked
-from crfkit._types import Array, Floats, Ids
+from crfkit._types import Array, Entries, Floats, Ids, Label, Samples
 from crfkit.errors import DataError, ModelFileError, ParameterError
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -46,13 +47,13 @@ class GridEncoder(SampleEncoder):
     @classmethod
     def learn_images(
         cls,
-        X: Any,
-        Y: Any,
+        X: Samples,
+        Y: Samples,
         *,
         intercept: bool = True,
         neighbours: int = 4,
         edges: EdgeFeatures = "difference",
-        channels: Any = None,
+        channels: object = None,
     ) -> tuple[GridEncoder, Ids]:
         """Return the encoder for a training set, and the states [n] of its pixels."""
         check_options(neighbours, edges)
@@ -78,31 +79,31 @@ class GridEncoder(SampleEncoder):
             made = replace(made, n_features=len(chosen), channels=chosen, n_channels=width)
         return made, to_states(values, known, classes, "Y")
 
-    def listed(self, X: Any, Y: Any) -> tuple[Any, Any, bool]:
+    def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
         """Return X and Y as they are: images always come in a list."""
         return X, Y, False
 
-    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
+    def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
         return self._data(self._samples(X), states, weights)
 
-    def encode(self, X: Any, observed: Any = None) -> GraphData:
+    def encode(self, X: Samples, observed: Samples = None) -> GraphData:
         return self._data(self._samples(X))
 
-    def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
+    def encode_labels(self, Y: Samples, data: GraphData, X: Samples) -> Ids:
         check_shapes(Y, X, "the label array")
         return super().encode_labels(Y, data, None)
 
-    def labels(self, states: Ids, data: GraphData, X: Any) -> list[Labels]:
+    def labels(self, states: Ids, data: GraphData, X: Samples) -> list[Labels]:
         """Return an array [..., H, W] of labels for each image, from states [..., n]."""
         parts = super().labels(states, data, X)
         return [p.reshape(*p.shape[:-1], *np.shape(image)[:-1]) for p, image in zip(parts, X, strict=True)]
 
-    def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
+    def by_node(self, values: Floats, data: GraphData, X: Samples) -> list[Floats]:
         """Return an array [H, W, K] for each image, from values [n, K]."""
         parts = super().by_node(values, data, X)
         return [p.reshape(*np.shape(image)[:-1], p.shape[1]) for p, image in zip(parts, X, strict=True)]
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def parts(self) -> tuple[Entries, dict[str, Array]]:
         metadata, tensors = super().parts()
         edges = "callable" if callable(self.edges) else self.edges
         metadata = {**metadata, "neighbours": self.neighbours, "edge_features": edges}
@@ -110,7 +111,7 @@ class GridEncoder(SampleEncoder):
             metadata |= {"node_channels": list(self.channels), "n_channels": self.n_channels}
         return metadata, tensors
 
-    def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
+    def node_name(self, variable: int, feature: int) -> tuple[Label, ...]:
         """Return the name of a feature: x and the number of its channel in the image."""
         if self.channels is None or feature < self.intercept:
             return super().node_name(variable, feature)
@@ -134,7 +135,7 @@ class GridEncoder(SampleEncoder):
             raise ModelFileError(f"inconsistent model: {len(chosen)} channels for {made.n_features} features of nodes")
         return replace(made, channels=chosen, n_channels=n_channels)
 
-    def _samples(self, X: Any) -> list[GraphSample]:
+    def _samples(self, X: Samples) -> list[GraphSample]:
         if self.edges == "callable":
             raise missing_edge_function("GridCRF")
         samples = []
@@ -151,7 +152,7 @@ class GridEncoder(SampleEncoder):
         return samples
 
 
-def check_options(neighbours: Any, edges: Any) -> None:
+def check_options(neighbours: object, edges: object) -> None:
     """Raise ParameterError unless a grid can have these neighbours and edge features."""
     if isinstance(neighbours, bool) or neighbours not in AXES:
         raise ParameterError(f"neighbours must be 4 or 8 (images), 6 or 26 (volumes), not {neighbours!r}")
@@ -159,7 +160,7 @@ def check_options(neighbours: Any, edges: Any) -> None:
         raise ParameterError(f"edge_features must be 'difference', None or a function of both ends, not {edges!r}")
 
 
-def check_channels(given: Any, width: int) -> tuple[int, ...]:
+def check_channels(given: object, width: int) -> tuple[int, ...]:
     """Return the numbers of channels; raise unless they are distinct and images of `width` channels have them."""
     numbers = np.asarray(given)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
@@ -169,7 +170,7 @@ def check_channels(given: Any, width: int) -> tuple[int, ...]:
     return tuple(numbers.tolist())
 
 
-def read_images(X: Any, neighbours: int) -> list[Floats]:
+def read_images(X: Samples, neighbours: int) -> list[Floats]:
     """Return the images as arrays of doubles; raise and name the image that is not one."""
     form = "(H, W, F)" if AXES[neighbours] == 2 else "(D, H, W, F)"
     if isinstance(X, np.ndarray) and (X.ndim == AXES[neighbours] + 2 or X.dtype == object):
@@ -196,7 +197,7 @@ def read_images(X: Any, neighbours: int) -> list[Floats]:
     return images
 
 
-def check_shapes(Y: Any, images: Any, what: str) -> None:
+def check_shapes(Y: Samples, images: Samples, what: str) -> None:
     """Raise DataError unless Y has a label array for each image, of the same height and width."""
     if not isinstance(Y, (list, tuple, np.ndarray)):
         raise DataError(f"{what} must be a list of label arrays, one per image, not {type(Y).__name__}")
@@ -217,7 +218,7 @@ def missing_edge_function(estimator: str) -> ParameterError:
     )
 
 
-def loaded_edge_function(given: Any, recorded: Any, path: Any) -> EdgeFeatures:
+def loaded_edge_function(given: Any, recorded: object, path: str | Path) -> EdgeFeatures:
     """Return the function given for the edge features of a model file; raise if the file records them itself."""
     if recorded != "callable" or not callable(given):
         raise ParameterError(f"{path} records its edge features: {recorded!r}; leave edge_features out")

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Array, Ids
+from crfkit._types import Array, Ids, Label
 from crfkit.errors import DataError, ModelFileError
 
 Labels = Array
@@ -87,7 +86,7 @@ def to_states(values: Labels, known: NDArray[np.bool_], classes: Labels, what: s
     return states
 
 
-def check_classes(labels: Any) -> Labels:
+def check_classes(labels: Sequence[Label] | Labels) -> Labels:
     """Return the classes of a model file; raise ModelFileError if they are not two or more different labels."""
     if not isinstance(labels, list) or not all(isinstance(label, (str, int, float)) for label in labels):
         raise ModelFileError("a label is neither a string nor a number")
@@ -108,7 +107,7 @@ _NA = ("NAType", "NaTType", "MaskedConstant")  # pandas', NumPy's
 
 def _typed(values: Labels, known: NDArray[np.bool_], what: str) -> Labels:
     """Return Python objects as an array of strings or of numbers."""
-    items: Sequence[Any] = values[known].tolist()
+    items: Sequence[Label] = values[known].tolist()
     if all(isinstance(v, str) for v in items):
         out: Labels = np.full(values.shape, "", dtype=np.array(items or [""]).dtype)
     elif all(isinstance(v, (numbers.Real, np.bool_)) for v in items):

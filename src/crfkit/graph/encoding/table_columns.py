@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._checks import sparse_matrix
-from crfkit._types import Ids
+from crfkit._types import Ids, Samples
 from crfkit.errors import DataError, ParameterError
 from crfkit.files import limits
 from crfkit.graph.encoding.states import Labels, check_unicode, read_labels
@@ -17,7 +17,7 @@ from crfkit.graph.graph import Graph
 from crfkit.wording import counted
 
 
-def read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
+def read_columns(Y: Samples, names: list[str]) -> list[tuple[Labels, NDArray[np.bool_]]]:
     """Return the labels of every column, and which of them are known; columns may be of different kinds."""
     if hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()
@@ -28,7 +28,7 @@ def read_columns(Y: Any, names: list[str]) -> list[tuple[Labels, NDArray[np.bool
     return [read_labels(Y[:, i], f"column {name} of Y") for i, name in enumerate(names)]
 
 
-def column_names(table: Any, letter: str) -> list[str]:
+def column_names(table: Samples, letter: str) -> list[str]:
     """Return the names of the columns: those of a data frame, otherwise x0, x1, … (y0, y1, … for labels)."""
     if hasattr(table, "columns"):
         names = [str(name) for name in table.columns]

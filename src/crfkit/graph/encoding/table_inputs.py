@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from crfkit._checks import unmasked
-from crfkit._types import Floats
+from crfkit._types import Floats, Samples
 from crfkit.errors import DataError
 
 
-def split_inputs(X: Any) -> tuple[Any, Any]:
+def split_inputs(X: Samples) -> tuple[Samples, Samples]:
     """Return shared features [samples, F] and features of each variable [samples, variables, d], or None for either.
 
     >>> shared, own = split_inputs(np.zeros((5, 3, 2)))
@@ -49,7 +47,7 @@ def check_own(own: object, n_variables: int, n_features: int | None = None) -> F
     return values
 
 
-def _depth(x: Any) -> int:
+def _depth(x: Samples) -> int:
     if hasattr(x, "shape"):
         return len(x.shape)
     try:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crfkit._checks import check_features, weights_of
-from crfkit._types import Array, Floats, Ids
+from crfkit._types import Array, Entries, Features, Floats, Ids, Label, Samples
 from crfkit.errors import DataError, ModelFileError
 from crfkit.files.modelfile import Contents
 from crfkit.graph.data import GraphData
@@ -44,8 +42,8 @@ class TableEncoder:
     @classmethod
     def learn(
         cls,
-        X: Any,
-        Y: Any,
+        X: Samples,
+        Y: Samples,
         *,
         graph: object = "complete",
         intercept: bool = True,
@@ -88,7 +86,7 @@ class TableEncoder:
 
     # --- what the estimators need
 
-    def listed(self, X: Any, Y: Any) -> tuple[Any, Any, bool]:
+    def listed(self, X: Samples, Y: Samples) -> tuple[Samples, Samples, bool]:
         """Return X and Y as they are: a table is never a single graph."""
         return X, Y, False
 
@@ -119,7 +117,7 @@ class TableEncoder:
         states = np.array(self.n_states)
         return GraphField(states, width, edge_width, structure.n_edges, node_form, edge_form, structure.edges)
 
-    def training_data(self, X: Any, states: Ids, weights: Any, rows: str) -> GraphData:
+    def training_data(self, X: Samples, states: Ids, weights: Samples, rows: str) -> GraphData:
         """Return the encoded rows with their states.
 
         `rows` says how rows without inputs are kept: "counts" as sufficient statistics, "distinct" as different rows
@@ -142,7 +140,7 @@ class TableEncoder:
             weights = np.bincount(which.ravel(), weights=each)
         return self._data(*self.inputs(X), len(states), states, weights)
 
-    def encode(self, X: Any, observed: Any = None) -> GraphData:
+    def encode(self, X: Samples, observed: Samples = None) -> GraphData:
         """Return encoded rows. Without inputs X is None, and there are as many rows as in `observed`, or one."""
         shared, own = self.inputs(X)
         rows = own if own is not None else shared
@@ -150,14 +148,14 @@ class TableEncoder:
             return self._data(shared, own, rows.shape[0])
         return self._data(None, None, 1 if observed is None else len(observed))
 
-    def encode_labels(self, Y: Any, data: GraphData, X: Any) -> Ids:
+    def encode_labels(self, Y: Samples, data: GraphData, X: Samples) -> Ids:
         """Return the states [n] of labels; −1 where a label is unknown."""
         states = self.states(Y)
         if len(states) != len(data):
             raise DataError(f"{len(states)} rows of labels for {len(data)} rows of X; expected as many")
         return states.ravel()
 
-    def states(self, Y: Any) -> Ids:
+    def states(self, Y: Samples) -> Ids:
         """Return the states [samples, variables] of labels; −1 where a label is unknown."""
         names = column_names(Y, "y")
         if hasattr(Y, "columns") and have_names(self.variables, "y"):
@@ -174,7 +172,7 @@ class TableEncoder:
         ]
         return np.stack(parts, axis=1)
 
-    def labels(self, states: Ids, data: GraphData, X: Any) -> Labels:
+    def labels(self, states: Ids, data: GraphData, X: Samples) -> Labels:
         """Return labels [..., samples, variables] from states [..., n]."""
         table = states.reshape(*states.shape[:-1], len(data), len(self.classes))
         if (table.reshape(-1, len(self.classes)).max(axis=0, initial=0) >= [len(c) for c in self.classes]).any():
@@ -185,7 +183,7 @@ class TableEncoder:
             columns = [c.astype(object) for c in columns]
         return np.stack(columns, axis=-1)
 
-    def by_node(self, values: Floats, data: GraphData, X: Any) -> list[Floats]:
+    def by_node(self, values: Floats, data: GraphData, X: Samples) -> list[Floats]:
         """Return an array [samples, states] for each variable, from values [n, K]."""
         table = values.reshape(len(data), len(self.classes), values.shape[1])
         return [np.ascontiguousarray(table[:, i, :k]) for i, k in enumerate(self.n_states)]
@@ -196,10 +194,10 @@ class TableEncoder:
 
     # --- names
 
-    def node_name(self, variable: int, feature: int) -> tuple[Any, ...]:
+    def node_name(self, variable: int, feature: int) -> tuple[Label, ...]:
         return self.variables[variable], self.feature_names[feature]
 
-    def edge_name(self, edge: int, feature: int) -> tuple[Any, ...]:
+    def edge_name(self, edge: int, feature: int) -> tuple[Label, ...]:
         i, j = self.structure.edges[edge]
         names = self._shared_names() if self.edge_inputs else ["intercept"]
         names = [*names, *(f"{own} of {self.variables[k]}" for k in (i, j) for own in self._own_names())]
@@ -227,7 +225,7 @@ class TableEncoder:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def parts(self) -> tuple[Entries, dict[str, Array]]:
         metadata = {
             "labels": [c.tolist() for c in self.classes],
             "variables": self.variables,
@@ -263,7 +261,7 @@ class TableEncoder:
 
     # --- inputs
 
-    def inputs(self, X: Any) -> tuple[Any, Floats | None]:
+    def inputs(self, X: Samples) -> tuple[Samples, Floats | None]:
         """Return the features of rows and the features of variables; None for what the model does not have."""
         if self.features is None:
             if X is not None:
@@ -287,7 +285,7 @@ class TableEncoder:
             raise DataError(f"X has {shared.shape[0]} rows of features, and {len(own)} of features of variables")
         return shared, own
 
-    def _shared(self, X: Any) -> Any:
+    def _shared(self, X: Samples) -> Features:
         assert self.features is not None
         names = column_names(X, "x")
         named = hasattr(X, "columns") and have_names(self.features, "x")
@@ -303,7 +301,7 @@ class TableEncoder:
         return check_features(X, "X")
 
     def _data(
-        self, X: Any, own: Floats | None, rows: int, states: Ids | None = None, weights: ArrayLike | None = None
+        self, X: Samples, own: Floats | None, rows: int, states: Ids | None = None, weights: Floats | None = None
     ) -> GraphData:
         data = GraphData.table(rows, self.structure, X, states, weights, self.intercept, own)
         if self.edge_inputs:
@@ -337,7 +335,7 @@ def _borrowed(
     return labels
 
 
-def _names(values: list[Any], what: str) -> list[str]:
+def _names(values: list[Label], what: str) -> list[str]:
     if not all(isinstance(name, str) for name in values) or len(set(values)) != len(values):
         raise ModelFileError(f"the names of the {what} are not different strings")
     return values

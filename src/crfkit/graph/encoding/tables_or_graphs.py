@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Ids
+from crfkit._types import Ids, Samples
 from crfkit.errors import ParameterError
 from crfkit.graph.encoding.graph_samples import is_one_graph, is_sample, labels_of_one
 from crfkit.graph.encoding.graphs import SampleEncoder
@@ -15,14 +14,14 @@ from crfkit.graph.encoding.tables import TableEncoder
 
 
 def learn_encoder(
-    X: Any,
-    Y: Any,
+    X: Samples,
+    Y: Samples,
     *,
     graph: object = "complete",
     intercept: bool = True,
     edge_features: bool | None = None,
     tell: Callable[[str], None] | None = None,
-) -> tuple[TableEncoder | SampleEncoder, Any, Ids]:
+) -> tuple[TableEncoder | SampleEncoder, Samples, Ids]:
     """Return the encoder for a training set, X in the form that it encodes, and the states of the labels.
 
     `graph` is for tables. `edge_features` says whether edges have features; None stands for graphs only. `tell` is

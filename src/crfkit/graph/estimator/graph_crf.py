@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Ids
+from crfkit._types import Ids, Samples
 from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.encoding.tables_or_graphs import learn_encoder
 from crfkit.graph.estimator.pairwise import PairwiseEstimator
 from crfkit.graph.model import Encoder, GraphModel
-from crfkit.protocols import Penalty
+from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.tags import TableInputs
 from crfkit.warn import warn_caller
+
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.graph.training.problem import LossChoice
 
 
 class GraphCRF(TableInputs, PairwiseEstimator):
@@ -104,12 +108,12 @@ class GraphCRF(TableInputs, PairwiseEstimator):
     def __init__(
         self,
         graph: object = "complete",
-        inference: Any = "auto",
+        inference: str | Engine = "auto",
         sweeps: int | None = None,
-        loss: Any = "auto",
+        loss: LossChoice = "auto",
         penalty: Penalty | None = None,
         edge_penalty: Penalty | None = None,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         node_form: str | None = None,
         edge_form: str | None = None,
         edge_features: bool | None = None,
@@ -122,7 +126,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         verbose: int = 0,
         warm_start: bool = False,
-        cluster: Any = None,
+        cluster: object = None,
     ) -> None:
         self.graph, self.edge_features, self.intercept = graph, edge_features, intercept
         self.node_form, self.edge_form, self.standardize = node_form, edge_form, standardize
@@ -133,7 +137,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         self.verbose, self.warm_start, self.cluster = verbose, warm_start, cluster
 
     def fit(
-        self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
+        self, X: Samples, Y: Samples, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
     ) -> GraphCRF:
         """Learn from a table or from graphs; sample_weight says how many times each row or graph counts.
 
@@ -141,7 +145,7 @@ class GraphCRF(TableInputs, PairwiseEstimator):
         """
         return self._fit(self._training(), *self._learn(X, Y), sample_weight, callbacks)
 
-    def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
+    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Samples, Ids]:
         return learn_encoder(
             X,
             Y,

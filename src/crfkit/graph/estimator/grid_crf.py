@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Ids
+from crfkit._types import Ids, Samples
 from crfkit.errors import ModelFileError
 from crfkit.graph.encoding.grids import EdgeFeatures, GridEncoder, loaded_edge_function
 from crfkit.graph.encoding.image_names import naming_images
-from crfkit.graph.estimator.pairwise import PairwiseEstimator
+from crfkit.graph.estimator.pairwise import Given, PairwiseEstimator
 from crfkit.graph.model import Encoder, GraphModel
-from crfkit.protocols import Penalty
+from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.tags import StructuredInputs
+
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.graph.training.problem import LossChoice
+    from crfkit.training.path import PathPoint
 
 
 class GridCRF(StructuredInputs, PairwiseEstimator):
@@ -65,12 +70,12 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         self,
         neighbours: int = 4,
         edge_features: EdgeFeatures = "difference",
-        inference: Any = "auto",
+        inference: str | Engine = "auto",
         sweeps: int | None = None,
-        loss: Any = "likelihood",
+        loss: LossChoice = "likelihood",
         penalty: Penalty | None = None,
         edge_penalty: Penalty | None = None,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         node_form: str = "full",
         edge_form: str = "potts",
         intercept: bool = True,
@@ -83,7 +88,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         verbose: int = 0,
         warm_start: bool = False,
         node_features: Sequence[int] | None = None,
-        cluster: Any = None,
+        cluster: object = None,
     ) -> None:
         self.neighbours, self.intercept = neighbours, intercept
         self.edge_features, self.node_features = edge_features, node_features
@@ -96,7 +101,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         self.cluster = cluster
 
     def fit(
-        self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
+        self, X: Samples, Y: Samples, sample_weight: ArrayLike | None = None, callbacks: Sequence[Callback] = ()
     ) -> GridCRF:
         """Learn from images; sample_weight says how many times each image counts.
 
@@ -106,12 +111,12 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         with naming_images():
             return self._fit(training, *self._learn(X, Y), sample_weight, callbacks)
 
-    def path(self, X: Any, Y: Any, *args: Any, **options: Any) -> Any:
+    def path(self, X: Samples, Y: Samples, *args: Any, **options: Any) -> tuple[PathPoint[GraphModel], ...]:
         """Return a model for each strength of the penalty; see :meth:`PairwiseEstimator.path`."""
         with naming_images():
             return super().path(X, Y, *args, **options)
 
-    def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
+    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Samples, Ids]:
         encoder, states = GridEncoder.learn_images(
             X,
             Y,
@@ -122,7 +127,7 @@ class GridCRF(StructuredInputs, PairwiseEstimator):
         )
         return encoder, X, states
 
-    def _given(self, X: Any, labels: Any) -> Any:
+    def _given(self, X: Samples, labels: Samples) -> Given:
         with naming_images():
             return super()._given(X, labels)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from numpy.typing import ArrayLike
 
-from crfkit._types import Entries, Floats, Ids
+from crfkit._types import Entries, Floats, Ids, Label, Samples
 from crfkit.errors import ApproximationWarning, ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
@@ -26,22 +26,24 @@ from crfkit.training.progress import print_point
 from crfkit.warn import warn_caller
 
 if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.graph.training.problem import LossChoice
     from crfkit.training.path import Callback as PathCallback
 
 Self = TypeVar("Self", bound="PairwiseEstimator")
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class Given:
     """Inputs of a prediction: the model with the options as they are now, the encoded graphs, the known states."""
 
     model: GraphModel
     data: GraphData
     states: Ids | None
-    X: Any
+    X: Samples
     one: bool  # whether X was one graph without a list
 
-    def as_given(self, found: Any) -> Any:
+    def as_given(self, found: Samples) -> Samples:
         """Return the result of one graph by itself, of several in a list."""
         return found[0] if self.one else found
 
@@ -49,16 +51,16 @@ class _Given:
 class PairwiseEstimator(Estimator):
     """Train and predict with fields on nodes and edges. Subclasses name the options and encode the inputs."""
 
-    inference: Any
+    inference: str | Engine
     sweeps: int | None
-    loss: Any
+    loss: LossChoice
     edge_penalty: Penalty | None
     standardize: bool
     node_form: str | None
     edge_form: str | None
     decode: str
     warm_start: bool
-    cluster: Any
+    cluster: object
 
     inference_status_: InferenceStatus | None
 
@@ -85,7 +87,7 @@ class PairwiseEstimator(Estimator):
         self: Self,
         training: GraphTraining,
         encoder: Encoder,
-        X: Any,
+        X: Samples,
         states: Ids,
         sample_weight: ArrayLike | None,
         callbacks: Sequence[Callback],
@@ -100,15 +102,15 @@ class PairwiseEstimator(Estimator):
 
     def path(
         self,
-        X: Any,
-        Y: Any,
+        X: Samples,
+        Y: Samples,
         strengths: Iterable[float] | None = None,
         *,
         n: int = 20,
         ratio: float = 1e-3,
         sample_weight: ArrayLike | None = None,
-        X_dev: Any = None,
-        Y_dev: Any = None,
+        X_dev: Samples = None,
+        Y_dev: Samples = None,
         callback: PathCallback | None = None,
     ) -> tuple[PathPoint[GraphModel], ...]:
         """Return a model for each strength of `penalty`, the largest first; each run starts from the last solution.
@@ -127,13 +129,13 @@ class PairwiseEstimator(Estimator):
             placed = replace(training, placement=there)
             return placed.path(encoder, X, states, PathOptions(strengths, n, ratio, shown), sample_weight, judge)
 
-    def _learn(self, X: Any, Y: Any) -> tuple[Encoder, Any, Ids]:
+    def _learn(self, X: Samples, Y: Samples) -> tuple[Encoder, Samples, Ids]:
         """Return an encoder that was learnt from the training set, the inputs as it takes them, and their states."""
         raise NotImplementedError
 
     # --- prediction
 
-    def predict(self, X: Any = None, observed: Any = None) -> Any:
+    def predict(self, X: Samples = None, observed: Samples = None) -> Samples:
         """Return the labels that the decoder finds best, given the labels of `observed` that are known.
 
         `observed` has the form of the labels of `fit`. Unknown labels are None, NaN or masked, and −1 unless −1 is a
@@ -144,7 +146,7 @@ class PairwiseEstimator(Estimator):
         self.decoding_ = given.model.best(given.data, given.states)
         return given.as_given(given.model.encoder.labels(self.decoding_.labels, given.data, given.X))
 
-    def predict_marginals(self, X: Any = None, observed: Any = None) -> Any:
+    def predict_marginals(self, X: Samples = None, observed: Samples = None) -> Samples:
         """Return p(label | x, observed labels) of every node, columns as in classes_.
 
         Tables: an array [samples, labels] for each variable. Graphs: an array [nodes, labels] for each graph; images:
@@ -154,7 +156,7 @@ class PairwiseEstimator(Estimator):
         marginals = self._infer(given)
         return given.as_given(given.model.encoder.by_node(marginals.nodes, given.data, given.X))
 
-    def predict_edge_marginals(self, X: Any = None, observed: Any = None) -> Any:
+    def predict_edge_marginals(self, X: Samples = None, observed: Samples = None) -> Samples:
         """Return p(label of one end, label of the other | x, observed labels) of every edge.
 
         Graphs: an array [edges, K, K] for each graph, in the order of its edges; images: in the order of
@@ -166,11 +168,11 @@ class PairwiseEstimator(Estimator):
         marginals = self._infer(given)
         return given.as_given(given.model.encoder.by_edge(marginals.edges, given.data))
 
-    def log_partition(self, X: Any = None, observed: Any = None) -> Floats:
+    def log_partition(self, X: Samples = None, observed: Samples = None) -> Floats:
         """Return log Z of each sample, over the labellings that agree with `observed`, as the engine computes it."""
         return self._infer(self._given(X, observed)).log_z
 
-    def log_likelihood(self, X: Any, Y: Any) -> Floats:
+    def log_likelihood(self, X: Samples, Y: Samples) -> Floats:
         """Return log p(Y | x) of each sample, summed over labels that are unknown.
 
         It is exact if inference is (``inference_status_``), otherwise as good as the engine's log Z, and a bound if
@@ -182,7 +184,9 @@ class PairwiseEstimator(Estimator):
         self._check_inference(marginals)
         return values
 
-    def sample(self, X: Any = None, n_samples: int = 1, random_state: object = None, observed: Any = None) -> Any:
+    def sample(
+        self, X: Samples = None, n_samples: int = 1, random_state: object = None, observed: Samples = None
+    ) -> Samples:
         """Draw labellings from p(y | x, observed labels), along a first axis of n_samples.
 
         They are independent if the graph allows exact inference; otherwise they are successive states of a Gibbs
@@ -194,23 +198,23 @@ class PairwiseEstimator(Estimator):
         drawn = given.model.sample(given.data, int(n_samples), make_seed(random_state), given.states)
         return given.as_given(given.model.encoder.labels(drawn, given.data, given.X))
 
-    def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Samples, Y: Samples, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of known labels that `predict` finds, with samples weighted by sample_weight."""
         given = self._given(X, Y)
         assert given.states is not None
         self.decoding_ = given.model.best(given.data)
         return node_accuracy(self.decoding_.labels, given.data, given.states, sample_weight)
 
-    def _given(self, X: Any, labels: Any) -> _Given:
+    def _given(self, X: Samples, labels: Samples) -> Given:
         """Encode the inputs of a prediction."""
         model: GraphModel = replace(self._model_to_save(), n_threads=self.n_threads)
         check_name("decoder", self.decode, DECODERS)
         X, labels, one = model.encoder.listed(X, labels)
         data = model.encoder.encode(X, labels)
         states = None if labels is None else model.encoder.encode_labels(labels, data, X)
-        return _Given(model, data, states, X, one)
+        return Given(model, data, states, X, one)
 
-    def _infer(self, given: _Given) -> Marginals:
+    def _infer(self, given: Given) -> Marginals:
         return self._check_inference(given.model.infer(given.data, given.states))
 
     def _check_inference(self, marginals: Marginals) -> Marginals:
@@ -246,22 +250,22 @@ class PairwiseEstimator(Estimator):
         return weights
 
     @property
-    def node_weights_(self) -> Mapping[tuple[Any, ...], float]:
+    def node_weights_(self) -> Mapping[tuple[Label, ...], float]:
         """Return (variable, feature, label) → weight; without the variable where nodes share their weights."""
-        weights: Mapping[tuple[Any, ...], float] = self._fitted().node_weights()
+        weights: Mapping[tuple[Label, ...], float] = self._fitted().node_weights()
         return weights
 
     @property
-    def edge_weights_(self) -> Mapping[tuple[Any, ...], float]:
+    def edge_weights_(self) -> Mapping[tuple[Label, ...], float]:
         """Return ((variable, variable), feature, (label, label)) → weight; without the variables where edges share.
 
         The forms "potts" and "ising" have one weight per feature, named "equal" in place of the labels.
         """
-        weights: Mapping[tuple[Any, ...], float] = self._fitted().edge_weights()
+        weights: Mapping[tuple[Label, ...], float] = self._fitted().edge_weights()
         return weights
 
 
-def _judge(encoder: Encoder, X: Any, Y: Any) -> Callable[[GraphModel], float]:
+def _judge(encoder: Encoder, X: Samples, Y: Samples) -> Callable[[GraphModel], float]:
     """Return the accuracy of a model on a development set, which is encoded once."""
     X, labels, _ = encoder.listed(X, Y)
     data = encoder.encode(X, labels)

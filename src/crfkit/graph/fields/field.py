@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,7 +164,7 @@ class GraphField:
         return found
 
     @cached_property
-    def node_active(self) -> Any:
+    def node_active(self) -> Flags:
         """Return an array [T, B]: which node weights exist."""
         if self.node_form == "ising":
             return np.ones((self.n_types, 1), dtype=bool)
@@ -173,7 +172,7 @@ class GraphField:
         return np.arange(self.max_states) < end[:, None]
 
     @cached_property
-    def edge_active(self) -> Any:
+    def edge_active(self) -> Flags:
         """Return an array [S, B]: which edge weights exist."""
         S, K = self.n_edge_types, self.max_states
         if self.edge_form in ("potts", "ising", "symmetric"):
@@ -181,7 +180,7 @@ class GraphField:
         if self.edge_form == "ordinal":
             kinds, which = self._kinds
             sizes = np.where(kinds[:, 2:], 1, kinds[:, :2]).prod(axis=1)
-            return np.repeat(np.arange(len(kinds)), sizes) == which[:, None]
+            return np.equal(np.repeat(np.arange(len(kinds)), sizes), which[:, None])
         ends = np.full((S, 2), K) if self.edge_ends is None else self.n_states[self.edge_ends]
         a, b = np.indices((K, K))
         first, second = ends[:, 0, None, None], ends[:, 1, None, None]

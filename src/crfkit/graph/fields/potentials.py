@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._checks import unmasked, whole_numbers
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Ints
 from crfkit.errors import DataError
 from crfkit.graph.fields.basis import expanded, is_unit, unit_tables
 from crfkit.graph.graph import Graph
@@ -123,7 +123,7 @@ class Potentials:
         y = check_states(labels, self)
         edges = self.graph.edges
         nodes = self.unary[np.arange(len(y)), y]
-        return self.graph.sum_nodes(nodes) + self.graph.sum_edges(self.pair_scores(y[edges[:, 0]], y[edges[:, 1]]))  # type: ignore[no-any-return]
+        return self.graph.sum_nodes(nodes) + self.graph.sum_edges(self.pair_scores(y[edges[:, 0]], y[edges[:, 1]]))
 
     def pair_scores(self, first: Ids, second: Ids) -> Floats:
         """Return [E] P_ij(first, second)."""
@@ -131,9 +131,9 @@ class Potentials:
         if is_unit(self.basis):
             found: Floats = self.rows[row, first.astype(np.int64) * self.n_states + second]
             return found
-        return np.einsum("eb,eb->e", self.coefficients, self.basis[:, first, second].T)  # type: ignore[no-any-return]
+        return np.asarray(np.einsum("eb,eb->e", self.coefficients, self.basis[:, first, second].T))
 
-    def part(self, graph: Graph, nodes: Any, edges: Any) -> Potentials:
+    def part(self, graph: Graph, nodes: Ids | Ints | slice, edges: Ids | Ints | slice) -> Potentials:
         """Return the field of some nodes and edges (numbers or a slice), which make up `graph`."""
         if self.places is None:
             return Potentials(graph, self.unary[nodes], self.rows[edges], self.basis)

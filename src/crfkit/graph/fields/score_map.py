@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from crfkit._types import Features, Floats, Ids
+from crfkit._types import Array, Features, Floats, Ids, Ints, Sparse
 from crfkit.graph.data import GraphData
 
 
@@ -19,7 +18,7 @@ def coefficients(data: GraphData, kind: str, weights: Floats) -> Floats:
     return rows if places is None else rows[places]
 
 
-def distinct_coefficients(data: GraphData, kind: str, weights: Floats) -> tuple[Floats, Any]:
+def distinct_coefficients(data: GraphData, kind: str, weights: Floats) -> tuple[Floats, Array | None]:
     """Return ([R, B] weights[type]·features, the row of each node or edge): those that are equal are computed once.
 
     The second is None where each has a row of its own.
@@ -63,10 +62,12 @@ def transposed(data: GraphData, kind: str, values: Floats, T: int) -> Floats:
 class _Index:
     """Which row of features, as seen by which type, a node or edge has; all None: its own row."""
 
-    tiled: Any = None  # [T, samples, d] a view of the features of a table whose nodes (edges) have rows of their own
-    by_type: list[Any] | None = None  # [T] who is of each type, where all have rows of their own
-    places: Any = None  # [n] row · T + type
-    gather: Any = None  # [R · T, n] sums values by place
+    tiled: Features = (
+        None  # [T, samples, d] a view of the features of a table whose nodes (edges) have rows of their own
+    )
+    by_type: list[Ints] | None = None  # [T] who is of each type, where all have rows of their own
+    places: Ids | Ints | None = None  # [n] row · T + type
+    gather: Sparse = None  # [R · T, n] sums values by place
 
 
 _indices: WeakKeyDictionary[GraphData, dict[tuple[str, int], _Index]] = WeakKeyDictionary()

@@ -11,14 +11,13 @@ particles are in all modes of the field from the start, and their numbers there 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from crfkit import _core
 from crfkit._checks import check_count
 from crfkit._threads import count_threads
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Ints
 from crfkit.errors import ParameterError
 from crfkit.graph.fields.potentials import Potentials
 from crfkit.graph.graph import Graph
@@ -223,7 +222,7 @@ def effective(log_w: Floats) -> float:
     return float(w.sum() ** 2 / (len(w) * (w @ w)))
 
 
-def systematic(weights: Floats, n: int, rng: np.random.Generator) -> Any:
+def systematic(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     """Return [n] numbers of particles, each as often as n times its weight says, to within one."""
     places = (rng.random() + np.arange(n)) / n
     return np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)

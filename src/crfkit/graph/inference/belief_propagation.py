@@ -66,7 +66,7 @@ def pass_messages(engine: Any, potentials: Potentials, rho: Floats | None, warm:
             messages = _core.SumProduct(graph, blocks, *arrays, engine.kernels, threads)
         if messages is None or not messages.fits:
             messages = _core.Reweighted(graph, blocks, *arrays, rho, engine.kernels, threads)
-    schedule: Any = engine.schedule == "flooding"
+    schedule: bool | str = engine.schedule == "flooding"
     if messages is None or not messages.fits:
         messages, schedule = _core.LogMessages(graph, *arrays, rho, False), engine.schedule
     if warm is not None and type(warm.state) is type(messages):
@@ -74,7 +74,7 @@ def pass_messages(engine: Any, potentials: Potentials, rho: Floats | None, warm:
     return iterate(engine, messages, schedule, threads)
 
 
-def native_arrays(potentials: Potentials) -> tuple[Any, Any, Any]:
+def native_arrays(potentials: Potentials) -> tuple[Floats, Floats, Floats]:
     """Return (unary, coefficients, basis) as the core reads them."""
     unary = np.ascontiguousarray(potentials.unary, dtype=np.float64)
     return unary, np.ascontiguousarray(potentials.coefficients, dtype=np.float64), native_basis(potentials.basis)
@@ -98,7 +98,7 @@ def check_iteration(engine: Any, adaptive: bool = False) -> None:
         raise ParameterError(f"this machine runs the kernels {', '.join(names)}, not {engine.kernels!r}")
 
 
-def _is_number(given: Any) -> bool:
+def _is_number(given: object) -> bool:
     return isinstance(given, (int, float, np.integer, np.floating))
 
 
@@ -108,7 +108,7 @@ def iteration_status(settled: bool, log_z: Floats) -> InferenceStatus:
     return InferenceStatus.CONVERGED if settled and finite else InferenceStatus.NOT_CONVERGED
 
 
-def iterate(engine: Any, messages: Any, schedule: Any, threads: int) -> Marginals:
+def iterate(engine: Any, messages: Any, schedule: bool | str, threads: int) -> Marginals:
     """Run messages to their fixed point and return the marginals."""
     parts = [(engine.max_iterations, engine.damping)]
     if engine.damping is None:

@@ -8,12 +8,13 @@ minimization via graph cuts); the best of such moves are made until none helps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._types import Floats, Ids, Ints
+from crfkit._types import Flags, Floats, Ids, Ints, Samples
 from crfkit.errors import CapabilityError
 from crfkit.extras import is_installed, load
 from crfkit.graph.fields.potentials import Potentials, check_states
@@ -154,7 +155,15 @@ def _expand(maxflow: Any, potentials: Potentials, labels: Ids, alpha: int) -> Id
     return np.where((goes == 1) & accepted, np.int32(alpha), labels)
 
 
-def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Any, fixed: Ids, refuse: Any) -> Ids:
+def _cut(
+    maxflow: Any,
+    graph: Graph,
+    unary: Floats,
+    tables: Floats,
+    free: Flags,
+    fixed: Ids,
+    refuse: Callable[[int], CapabilityError],
+) -> Ids:
     """Return the best of two choices per node [n] by a minimum cut; nodes that are not free have the choice `fixed`."""
     inner, costs, capacities = costs_of_choices(graph, unary, tables, free, fixed)
     if (bad := np.flatnonzero(_repulsive(tables[inner]))).size:
@@ -175,7 +184,9 @@ def _cut(maxflow: Any, graph: Graph, unary: Floats, tables: Floats, free: Any, f
     return choice
 
 
-def costs_of_choices(graph: Graph, unary: Floats, tables: Floats, free: Any, fixed: Ids) -> tuple[Ints, Floats, Floats]:
+def costs_of_choices(
+    graph: Graph, unary: Floats, tables: Floats, free: Flags, fixed: Ids
+) -> tuple[Ints, Floats, Floats]:
     """Return (edges between free nodes [M], cost of choice 1 minus that of choice 0 [n], cost of a difference [M]).
 
     On an edge between free nodes, with x the choice of its first and y of its second,
@@ -208,7 +219,7 @@ def _repulsive(tables: Floats) -> Any:
     return (p00 - p01) + (p11 - p10) < -ROUNDING * abs(tables).sum(axis=(1, 2))
 
 
-def tables_between(potentials: Potentials, first: Any, second: Any) -> Floats:
+def tables_between(potentials: Potentials, first: Ids, second: Ids) -> Floats:
     """Return [E, 2, 2] P_ij at two states of the first node (along axis 1) and two of the second (along axis 2)."""
     shape = (potentials.graph.n_edges, 2, 2)
     if len(potentials.basis) == 1:
@@ -219,14 +230,14 @@ def tables_between(potentials: Potentials, first: Any, second: Any) -> Floats:
     return own
 
 
-def _refuse_cut(edge: int, table: Any, graph: Graph) -> CapabilityError:
+def _refuse_cut(edge: int, table: Samples, graph: Graph) -> CapabilityError:
     return CapabilityError(
         f"edge {edge} {tuple(graph.edges[edge].tolist())} has the table {table.tolist()}, which prefers different "
         "states (P00 + P11 < P01 + P10): no graph cut decodes it; use 'max-product', 'junction', 'qpbo' or 'icm'"
     )
 
 
-def _refuse_expansion(edge: int, table: Any, graph: Graph, alpha: int, b: int, c: int) -> CapabilityError:
+def _refuse_expansion(edge: int, table: Samples, graph: Graph, alpha: int, b: int, c: int) -> CapabilityError:
     return CapabilityError(
         f"edge {edge} {tuple(graph.edges[edge].tolist())} has P({alpha},{alpha}) + P({b},{c}) < "
         f"P({b},{alpha}) + P({alpha},{c}) ({table[1, 1]:g} + {table[0, 0]:g} < {table[0, 1]:g} + {table[1, 0]:g}): "

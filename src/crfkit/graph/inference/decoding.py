@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Flags, Floats, Ids
 from crfkit.errors import ParameterError
 from crfkit.extras import how_to_install
 from crfkit.graph.fields.potentials import Potentials
@@ -66,7 +66,7 @@ def joined_decodings(parts: list[Decoding]) -> Decoding:
     )
 
 
-Found = tuple[Ids, Any, str]  # labels, whether proved optimal (in all graphs, or [G]), status
+Found = tuple[Ids, bool | Flags, str]  # labels, whether proved optimal (in all graphs, or [G]), status
 
 
 def decode(potentials: Potentials, method: str = "auto", n_threads: int | None = None, **options: Any) -> Decoding:
@@ -262,7 +262,7 @@ METHODS: dict[str, Callable[..., Found]] = {
 }
 
 
-def _check_options(method: str, options: dict[str, Any]) -> None:
+def _check_options(method: str, options: dict[str, object]) -> None:
     """Raise ParameterError for an option that the method does not have; engines check their own."""
     known = signature(METHODS[method]).parameters
     if "options" in known:

@@ -64,7 +64,7 @@ def engine_class(name: str) -> Any:
     return getattr(import_module(module), kind)
 
 
-def restored_engine(name: str, options: Mapping[str, Any]) -> Engine:
+def restored_engine(name: str, options: Mapping[str, object]) -> Engine:
     """Return an engine with the options that a file has; raise an error if they are unknown, or ask for too much."""
     if name == "auto":
         raise ParameterError("inference 'auto' has no options")

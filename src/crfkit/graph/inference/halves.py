@@ -11,15 +11,15 @@ A junction tree of a complete graph visits each labelling of each copy once per 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from crfkit._checks import check_count
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Ints
 from crfkit.errors import ParameterError
 from crfkit.graph.fields.basis import expanded
 from crfkit.graph.fields.potentials import Potentials
@@ -84,7 +84,7 @@ class Halves:
         return labels
 
 
-def labellings_in_halves(n_states: Any) -> tuple[int, float, float]:
+def labellings_in_halves(n_states: Sequence[int] | Ids) -> tuple[int, float, float]:
     """Return (how many nodes are in the first half, labellings of the first half, of the second): as even as can be.
 
     >>> labellings_in_halves([2, 2, 2, 3])
@@ -144,15 +144,15 @@ class _Group(NamedTuple):
     """Graphs that are copies of one, with the same potentials of edges."""
 
     ids: list[int]
-    nodes: Any
-    edges: Any
+    nodes: Ints
+    edges: Ints
     field: Potentials
 
 
 def _groups(potentials: Potentials) -> Iterator[_Group]:
     """Yield the graphs in sets of copies."""
     graph = potentials.graph
-    alike: dict[Any, list[int]] = {}
+    alike: dict[Hashable, list[int]] = {}
     if graph.n_graphs and copies_of_one(potentials):
         alike[None] = list(range(graph.n_graphs))
     else:
@@ -233,7 +233,7 @@ class _Copies:
     def _set_edges(self, tables: Floats) -> None:
         """Sort the edges: within the first half, within the second, between them."""
         m, between = self.m, np.zeros((self.A.states.shape[1], self.B.states.shape[1]))
-        inside: tuple[list[Any], list[Any]] = ([], [])
+        inside: tuple[list[tuple[int, int, Floats]], list[tuple[int, int, Floats]]] = ([], [])
         for (i, j), table in zip(self.edges_of_one, tables, strict=True):
             if (i < m) == (j < m):
                 inside[int(i >= m)].append((i - m * (i >= m), j - m * (j >= m), table))
@@ -352,7 +352,7 @@ class _Copies:
         """Return [N, n, K] p(y_i)."""
         return self._sums[1]
 
-    def _normalised(self, rows: slice, weights: Any = 1.0) -> tuple[Floats, Floats]:
+    def _normalised(self, rows: slice, weights: Floats | float = 1.0) -> tuple[Floats, Floats]:
         """Return left [rows, A] and right [rows, B] with weight · p(a, b) = left · P(a, b) · right; 0 for far rows."""
         left, right, tops = self._scaled(rows)
         scale = np.exp(np.minimum(tops - self.log_z[rows], -math.log(SMALLEST))) * weights

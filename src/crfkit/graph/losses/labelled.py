@@ -20,6 +20,7 @@ Self = TypeVar("Self", bound="LabelledLoss")
 class LabelledLoss(FieldLoss):
     """A loss of fully labelled graphs."""
 
+    data: GraphData
     field: GraphField
 
     @classmethod

@@ -41,6 +41,8 @@ class GraphLikelihood(FieldLoss):
     capabilities = frozenset({Capability.SMOOTH, Capability.SUBSET, Capability.WARM})
     sums_over_unknown = held_out_strength = shardable = True
     rows = "counts"
+    rounding: float = 2.0**-52
+    trusted: float = math.inf  # the error of inference is not known: it is measured
 
     @classmethod
     def make(cls, data: GraphData, field: GraphField, options: LossOptions) -> GraphLikelihood:
@@ -74,8 +76,6 @@ class GraphLikelihood(FieldLoss):
             self.capabilities = self.capabilities | {Capability.PRECISION}
             self.finest = float(engine.tolerance)
             self.tolerance = max(self.finest, start_tolerance)
-            self.rounding = 2.0**-52
-            self.trusted = math.inf  # the error of inference is not known: it is measured
 
     def at(self, w: Floats, warm: Evaluation | None = None) -> GraphEvaluation:
         return GraphEvaluation(self, w, warm if isinstance(warm, GraphEvaluation) else None)

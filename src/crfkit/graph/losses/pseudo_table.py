@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from crfkit import _core
@@ -54,7 +52,7 @@ class _Bank:
         self.columns: list[Floats] = []
         self._known: dict[bytes, int] = {}
 
-    def add(self, features: Features, rows: Ids | None, N: int, T: int) -> Any:
+    def add(self, features: Features, rows: Ids | None, N: int, T: int) -> Ids | None:
         """[T, d] the columns of the features of each type; None if a node (edge) shares its row with another's."""
         if not isinstance(features, np.ndarray):
             return None

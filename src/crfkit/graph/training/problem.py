@@ -5,12 +5,11 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Samples
 from crfkit.errors import DataError, ParameterError
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.tables import TableEncoder
@@ -25,7 +24,7 @@ from crfkit.graph.training.strength import Strength, choose_strength
 from crfkit.losses import LOSSES
 from crfkit.names import check_name, full_name
 from crfkit.penalties import L2, Blockwise
-from crfkit.protocols import Kind, Loss, LossOptions, Penalty
+from crfkit.protocols import Kind, Loss, LossOptions, Penalty, Solver
 from crfkit.training.defaults import default_solver
 from crfkit.training.options import SolverOptions
 from crfkit.training.placement import HERE, Placement
@@ -34,6 +33,7 @@ from crfkit.wording import Naming, in_python
 EDGE_FACTOR = 10.0  # how many times as strongly as nodes the edges of a table are penalised if they have features
 START_TOLERANCE = 1e-2  # of iterative inference; solvers lower it as they get near the optimum
 LossMaker = Callable[[GraphData, GraphField], Loss]
+LossChoice = str | LossMaker
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,11 @@ class GraphProblem:
     inputs: GraphData  # as they were given; the loss has standardised ones
     field: GraphField
     scales: FieldScales | None  # None where features are not standardised
-    loss: Any
+    loss: Loss
     penalty: Penalty
-    solver: Any
-    asked: Any  # the solver of the options, which may be "auto"
-    minimised: Any  # the loss that the solver sees: the same, or a sum of parts of it elsewhere
+    solver: Solver
+    asked: Solver  # the solver of the options, which may be "auto"
+    minimised: Loss  # the loss that the solver sees: the same, or a sum of parts of it elsewhere
     auto_loss: str | None = None  # what loss="auto" stands for
     strength: Strength | None = None  # of L2, if it was chosen on held-out rows
 
@@ -67,7 +67,7 @@ class GraphOptions:
     """How to train a pairwise field; the names are those of :class:`GraphCRF`."""
 
     inference: str | Engine = "auto"
-    loss: str | LossMaker = "auto"
+    loss: LossChoice = "auto"
     node_form: str | None = None
     edge_form: str | None = None
     decode: str = "auto"
@@ -107,7 +107,7 @@ class GraphOptions:
             raise ParameterError(f"loss must be a name or a function of data and field, not {self.loss!r}")
 
     def make_problem(
-        self, encoder: Encoder, X: Any, states: Ids, sample_weight: ArrayLike | None = None
+        self, encoder: Encoder, X: Samples, states: Ids, sample_weight: ArrayLike | None = None
     ) -> GraphProblem:
         """Return data, field, loss, penalty and solver for a training set."""
         if self.loss == "auto":
@@ -159,7 +159,7 @@ class GraphOptions:
         suits = isinstance(self.loss, str) and LOSSES.by_option("graph", self.loss).held_out_strength
         return suits and not asked and encoder.has_inputs and isinstance(penalty, (L2, Blockwise))
 
-    def make_penalty(self, solver: Any, encoder: Encoder) -> Penalty:
+    def make_penalty(self, solver: Solver, encoder: Encoder) -> Penalty:
         """Return the penalty of the options, with another one for edges if one was given.
 
         Edges of a table that have the features of the row get a stronger L2 by default.
@@ -176,7 +176,7 @@ class GraphOptions:
             )
         return penalty if edges == penalty else Blockwise({"node": penalty, "edge": edges})
 
-    def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Any:
+    def make_loss(self, data: GraphData, graph_field: GraphField, encoder: Encoder) -> Loss:
         """Return the loss that the options name."""
         if not isinstance(self.loss, str):
             made = self.loss(data, graph_field)
@@ -208,19 +208,19 @@ class GraphOptions:
         n_threads, seed = self.options.n_threads, self.options.seed
         return ready_engine(inference, graph, graph_field.max_states, n_threads, seed, self.sweeps)
 
-    def _auto_engine(self, loss: Any, encoder: Encoder) -> str | None:
+    def _auto_engine(self, loss: Loss, encoder: Encoder) -> str | None:
         """Return what "auto" was for a table, if it was an approximation, so that prediction does the same."""
         decided = self.inference == "auto" and isinstance(encoder, TableEncoder) and isinstance(loss, GraphLikelihood)
         return loss.engine.name if decided and loss.engine.name in ITERATIVE else None
 
 
-def _takes_blocks(solver: Any) -> bool:
+def _takes_blocks(solver: Solver) -> bool:
     """Return whether a solver allows nodes and edges different penalties; some know L2 of all weights only."""
     takes = solver.handles_smooth
     return takes is None or Kind.PARTS in takes
 
 
-def check_sweeps(sweeps: object, inference: Any) -> None:
+def check_sweeps(sweeps: object, inference: str | Engine) -> None:
     """Raise ParameterError unless `sweeps` is None or a limit that the engine can use."""
     if sweeps is None:
         return
@@ -232,7 +232,7 @@ def check_sweeps(sweeps: object, inference: Any) -> None:
         raise ParameterError(f"sweeps is for {', '.join(ITERATIVE)}; inference {inference!r} has no such limit")
 
 
-def _signature(encoder: Encoder, graph_field: GraphField) -> tuple[Any, ...]:
+def _signature(encoder: Encoder, graph_field: GraphField) -> tuple[object, ...]:
     """Return what two models must share for the weights of one to mean the same in the other."""
     metadata, tensors = encoder.parts()
     arrays = [(name, array.tolist()) for name, array in sorted(tensors.items())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,8 +33,7 @@ def graph_choices(
         return chosen
     first = data if len(data) == 1 else data.take([0])
     if model.inference == "auto":
-        engine: Any = getattr(loss, "engine", None)  # losses without inference have none
-        chosen["inference"] = (model.engine(first.graph, len(data)) if engine is None else engine).name
+        chosen["inference"] = (loss.engine or model.engine(first.graph, len(data))).name
     if model.decode == "auto" and first.graph.n_nodes <= QUICK:
         chosen["decode"] = default_decoder(model.potentials(first))
     return chosen

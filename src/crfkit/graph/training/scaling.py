@@ -9,7 +9,6 @@ intercept of nodes is scaled up, which makes its penalty weak: the frequency of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Scales:
         """Return whether there is nothing to scale, for example if there is only an intercept."""
         return not self.mean.any() and bool((self.scale == 1.0).all())
 
-    def apply(self, features: Features) -> Any:
+    def apply(self, features: Features) -> Features:
         """Return standardised features."""
         if self.idle:
             return features

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from crfkit._types import Floats, Ints
+from crfkit._types import Floats, Ints, Samples
 from crfkit.graph.data import GraphData
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.fields.field import GraphField
@@ -112,7 +112,7 @@ class _Fold:
     def make(
         cls,
         data: GraphData,
-        held_out: Any,
+        held_out: Samples,
         rows: Ints,
         field: GraphField,
         encoder: TableEncoder,
@@ -161,7 +161,7 @@ class _Search:
 
 def _likelihood(data: GraphData, field: GraphField, encoder: TableEncoder, options: SolverOptions) -> Loss | None:
     """Return the likelihood of rows where it is exact and affordable, else None."""
-    states: Any = field.max_states if encoder.edges_differ else encoder.n_states
+    states: int | list[int] = field.max_states if encoder.edges_differ else encoder.n_states
     if explain_table_engine(encoder.structure, states, len(data)):
         return None
     name = default_engine(encoder.structure, states, "table", len(data))

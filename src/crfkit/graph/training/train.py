@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit._threads import count_threads, using_threads
-from crfkit._types import Floats, Ids
+from crfkit._types import Entries, Floats, Ids, Samples
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.inference.marginals import InferenceStatus, Marginals
 from crfkit.graph.losses.likelihood import GraphLikelihood
@@ -19,7 +19,7 @@ from crfkit.graph.model import Encoder, GraphModel, naming
 from crfkit.graph.training.problem import GraphOptions, GraphProblem
 from crfkit.graph.training.record import graph_choices
 from crfkit.graph.training.smoothing import over_smoothed
-from crfkit.protocols import Loss, Penalty
+from crfkit.protocols import Capability, Loss, Penalty
 from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.path import PathOptions, PathPoint, gathered
@@ -62,7 +62,7 @@ class GraphTraining(GraphOptions):
     def run(
         self,
         encoder: Encoder,
-        X: Any,
+        X: Samples,
         states: Ids,
         sample_weight: ArrayLike | None = None,
         callbacks: Sequence[Callback] = (),
@@ -80,7 +80,7 @@ class GraphTraining(GraphOptions):
                 note = over_smoothed(model, inputs, states if inputs.labels is None else inputs.labels)
                 if note:
                     self.announce(note)
-            if problem.minimised is not problem.loss and hasattr(problem.loss, "tolerance"):
+            if problem.minimised is not problem.loss and Capability.PRECISION in problem.loss.capabilities:
                 problem.loss.tolerance = problem.minimised.tolerance  # as precise as the parts were at the end
             return GraphFit(model, result, last_inference(problem.loss, result.w))
         except KeyboardInterrupt:
@@ -89,7 +89,7 @@ class GraphTraining(GraphOptions):
     def path(
         self,
         encoder: Encoder,
-        X: Any,
+        X: Samples,
         states: Ids,
         options: PathOptions,
         sample_weight: ArrayLike | None = None,
@@ -115,7 +115,7 @@ class GraphTraining(GraphOptions):
         """Return the model of a result, with a record of how it was made."""
         encoder, graph_field, scales = problem.encoder, problem.field, problem.scales
         auto_engine = self._auto_engine(problem.loss, encoder)
-        record = {
+        record: Entries = {
             "standardised": scales is not None,
             "objective": result.objective,
             "value": result.value if math.isfinite(result.value) else None,
@@ -166,7 +166,7 @@ def concerns(
     return said
 
 
-def last_inference(loss: Any, w: Floats) -> Marginals | None:
+def last_inference(loss: Loss, w: Floats) -> Marginals | None:
     """Return the inference at the end of training, the less settled if there are two; None if the loss needs none."""
     if not isinstance(loss, GraphLikelihood):
         return None

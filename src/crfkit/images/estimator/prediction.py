@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crfkit._types import Array, Floats, Ints
+from crfkit._types import Array, Floats, Ints, Samples
 from crfkit.errors import DataError
 from crfkit.files.images import as_list, read_image
 from crfkit.files.masks import MaskRules
@@ -24,11 +24,11 @@ class SegmenterPrediction(StructuredInputs, Estimator):
     """Predictions of :class:`crfkit.ImageSegmenter`."""
 
     multiclass: bool
-    ignore: Any
+    ignore: ArrayLike | None
     mask_colours: object
     cache: str | Path | None
 
-    def segment(self, images: Any, probabilities: bool = True) -> list[Segmentation]:
+    def segment(self, images: Samples, probabilities: bool = True) -> list[Segmentation]:
         """Return the mask and, if asked for, the probability map of each image, from one inference."""
         fitted: SegmenterModel = self._fitted()
         model = replace(fitted, field=replace(fitted.field, n_threads=1))
@@ -54,7 +54,7 @@ class SegmenterPrediction(StructuredInputs, Estimator):
         counts = self._compare(images, masks)
         return np.where(counts[:, 1] > 0, counts[:, 0] / np.maximum(1, counts[:, 1]), np.nan)
 
-    def score(self, images: Any, masks: Any) -> float:
+    def score(self, images: Samples, masks: Samples) -> float:
         """Return the pixel accuracy: the share of right pixels among the known ones of all images."""
         wrong, known = self._compare(images, masks).sum(axis=0).tolist()
         if not known:

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crfkit._types import Array, Floats, Label
+from crfkit._types import Array, Floats, Label, Samples
 from crfkit.errors import DataError
 from crfkit.graph.training.train import concerns
 from crfkit.images.model.refiner import RefinerModel
 from crfkit.images.probability_maps import pixel_accuracy, read_maps
 from crfkit.images.training.refiner import RefinerTraining
 from crfkit.pool import in_threads
-from crfkit.protocols import Penalty
+from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.estimator import Estimator
+
+if TYPE_CHECKING:
+
+    from crfkit.graph.encoding.grids import EdgeFeatures
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.graph.training.problem import LossChoice
 
 
 class Refiner(Estimator):
@@ -86,16 +93,16 @@ class Refiner(Estimator):
         neighbours: int = 4,
         block_size: int = 1,
         superpixels: int | None = None,
-        edge_features: object = "contrast",
+        edge_features: EdgeFeatures = "contrast",
         edge_form: str = "potts",
         classes: Sequence[Label] | None = None,
-        ignore: object = None,
+        ignore: ArrayLike | None = None,
         layout: str = "auto",
-        inference: Any = "auto",
+        inference: str | Engine = "auto",
         sweeps: int | None = 30,
-        loss: Any = "likelihood",
+        loss: LossChoice = "likelihood",
         penalty: Penalty | None = None,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         decode: str = "marginal",
         tolerance: float | StoppingRule = 1e-4,
         max_iterations: int | None = None,
@@ -111,7 +118,7 @@ class Refiner(Estimator):
         self.max_iterations, self.n_threads = max_iterations, n_threads
         self.random_state, self.verbose = random_state, verbose
 
-    def fit(self, probabilities: object, images: Any, masks: object, callbacks: Sequence[Callback] = ()) -> Refiner:
+    def fit(self, probabilities: object, images: Samples, masks: object, callbacks: Sequence[Callback] = ()) -> Refiner:
         """Learn from probability maps, their images and masks.
 
         Callbacks see every iteration. On Ctrl-C the model so far is kept and KeyboardInterrupt is raised.
@@ -155,7 +162,7 @@ class Refiner(Estimator):
         """Return the refined probabilities [H, W, K] of each image, in the order of classes_."""
         return [p for _, p in self.refine(probabilities, images)]
 
-    def score(self, probabilities: Any, images: Any, masks: Any) -> float:
+    def score(self, probabilities: Samples, images: Samples, masks: Samples) -> float:
         """Return the share of known pixels of all images that `predict` labels right."""
         found = self.predict(probabilities, images)
         return pixel_accuracy(found, masks, self.ignore, len(self.classes_) > 2)
@@ -163,7 +170,7 @@ class Refiner(Estimator):
     # --- model files, and what was learned
 
     @classmethod
-    def load(cls, path: str | Path, n_threads: int | None = None, edge_features: object = None) -> Refiner:
+    def load(cls, path: str | Path, n_threads: int | None = None, edge_features: EdgeFeatures = None) -> Refiner:
         """Open a model file. `edge_features` is the function that the model was trained with, if it was one."""
         model = RefinerModel.load(path, n_threads, edge_features)
         refiner = cls(n_threads=n_threads, **model.options())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crfkit._values import Samples
 from crfkit.errors import ParameterError
 from crfkit.images.custom import Function
 from crfkit.images.estimator.prediction import SegmenterPrediction
@@ -15,10 +16,14 @@ from crfkit.images.features import ImageFeatures
 from crfkit.images.model.segmenter import SegmenterModel
 from crfkit.images.training.segmenter import CHECKPOINT_SECONDS, Progress, SegmenterTraining
 from crfkit.images.training.size import SMALLEST_BLOCK, SegmenterEstimate
-from crfkit.protocols import Penalty
+from crfkit.protocols import Penalty, Solver
 from crfkit.solvers import StoppingRule
 from crfkit.solvers.parts.loop import Callback
 from crfkit.warn import warn_caller
+
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.graph.training.problem import LossChoice
 
 
 class ImageSegmenter(SegmenterPrediction):
@@ -92,11 +97,11 @@ class ImageSegmenter(SegmenterPrediction):
         position: bool = False,
         size: tuple[int, int] | None = None,
         multiclass: bool = False,
-        inference: Any = "auto",
+        inference: str | Engine = "auto",
         sweeps: int | None = 50,
-        loss: Any = "likelihood",
+        loss: LossChoice = "likelihood",
         penalty: Penalty | None = None,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         node_form: str | None = None,
         edge_form: str | None = None,
         decode: str = "marginal",
@@ -125,7 +130,7 @@ class ImageSegmenter(SegmenterPrediction):
 
     def fit(
         self,
-        images: Any,
+        images: Samples,
         masks: object,
         validation: tuple[object, object] | None = None,
         callbacks: Sequence[Callback] = (),
@@ -165,7 +170,7 @@ class ImageSegmenter(SegmenterPrediction):
         self._keep(done.model, done.result, done.concerns, done.interrupted)
         return self
 
-    def check(self, validation: Any = None) -> None:
+    def check(self, validation: tuple[Samples, Samples] | None = None) -> None:
         """Raise ParameterError if an option is out of range; `fit` checks them before anything else."""
         self._training().check(validation)
 

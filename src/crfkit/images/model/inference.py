@@ -28,7 +28,7 @@ def quick_marginals(field: GraphModel, potentials: Potentials) -> Marginals:
 
 
 def limited_engine(
-    inference: Any, graph: Callable[[], Graph], n_states: int, sweeps: int | None, n_threads: int | None
+    inference: str | Engine, graph: Callable[[], Graph], n_states: int, sweeps: int | None, n_threads: int | None
 ) -> Any:
     """Return the engine of training: with at most `sweeps` sweeps if it is iterative and was given by name.
 

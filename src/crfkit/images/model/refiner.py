@@ -147,7 +147,7 @@ class RefinerModel:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def parts(self) -> tuple[Entries, dict[str, Array]]:
         """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.field.parts()
         nodes = {**self.nodes.__dict__, "edges": "callable" if callable(self.nodes.edges) else self.nodes.edges}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Array, Entries, Floats, Record
+from crfkit._types import Array, Entries, Floats, Ids, Record
 from crfkit.errors import CrfkitError, ModelFileError
 from crfkit.files import limits, modelfile
 from crfkit.files.masks import MaskRules
@@ -120,7 +120,7 @@ class SegmenterModel:
             mask = full_size(self.classes[self._decode(potentials).reshape(blocks)], shape, self.features)
         return Segmentation(mask, maps if probabilities else None)
 
-    def _decode(self, potentials: Potentials) -> Any:
+    def _decode(self, potentials: Potentials) -> Ids:
         return decode(potentials, self.field.decode, self.n_threads).labels
 
     def marginals(self, potentials: Potentials) -> Marginals:
@@ -162,7 +162,7 @@ class SegmenterModel:
 
     # --- the file
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+    def parts(self) -> tuple[Entries, dict[str, Array]]:
         """Return the metadata and the tensors of the model file."""
         metadata, tensors = self.field.parts()
         blocks = self.features.options()

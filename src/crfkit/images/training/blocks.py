@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Array, Floats, Ids, Samples
 from crfkit.files.masks import MaskRules
 from crfkit.graph.model import GraphModel
 from crfkit.images.block_grids import BlockEncoder, average_difference, block_states
@@ -26,7 +25,7 @@ class Blocks:
     mean: Floats  # [F] of the features
     scale: Floats  # [F] their standard deviations
     edge_mean: Floats  # [F] of the differences |h_i − h_j|; zeros if they are not centred
-    X: list[Any]  # [h, w, F] standardised features of each image, in single precision
+    X: list[Array]  # [h, w, F] standardised features of each image, in single precision
     states: list[Ids]  # [h·w] of each image, −1 where unknown
     encoder: BlockEncoder
 
@@ -40,7 +39,7 @@ class Blocks:
         """
         classes = given.classes(rules.multiclass)
         mean, scale = learn_scales(values)
-        X: list[Any] = []
+        X: list[Array] = []
         while values:  # one image at a time, so that features are never kept twice
             X.append(((values.pop(0) - mean) / scale).astype(np.float32))
         states = block_states(given, classes, features)
@@ -54,7 +53,7 @@ class Blocks:
         )
         return cls(features=features, mean=mean, scale=scale, edge_mean=edge_mean, X=X, states=states, encoder=encoder)
 
-    def raw(self, x: Any) -> Image:
+    def raw(self, x: Samples) -> Image:
         """Return features of an image from standardised ones."""
         return np.asarray(x * self.scale + self.mean, dtype=np.float32)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit._types import Entries, Ids, Record
+from crfkit._types import Array, Entries, Ids, Ints, Record
 from crfkit.errors import StopTraining
 from crfkit.graph.encoding.image_names import naming_images
 from crfkit.graph.fields.field import GraphField
@@ -80,7 +80,7 @@ class Shares:
         """Return the penalty of the weights of a field; weights outside the groups have L2(1), edges the strength."""
         width = field.n_node_features
         parts: dict[str, L2] = {"node": L2(1.0), "edge": L2(edge_strength)}
-        places: dict[str, Any] = {}
+        places: dict[str, Ints] = {}
         for kind, active, begin, shares in (
             ("node", field.node_active, 0, self.nodes),
             ("edge", field.edge_active, field.n_node_weights, self.edges or {}),
@@ -311,9 +311,9 @@ def wrong_blocks(run: BlockTraining, model: GraphModel) -> tuple[int, int]:
     return wrong, known
 
 
-def _batches(run: BlockTraining, most: int = 100_000) -> Iterator[tuple[list[Any], NDArray[np.int32]]]:
+def _batches(run: BlockTraining, most: int = 100_000) -> Iterator[tuple[list[Array], NDArray[np.int32]]]:
     """Yield some images at a time, with their states."""
-    X: list[Any] = []
+    X: list[Array] = []
     states: list[Ids] = []
     for x, of in zip(run.X, run.states, strict=True):
         X.append(x)

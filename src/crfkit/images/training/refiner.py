@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit._checks import check_count, check_optional_count
-from crfkit._types import Floats, Ids, Label
+from crfkit._types import Floats, Ids, Label, Samples
 from crfkit.errors import DataError, ParameterError
 from crfkit.files.images import as_list
 from crfkit.graph.encoding.calibrated import CalibratedEncoder
@@ -24,6 +25,12 @@ from crfkit.result import Result, Status
 from crfkit.solvers.parts.loop import Callback
 from crfkit.training.options import SolverOptions
 from crfkit.wording import counted
+
+if TYPE_CHECKING:
+
+    from crfkit.graph.encoding.grids import EdgeFeatures
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.graph.training.problem import LossChoice
 
 DETAIL_IMAGES = 20  # images that the share of details is chosen on
 DETAILS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares that are tried
@@ -45,14 +52,14 @@ class RefinerTraining:
     neighbours: int = 4
     block_size: int = 1
     superpixels: int | None = None
-    edge_features: Any = "contrast"
+    edge_features: EdgeFeatures = "contrast"
     edge_form: str = "potts"
     classes: Sequence[Label] | None = None
-    ignore: Any = None
+    ignore: ArrayLike | None = None
     layout: str = "auto"
-    inference: Any = "auto"
+    inference: str | Engine = "auto"
     sweeps: int | None = 30
-    loss: Any = "likelihood"
+    loss: LossChoice = "likelihood"
     decode: str = "marginal"
     options: SolverOptions = field(default_factory=lambda: SolverOptions(tolerance=1e-4))
 
@@ -71,7 +78,9 @@ class RefinerTraining:
             raise ParameterError(f"layout must be one of {', '.join(LAYOUTS)}, not {self.layout!r}")
         self._field_training(self.inference).check()
 
-    def run(self, probabilities: Any, images: Any, masks: Any, callbacks: Sequence[Callback] = ()) -> RefinerFit:
+    def run(
+        self, probabilities: Samples, images: Samples, masks: Samples, callbacks: Sequence[Callback] = ()
+    ) -> RefinerFit:
         """Learn from probability maps, their images and masks."""
         self.check()
         given = read_maps(probabilities, images, self.layout)
@@ -130,7 +139,7 @@ class RefinerTraining:
         superpixels = None if self.superpixels is None else int(self.superpixels)
         return NodeOptions(int(self.block_size), superpixels, int(self.neighbours), self.edge_features)
 
-    def _field_training(self, inference: Any) -> GraphTraining:
+    def _field_training(self, inference: str | Engine) -> GraphTraining:
         return GraphTraining(
             inference=inference, loss=self.loss, edge_form=self.edge_form, decode=self.decode, options=self.options
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Ids
+from crfkit._types import Array, Ids
 from crfkit.errors import StopTraining
 from crfkit.graph.encoding.image_names import naming_images
 from crfkit.graph.model import GraphModel
@@ -56,7 +56,7 @@ class BlockTraining:
 
     training: GraphTraining
     encoder: BlockEncoder
-    X: list[Any]  # [h, w, F] standardised features of each image
+    X: list[Array]  # [h, w, F] standardised features of each image
     states: list[Ids]  # [h·w] of each image
     names: list[str]  # of the images, for messages
     make: Callable[[GraphModel], SegmenterModel]

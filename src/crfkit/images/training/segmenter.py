@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit._checks import check_optional_count
+from crfkit._values import Samples
 from crfkit.errors import ParameterError
 from crfkit.files.masks import MaskRules
 from crfkit.graph.encoding.grids import cached_grid
@@ -62,6 +63,11 @@ from crfkit.training.path import PathPoint
 from crfkit.training.resources import peak_memory
 from crfkit.wording import Naming, in_python
 
+if TYPE_CHECKING:
+    from crfkit.graph.inference.marginals import Engine
+    from crfkit.graph.training.problem import LossChoice
+    from crfkit.result import TraceRow
+
 CHECKPOINT_SECONDS = 60.0
 WITHOUT_INFERENCE = ("pseudo-likelihood", "composite")
 CHOOSES_PENALTY = ("auto", "likelihood", "softmax-margin", *WITHOUT_INFERENCE)  # losses on the scale of the likelihood
@@ -89,9 +95,9 @@ class SegmenterTraining:
     features: ImageFeatures
     masks: MaskRules = field(default_factory=MaskRules)
     upsample: str = "bilinear"
-    inference: Any = "auto"
+    inference: str | Engine = "auto"
     sweeps: int | None = 50
-    loss: Any = "likelihood"
+    loss: LossChoice = "likelihood"
     node_form: str | None = None
     edge_form: str | None = None
     decode: str = "marginal"
@@ -105,7 +111,7 @@ class SegmenterTraining:
     centred: bool = True  # whether differences |h_i − h_j| are centred
     naming: Naming = in_python  # how messages write options
 
-    def check(self, validation: Any = None) -> None:
+    def check(self, validation: tuple[Samples, Samples] | None = None) -> None:
         """Raise ParameterError if an option is out of range."""
         check_optional_count(sweeps=self.sweeps)
         if self.upsample not in UPSAMPLING:
@@ -126,9 +132,9 @@ class SegmenterTraining:
 
     def run(
         self,
-        images: Any,
-        masks: Any,
-        validation: tuple[Any, Any] | None = None,
+        images: Samples,
+        masks: Samples,
+        validation: tuple[Samples, Samples] | None = None,
         *,
         skip_bad: bool = False,
         start: SegmenterModel | str | Path | None = None,
@@ -182,7 +188,7 @@ class SegmenterTraining:
 
             run = replace(run, with_edges=with_edges)
         if test is not None:
-            penalty: Any = L1() if self.options.penalty is None else self.options.penalty
+            penalty: Penalty = L1() if self.options.penalty is None else self.options.penalty
             penalties = [(strength, penalty.at(strength)) for strength in self._strengths()]
             found = try_penalties(run, penalties, test, self._compute(blocks.features, test.images), begun)
         elif full_name(self.loss) == "pseudo-likelihood" and self.options.penalty is None:
@@ -203,7 +209,7 @@ class SegmenterTraining:
             tuple(concerns),
         )
 
-    def estimate(self, images: Any, masks: Any, *, skip_bad: bool = False) -> SegmenterEstimate:
+    def estimate(self, images: Samples, masks: Samples, *, skip_bad: bool = False) -> SegmenterEstimate:
         """Return the sizes of a training, and its memory and time from a few iterations on some of the images."""
         self.check()
         given, _, _ = self._read(images, masks, None, skip_bad)
@@ -225,7 +231,7 @@ class SegmenterTraining:
         feature_seconds = time.perf_counter() - begin
         forms = self._forms(n_classes)
         training = short._field_training(self._engine(blocks, n_classes), forms)
-        rows: list[Any] = []
+        rows: list[TraceRow] = []
         states = np.concatenate(blocks.states)
         training.run(blocks.encoder, blocks.X, states, None, [lambda iteration: rows.append(iteration.row)])
         last = max(1, len(rows) - 1)
@@ -304,7 +310,7 @@ class SegmenterTraining:
         node_form, edge_form = ("ising", "ising") if n_classes == 2 else ("full", "potts")
         return self.node_form or node_form, self.edge_form or edge_form
 
-    def _field_training(self, inference: Any, forms: tuple[str, str]) -> GraphTraining:
+    def _field_training(self, inference: str | Engine, forms: tuple[str, str]) -> GraphTraining:
         """Return how to train the field. It announces no strong edges: their penalty is chosen here, or was given."""
         return GraphTraining(
             inference=inference,

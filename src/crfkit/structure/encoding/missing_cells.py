@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Flags, Ints
+from crfkit._types import Flags, Ints, Samples
 from crfkit.errors import DataError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.table_columns import column_names, read_columns
@@ -18,7 +18,7 @@ MISSING_OPTIONS = ("impute", "drop", "error")
 NAMED_COLUMNS = 5  # columns that a message names
 
 
-def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
+def complete_rows(Y: Samples, X: Samples, missing: str) -> tuple[Any, Any]:
     """Return the rows of Y, and of X, without missing cells; warn of dropped rows, or raise if `missing` is "error"."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
@@ -39,7 +39,7 @@ def complete_rows(Y: Any, X: Any, missing: str) -> tuple[Any, Any]:
     return take_rows(Y, kept), _take_inputs(X, kept)
 
 
-def labelled_rows(Y: Any, X: Any) -> tuple[Any, Any]:
+def labelled_rows(Y: Samples, X: Samples) -> tuple[Any, Any]:
     """Return the rows of Y with at least one label, and those of X with means in place of gaps; warn of gaps."""
     names = column_names(Y, "y")
     columns = read_columns(Y, names)
@@ -71,7 +71,7 @@ def labelled_rows(Y: Any, X: Any) -> tuple[Any, Any]:
     return take_rows(Y, kept), _take_inputs(X, kept)
 
 
-def take_rows(table: Any, rows: Ints) -> Any:
+def take_rows(table: Samples, rows: Ints) -> Any:
     """Return some rows of an array, a data frame, a table of a file or a list."""
     if isinstance(table, Table):
         return replace(table.rows(rows), values=[whole(column[rows]) for column in table.values])
@@ -80,7 +80,7 @@ def take_rows(table: Any, rows: Ints) -> Any:
     return table[rows] if hasattr(table, "shape") else [table[i] for i in rows.tolist()]
 
 
-def _take_inputs(X: Any, rows: Ints) -> Any:
+def _take_inputs(X: Samples, rows: Ints) -> Any:
     if isinstance(X, tuple):
         return tuple(None if part is None else take_rows(part, rows) for part in X)
     return None if X is None else take_rows(X, rows)
@@ -109,7 +109,7 @@ def _where(gaps: Flags, names: list[str]) -> str:
     return f"missing labels are in the columns {', '.join(most)}{more}"
 
 
-def _rows_without_input(X: Any, n: int) -> Flags:
+def _rows_without_input(X: Samples, n: int) -> Flags:
     """Return [n] which rows lack a value in one of the inputs; raise DataError unless X has n rows."""
     found = np.zeros(n, dtype=bool)
     for part in X if isinstance(X, tuple) else (X,):

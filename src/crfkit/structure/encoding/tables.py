@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Entries, Ids
+from crfkit._types import Entries, Ids, Samples
 from crfkit.errors import DataError
 from crfkit.files import limits
 from crfkit.graph.encoding.states import Labels, check_unicode
@@ -20,7 +20,7 @@ from crfkit.warn import warn_caller
 MAX_NUMERIC_LABELS = 24  # a column with more different numbers is not taken for labels
 
 
-def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
+def learn_table(Y: Samples, X: Samples, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     """Return an encoder without edges and the states [samples, variables], −1 where a label is missing.
 
     It warns of constant and equal columns.
@@ -94,7 +94,7 @@ def learn_table(Y: Any, X: Any, edge_inputs: bool) -> tuple[TableEncoder, Ids]:
     return encoder, states
 
 
-def _kinds(Y: Any) -> Entries:
+def _kinds(Y: Samples) -> Entries:
     """Return the type of each column of a data frame; of other tables nothing is known."""
     kinds = getattr(Y, "dtypes", None)
     if kinds is None or not hasattr(Y, "columns"):
@@ -110,7 +110,7 @@ def in_given_order(classes: Labels, kind: Any) -> Labels:
     return classes[np.argsort([ranks[label] for label in classes.tolist()], kind="stable")]
 
 
-def unordered_columns(Y: Any, encoder: TableEncoder, binned: set[str]) -> list[str]:
+def unordered_columns(Y: Samples, encoder: TableEncoder, binned: set[str]) -> list[str]:
     """Return the columns of more than two labels that have no order: neither numbers nor ordered categories."""
     kinds = getattr(Y, "dtypes", None) if hasattr(Y, "columns") else None
     ordered = set(binned)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._values import Samples
 from crfkit.errors import DataError
 from crfkit.files.tables import Table
 from crfkit.graph.encoding.states import Labels
@@ -20,7 +21,7 @@ MISSING_TEXTS = frozenset({".", "-", "--", "na", "n.a.", "n.a", "#n/a", "missing
 NINE_BEYOND = 7  # 9 is a usual code for scales up to 7; on longer ones it is an answer
 
 
-def without_identifiers(Y: Any, kept: Collection[str] = ()) -> Any:
+def without_identifiers(Y: Samples, kept: Collection[str] = ()) -> Any:
     """Return Y without the columns that have a different value in every row; warn which ones were left out.
 
     Whole numbers and texts can be identifiers; other numbers are measurements. Columns in `kept` stay. An array, whose
@@ -46,14 +47,14 @@ def without_identifiers(Y: Any, kept: Collection[str] = ()) -> Any:
     return take_columns(Y, [i for i in range(len(names)) if i not in found])
 
 
-def take_columns(table: Any, ids: list[int]) -> Any:
+def take_columns(table: Samples, ids: list[int]) -> Any:
     """Return some columns of a data frame or of a table of a file."""
     if isinstance(table, Table):
         return table.take(ids)
     return table.iloc[:, ids] if hasattr(table, "iloc") else table[:, ids]
 
 
-def warn_of_codes(Y: Any) -> None:
+def warn_of_codes(Y: Samples) -> None:
     """Warn of values that usually mean that an answer is missing and lie apart from the other values of a column."""
     names = column_names(Y, "y")
     found = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit._types import Floats, Ids
+from crfkit._types import Floats, Ids, Samples
 from crfkit.errors import DataError, ParameterError
 from crfkit.graph.encoding.tables import TableEncoder
 from crfkit.graph.inference.defaults import EXACT_ENGINES, default_engine
@@ -22,7 +22,7 @@ from crfkit.warn import warn_caller
 LARGE_SCORE_ERROR = 0.05  # standard error of a score that is worth a warning
 
 
-def given_inputs(inputs: object, X: Any, Y: Any = None) -> Any:
+def given_inputs(inputs: object, X: Samples, Y: Samples = None) -> Any:
     """Return the inputs; warn if they were given in the old way, as X, and raise if X and Y are in the wrong order."""
     if X is None:
         return inputs
@@ -59,11 +59,11 @@ class PredictionMixin:
     def _encoder(self) -> TableEncoder:
         raise NotImplementedError
 
-    def _grouped(self, Y: Any) -> Any:
+    def _grouped(self, Y: Samples) -> Any:
         """Return Y with the groups of numbers that training has made (`bins`)."""
         return apply_cuts(Y, dict(self._record.bins))
 
-    def predict(self, X: Any = None) -> Any:
+    def predict(self, X: Samples = None) -> Any:
         """Return labels [samples, variables].
 
         With inputs X, they are the most probable labelling. Without inputs, X is a table like Y, and each variable
@@ -76,7 +76,7 @@ class PredictionMixin:
         states = np.stack([p.argmax(axis=1) for p in self._conditionals(X)], axis=1).astype(np.int32)
         return encoder.labels(states.ravel(), encoder.encode(None, states), None)
 
-    def predict_marginals(self, X: Any = None) -> list[Floats]:
+    def predict_marginals(self, X: Samples = None) -> list[Floats]:
         """Return probabilities [samples, labels] for each variable.
 
         With inputs X they are p(y_i | x). Without inputs they are p(y_i | the others of the row) for a table like Y,
@@ -92,7 +92,7 @@ class PredictionMixin:
         self.inference_status_ = marginals.status
         return encoder.by_node(marginals.nodes, data, X)
 
-    def complete(self, Y: Any, X: Any = None, *, inputs: object = None) -> Any:
+    def complete(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> Any:
         """Return Y with missing labels (None, NaN) filled in: the most probable ones given all others."""
         model, encoder = self._fitted(), self._encoder()
         X, Y = given_inputs(inputs, X), self._grouped(Y)
@@ -100,7 +100,9 @@ class PredictionMixin:
         found = model.best(data, encoder.encode_labels(Y, data, X))
         return encoder.labels(found.labels, data, X)
 
-    def sample(self, n_samples: int = 1, X: Any = None, random_state: object = None, *, inputs: object = None) -> Any:
+    def sample(
+        self, n_samples: int = 1, X: Samples = None, random_state: object = None, *, inputs: object = None
+    ) -> Any:
         """Draw labellings from the field: [n_samples, variables]; with inputs [n_samples, rows of X, variables].
 
         They are independent where the graph allows exact inference; else particles that are carried from independent
@@ -113,7 +115,7 @@ class PredictionMixin:
         drawn = encoder.labels(ready.sample(data, int(n_samples), make_seed(random_state)), data, X)
         return drawn if encoder.features is not None else drawn[:, 0]
 
-    def log_likelihood(self, Y: Any, X: Any = None, *, inputs: object = None) -> Floats:
+    def log_likelihood(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> Floats:
         """Return log p(y) of each row, as `inference` computes it.
 
         "auto" is exact where the graph allows it (``inference_status_``), else an estimate by annealed runs: one log Z
@@ -123,11 +125,11 @@ class PredictionMixin:
         """
         return self._scored(Y, given_inputs(inputs, X)).rows
 
-    def score(self, Y: Any, X: Any = None, *, inputs: Any = None) -> float:
+    def score(self, Y: Samples, X: Samples = None, *, inputs: Any = None) -> float:
         """Return the mean of :meth:`log_likelihood`; ``score_error_`` is its standard error if it is sampled."""
         return float(np.mean(self._scored(Y, given_inputs(inputs, X)).rows))
 
-    def _scored(self, Y: Any, X: Any) -> Scored:
+    def _scored(self, Y: Samples, X: Samples) -> Scored:
         model, encoder = self._fitted(), self._encoder()
         Y = self._grouped(Y)
         data = encoder.encode(X, Y)
@@ -149,7 +151,7 @@ class PredictionMixin:
             )
         return found
 
-    def log_likelihood_bounds(self, Y: Any, X: Any = None, *, inputs: object = None) -> tuple[Floats, Floats]:
+    def log_likelihood_bounds(self, Y: Samples, X: Samples = None, *, inputs: object = None) -> tuple[Floats, Floats]:
         """Return a lower and an upper bound of log p(y) of each row, equal where the graph allows exact inference.
 
         Tree-reweighted inference bounds log Z from above, mean field from below.
@@ -166,7 +168,7 @@ class PredictionMixin:
         self.inference_status_ = found[0][1].status
         return found[0][0], found[-1][0]
 
-    def _conditionals(self, Y: Any) -> list[Floats]:
+    def _conditionals(self, Y: Samples) -> list[Floats]:
         """Return p(y_i | the others of the row)."""
         encoder, model = self._encoder(), self._fitted()
         if Y is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crfkit._values import Label
+from crfkit._values import Label, Samples
 from crfkit.graph.model import GraphModel
 from crfkit.solvers.parts.loop import Callback
 from crfkit.structure.estimator.base import StructureEstimator
@@ -168,8 +168,8 @@ class StructureLearner(StructureEstimator):
 
     def fit(
         self,
-        Y: Any,
-        X: Any = None,
+        Y: Samples,
+        X: Samples = None,
         *,
         inputs: object = None,
         callbacks: Sequence[Callback] = (),
@@ -188,7 +188,7 @@ class StructureLearner(StructureEstimator):
 
     def path(
         self,
-        Y: Any,
+        Y: Samples,
         strengths: Iterable[float] | None = None,
         *,
         inputs: Any = None,
